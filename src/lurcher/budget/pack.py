@@ -1,0 +1,99 @@
+"""Chooses the hits of one page: best first, under a hard ceiling of tokens, nothing cut short.
+
+Pages partition the results. A hit that does not fit what is left of this page waits for the next one, so the place
+where the next page begins is more than a position: it is a position and the hits before it that still wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from lurcher.errors import CursorError, QueryError
+
+MAX_WAITING = 64
+"""How many hits may wait at once: bounds the cursor's length and how far below its rank a small hit is preferred."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackState:
+    """Where a page begins: everything before `position` was shown or reported, except what is `waiting`."""
+
+    position: int = 0
+    waiting: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        bounds = (-1, *self.waiting, self.position)
+        if len(self.waiting) > MAX_WAITING or any(a >= b for a, b in pairwise(bounds)):
+            raise ValueError(f"not a place in a result list: {self.position}, {self.waiting}")
+
+
+START = PackState()
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    indices: tuple[int, ...]
+    """The results to show, best first."""
+    costs: tuple[int, ...]
+    """The cost of each of `indices`."""
+    oversized: tuple[int, ...]
+    """Results that no page of this budget can hold; each is reported on one page only."""
+    next: PackState | None
+    """Where the next page begins; None when nothing is left. A next page always has something to show."""
+
+    @property
+    def tokens(self) -> int:
+        return sum(self.costs)
+
+
+def pack(cost: Callable[[int], int], total: int, *, budget: int | None, limit: int, start: PackState = START) -> Page:
+    """Fills one page from results 0 … total - 1, in score order; `cost(i)` is asked at most once per result."""
+    if limit < 1:
+        raise QueryError(f"the limit is {limit}; a page holds at least one hit", "use a limit of 1 or more")
+    if budget is not None and budget < 1:
+        raise QueryError(f"the budget is {budget} tokens; nothing fits", "use a budget of 1 or more, or none")
+    if start.position > total:
+        raise CursorError("the cursor points past the end of the results", "run the query again without the cursor")
+
+    left = budget
+    shown: list[int] = []
+    costs: list[int] = []
+    waiting: list[int] = []
+    oversized: list[int] = []
+    position = start.position
+
+    def full() -> bool:
+        return len(shown) == limit or left == 0
+
+    def place(index: int) -> None:
+        nonlocal left
+        price = cost(index)
+        if budget is not None and left is not None:
+            if price > budget:
+                oversized.append(index)
+                return
+            if price > left:
+                waiting.append(index)
+                return
+            left -= price
+        shown.append(index)
+        costs.append(price)
+
+    for at, index in enumerate(start.waiting):
+        if full():
+            waiting.extend(start.waiting[at:])
+            break
+        place(index)
+    while position < total and not full() and len(waiting) < MAX_WAITING:
+        place(position)
+        position += 1
+    # Without this look ahead, results that end in oversized ones would promise a next page that is empty.
+    if budget is not None and not waiting:
+        while position < total and cost(position) > budget:
+            oversized.append(position)
+            position += 1
+
+    more = position < total or bool(waiting)
+    return Page(tuple(shown), tuple(costs), tuple(oversized), PackState(position, tuple(waiting)) if more else None)

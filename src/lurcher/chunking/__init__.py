@@ -1,0 +1,1 @@
+"""Cuts files into chunks and finds what they define."""

@@ -1,0 +1,247 @@
+"""Runs over what a language's query found and makes definitions and comment ranges of it."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.definitions.signature import after_annotations, signature
+from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Found, Spec
+from lurcher.chunking.measure import Ruler
+from lurcher.chunking.trailing import Comments
+from lurcher.types import Definition
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Range = tuple[int, int]
+
+_CALLABLE = frozenset({"function", "method", "constructor", "macro"})
+
+
+def extract(
+    matches: list[tuple[int, dict[str, list[Node]]]], spec: Spec, ruler: Ruler
+) -> tuple[tuple[Definition, ...], Comments]:
+    """Definitions in order of position, and the comments."""
+    kinds = [kind for kind, _ in spec.patterns]
+    commented: list[Range] = []
+    attributes: list[Range] = []
+    wrappers: dict[int, Range] = {}
+    captured: list[tuple[int, dict[str, list[Node]]]] = []
+    for index, captures in matches:
+        kind = kinds[index]
+        if kind is COMMENT:
+            node = captures["def"][0]
+            commented.append((node.start_byte, node.end_byte))
+        elif kind is WRAP:
+            outer = captures["def"][0]
+            wrappers[captures["inner"][0].start_byte] = (outer.start_byte, outer.end_byte)
+        elif kind is ATTRIBUTE:
+            node = captures["def"][0]
+            attributes.append((node.start_byte, node.end_byte))
+        else:
+            captured.append((index, captures))
+    comments = Comments(ruler.text, _disjoint(commented))
+    founds: list[tuple[int, Found]] = []
+    for index, captures in captured:
+        found: Found | None = _found(kinds[index], captures, spec, ruler.text, wrappers)
+        if found is not None and spec.refine is not None:
+            found = spec.refine(found, ruler.text)
+        if found is not None and found.name:
+            found.end = comments.trim(found.name_end, found.end)
+            founds.append((index, found))
+    if attributes:
+        _include_attributes([found for _, found in founds], attributes, comments, ruler.text)
+    founds.sort(key=lambda entry: (entry[1].start, -entry[1].end, entry[0], entry[1].name_start))
+    placed = _Placement(spec, ruler, comments)
+    for _, found in founds:
+        placed.add(found)
+    return placed.definitions(), comments
+
+
+def _found(
+    kind: str, captures: dict[str, list[Node]], spec: Spec, text: bytes, wrappers: dict[int, Range]
+) -> Found | None:
+    """Read one match; nothing but byte positions is taken from the tree."""
+    names = captures.get("name")
+    if not names:
+        return None
+    node = captures["def"][0]
+    start, end = node.start_byte, node.end_byte
+    name_start, name_end = names[0].start_byte, names[0].end_byte
+    owners = captures.get("owner")
+    owner = text[owners[0].start_byte : owners[0].end_byte].decode("utf-8", "replace") if owners else ""
+    values = captures.get("value")
+    bodies = captures.get("body")
+    body = bodies[0] if bodies else (values[0] if values else node).child_by_field_name("body")
+    found = Found(
+        kind=kind,
+        name=text[name_start:name_end].decode("utf-8", "replace"),
+        owner=owner,
+        start=start,
+        end=end,
+        signature_start=start,
+        signature_end=body.start_byte if body is not None else end,
+        name_start=name_start,
+        name_end=name_end,
+        value_start=values[0].start_byte if values else name_end,
+    )
+    while (outer := wrappers.get(found.start)) is not None:
+        found.end = max(found.end, outer[1])
+        if outer[0] == found.start:
+            break
+        found.start = outer[0]
+        if spec.signature_at_wrapper:
+            found.signature_start = outer[0]
+    return found
+
+
+class _Placement:
+    """Gives definitions, which arrive in order of position, their containers by nesting."""
+
+    def __init__(self, spec: Spec, ruler: Ruler, comments: Comments) -> None:
+        self._spec = spec
+        self._ruler = ruler
+        self._comments = comments
+        self._split = re.compile(spec.qualifiers).split if spec.qualifiers else None
+        self._open: list[tuple[int, int, str, str]] = []
+        """Start, end, qualified name and kind of the definitions around the current one."""
+        self._seen: set[tuple[int, int, str]] = set()
+        self._result: list[Definition] = []
+
+    def definitions(self) -> tuple[Definition, ...]:
+        return tuple(sorted(self._result, key=lambda entry: (entry.start_byte, -entry.end_byte, entry.name)))
+
+    def add(self, found: Found) -> None:
+        """Place one definition, unless an earlier pattern has found it."""
+        spec = self._spec
+        start, end, kind = found.start, found.end, found.kind
+        around = self._open
+        while around and (around[-1][1] < end or around[-1][1] <= start or around[-1][:2] == (start, end)):
+            around.pop()
+        container, parent_kind = around[-1][2:] if around else ("", "")
+        if self._split is not None:
+            self._qualify(found)
+        name = found.name
+        if found.owner:
+            container = f"{container}.{found.owner}" if container else found.owner
+            parent_kind = SCOPE if kind == "function" else parent_kind
+        qualified = f"{container}.{name}" if container else name
+        if kind is SCOPE or kind is OPEN_SCOPE:
+            around.append((start, end, qualified, kind))
+            return
+        key = (start, end, qualified)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        found.kind = kind = self._kind(kind, name, container, parent_kind)
+        around.append((start, end, qualified, kind))
+        previous = self._result[-1] if self._result else None
+        if (
+            spec.merge_equations
+            and previous is not None
+            and (previous.name, previous.container, previous.kind) == (name, container, kind)
+            and kind in _CALLABLE
+        ):
+            self._result[-1] = self._joined(previous, end)
+            return
+        begin = found.signature_start
+        if spec.annotations and self._ruler.text[begin] in spec.annotations:
+            begin = after_annotations(self._ruler.text, begin, found.name_start)
+        self._result.append(
+            Definition(
+                name=name,
+                kind=kind,
+                container=container,
+                signature=self._signature(begin, found),
+                start_byte=start,
+                end_byte=end,
+                start_line=self._ruler.line(start),
+                end_line=self._ruler.line(max(start, end - 1)),
+                exported=spec.exported(found, self._ruler.text[begin : found.name_start], parent_kind),
+            )
+        )
+
+    def _qualify(self, found: Found) -> None:
+        """`a::Foo::bar` is bar of a.Foo."""
+        assert self._split is not None
+        parts = [part.strip() for part in self._split(found.name) if part.strip()]
+        owners = [part.strip() for part in self._split(found.owner) if part.strip()] if found.owner else []
+        if len(parts) > 1:
+            owners += parts[:-1]
+        if parts:
+            found.name = parts[-1]
+        found.owner = ".".join(owners)
+
+    def _kind(self, kind: str, name: str, container: str, parent_kind: str) -> str:
+        spec = self._spec
+        if kind == "function" and parent_kind in spec.methods_in:
+            kind = "method"
+        if kind == "method" and (
+            name in spec.constructors or (spec.constructor_is_class and name == container.rsplit(".", 1)[-1])
+        ):
+            return "constructor"
+        if kind == "variable" and len(name) > 1 and name.isupper():
+            return "constant"
+        return kind
+
+    def _signature(self, begin: int, found: Found) -> str:
+        """The signature, read around the comments that lie in it."""
+        end = min(found.signature_end, found.end)
+        ends_at_brace = end >= found.end and found.kind not in _CALLABLE
+        return signature(self._ruler.text, begin, end, self._comments.inside(begin, end), ends_at_brace)
+
+    def _joined(self, previous: Definition, end: int) -> Definition:
+        """A definition extended over the next of its equations."""
+        return Definition(
+            name=previous.name,
+            kind=previous.kind,
+            container=previous.container,
+            signature=previous.signature,
+            start_byte=previous.start_byte,
+            end_byte=max(end, previous.end_byte),
+            start_line=previous.start_line,
+            end_line=max(self._ruler.line(end - 1), previous.end_line),
+            exported=previous.exported,
+        )
+
+
+def _include_attributes(founds: list[Found], attributes: list[Range], comments: Comments, text: bytes) -> None:
+    """Extend definitions back over the attributes before them, across comments between attributes."""
+    attributes.sort()
+    attribute_starts = [start for start, _ in attributes]
+    for found in founds:
+        position = found.start
+        while True:
+            before = _before(attributes, attribute_starts, position, text)
+            if before is not None:
+                found.start = position = before[0]
+                continue
+            before = _before(comments.ranges, comments.starts, position, text)
+            if before is None:
+                break
+            position = before[0]
+
+
+def _before(ranges: list[Range], starts: list[int], position: int, text: bytes) -> Range | None:
+    """The range that ends before `position` with nothing but white space between."""
+    index = bisect_right(starts, position - 1) - 1
+    if index < 0:
+        return None
+    end = ranges[index][1]
+    if end > position or position - end > 400 or text[end:position].strip():
+        return None
+    return ranges[index]
+
+
+def _disjoint(ranges: list[Range]) -> list[Range]:
+    """Ranges in order; one that begins inside another is dropped."""
+    ranges.sort(key=lambda entry: (entry[0], -entry[1]))
+    result: list[Range] = []
+    reached = 0
+    for start, end in ranges:
+        if start >= reached and end > start:
+            result.append((start, end))
+            reached = end
+    return result

@@ -1,0 +1,38 @@
+"""PHP: types with their members, functions, constants; a namespace without braces reaches to the end of its file."""
+
+from __future__ import annotations
+
+from lurcher.chunking.definitions.spec import COMMENT, Found, Spec, not_private
+
+_PATTERNS = (
+    ("class", "(class_declaration name: (_) @name) @def"),
+    ("interface", "(interface_declaration name: (_) @name) @def"),
+    ("trait", "(trait_declaration name: (_) @name) @def"),
+    ("enum", "(enum_declaration name: (_) @name) @def"),
+    ("module", "(namespace_definition name: (_) @name) @def"),
+    ("function", "(function_definition name: (_) @name) @def"),
+    ("method", "(method_declaration name: (_) @name) @def"),
+    ("constant", "(const_declaration (const_element . (name) @name)) @def"),
+    ("field", "(property_declaration (property_element name: (variable_name (name) @name))) @def"),
+    (COMMENT, "(comment) @def"),
+)
+
+
+def _refine(found: Found, text: bytes) -> Found | None:
+    if found.kind == "module" and b"{" not in text[found.name_end : found.end]:
+        found.end = len(text)
+        found.signature_end = found.name_end
+    return found
+
+
+SPECS = {
+    "php": Spec(
+        patterns=_PATTERNS,
+        leads=frozenset({"comment", "attribute_list"}),
+        exported=not_private,
+        constructors=frozenset({"__construct"}),
+        annotations=b"#",
+        qualifiers=r"\\",
+        refine=_refine,
+    )
+}

@@ -1,0 +1,158 @@
+"""Cuts a syntax tree into chunks that tile its file and respect its definitions.
+
+A node larger than the target is divided into its children; everything smaller is a leaf that is never cut. The first
+byte of each line on which a leaf begins is a boundary. It is *strong* when a chunk may freely begin there, *weak* when
+what precedes belongs to what follows (a comment before its function, a class's header before its first member) or
+what follows belongs to what precedes (a closing brace). Runs between strong boundaries are packed greedily; a run that
+is too large on its own is cut at its weak boundaries, and only then by lines.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.definitions.spec import Spec
+from lurcher.chunking.lines import cut_lines
+from lurcher.chunking.measure import Ruler
+from lurcher.chunking.trailing import Comments
+from lurcher.types import Definition, Span
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WIDE_GAP = 64
+
+
+def chunk_tree(
+    root: Node, ruler: Ruler, target: int, spec: Spec, comments: Comments, definitions: tuple[Definition, ...]
+) -> tuple[Span, ...]:
+    """Tile the parsed text; the specification tells which nodes belong to the sibling they precede."""
+    if not ruler.text:
+        return ()
+    if ruler.size(0, len(ruler.text)) <= target:
+        return ruler.spans([0])
+    boundaries, weak = _boundaries(root, ruler, target, spec, comments)
+    boundaries, weak = _outside(boundaries, weak, ruler, target, definitions)
+    return ruler.spans(_pack(boundaries, weak, ruler, target))
+
+
+def _boundaries(
+    root: Node, ruler: Ruler, target: int, spec: Spec, comments: Comments
+) -> tuple[list[int], list[bool]]:
+    """Where chunks may begin, in order, and which of those places are weak."""
+    starts = ruler.line_starts
+    leads, divided = spec.leads, spec.divided
+    total = len(ruler.text)
+    boundaries = [0]
+    weak = [False]
+    stack: list[tuple[Node, bool, bool]] = [(root, False, True)]
+    reached = 0
+    glued = False
+    after_lead = False
+    while stack:
+        node, header, first = stack.pop()
+        start = node.start_byte
+        end = node.end_byte
+        large = end - start > target and ruler.size(start, end) > target
+        if (large or (divided and node.type in divided)) and node.child_count:
+            children = node.children
+            body = _header_length(children, start, ruler, target) if node.parent is not None else 0
+            entries = [(child, index <= body if body else False, index == 0) for index, child in enumerate(children)]
+            entries[0] = (children[0], header or body > 0, first)
+            entries.reverse()
+            stack.extend(entries)
+            continue
+        index = bisect_right(starts, start)
+        line = starts[index - 1]
+        begins_line = reached <= line
+        if begins_line:
+            place = line
+        else:
+            line_end = starts[index] if index < len(starts) else total
+            place = start if line_end - line > target and ruler.size(line, line_end) > target else -1
+        if place > boundaries[-1]:
+            if begins_line and line - reached > _WIDE_GAP:
+                gap = ruler.next_line(reached)
+                if boundaries[-1] < gap < line:
+                    boundaries.append(gap)
+                    weak.append(True)
+            boundaries.append(place)
+            weak.append(glued or after_lead or not (first or node.is_named))
+            glued = False
+        glued = glued or header
+        after_lead = place >= 0 and node.type in leads
+        if end > reached:
+            reached = comments.trim(start, end)
+            if reached < end and (run_on := comments.inside(reached, end)):
+                line = ruler.line_start(run_on[0][0])
+                if line > boundaries[-1] and line >= reached:
+                    boundaries.append(line)
+                    weak.append(False)
+                    after_lead = True
+                    reached = run_on[-1][1]
+    return boundaries, weak
+
+
+def _outside(
+    boundaries: list[int], weak: list[bool], ruler: Ruler, target: int, definitions: tuple[Definition, ...]
+) -> tuple[list[int], list[bool]]:
+    """The boundaries that do not lie within a definition that fits: one may consist of several nodes."""
+    reached = 0
+    index = 0
+    kept = []
+    for position, boundary in enumerate(boundaries):
+        while index < len(definitions) and definitions[index].start_byte < boundary:
+            entry = definitions[index]
+            if entry.end_byte > reached and ruler.size(entry.start_byte, entry.end_byte) <= target:
+                reached = entry.end_byte
+            index += 1
+        if boundary >= reached:
+            kept.append(position)
+    return [boundaries[position] for position in kept], [weak[position] for position in kept]
+
+
+def _header_length(children: list[Node], start: int, ruler: Ruler, target: int) -> int:
+    """How many children introduce the first one that must be divided; 0 when they are too large for a header."""
+    for index, child in enumerate(children):
+        begin = child.start_byte
+        end = child.end_byte
+        if end - begin > target and ruler.size(begin, end) > target:
+            return index if 2 * ruler.size(start, begin) <= target else 0
+    return 0
+
+
+def _pack(boundaries: list[int], weak: list[bool], ruler: Ruler, target: int) -> list[int]:
+    """Where chunks begin. A run may exceed the target by a quarter rather than lose its header or its end."""
+    limit = target + target // 4
+    total = len(ruler.text)
+    strong = [index for index, is_weak in enumerate(weak) if not is_weak]
+    cuts = [0]
+    for index, after in pairwise(chain(strong, [len(boundaries)])):
+        begin = boundaries[index]
+        end = boundaries[after] if after < len(boundaries) else total
+        if ruler.size(cuts[-1], end) <= target:
+            continue
+        if begin > cuts[-1]:
+            cuts.append(begin)
+        if ruler.size(begin, end) > limit:
+            cuts.extend(_divide([*boundaries[index:after], end], ruler, target, limit)[1:])
+    return cuts
+
+
+def _divide(atoms: list[int], ruler: Ruler, target: int, limit: int) -> list[int]:
+    """Cut one run at its weak boundaries, filling chunks from the end so that headers stay with what they introduce."""
+    runs: list[tuple[int, int]] = []
+    end = atoms[-1]
+    begin = end
+    for atom in reversed(atoms[:-1]):
+        if begin < end and ruler.size(atom, end) > target:
+            runs.append((begin, end))
+            end = begin
+        begin = atom
+    runs.append((begin, end))
+    cuts: list[int] = []
+    for begin, end in reversed(runs):
+        cuts.extend(cut_lines(ruler, begin, end, target) if ruler.size(begin, end) > limit else [begin])
+    return cuts

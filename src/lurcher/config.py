@@ -1,0 +1,292 @@
+"""The only reader of TOML and the environment: defaults < user file < project file < LURCHER_* < flags.
+
+Every setting is declared once, below, with its default, its meaning and its bounds; the parser, the error messages and the
+reference in docs/ come from that declaration.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from lurcher.errors import ConfigError
+
+PROJECT_FILE = "lurcher.toml"
+
+
+def setting(
+    default: Any, doc: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+) -> Any:
+    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSettings:
+    dir: str = setting("", "Folder that holds the index; empty: `.lurcher` at the root.")
+    chunk_chars: int = setting(1500, "Characters a chunk aims at.", low=200, high=20_000)
+    max_file_bytes: int = setting(1_000_000, "Larger files are left out and counted.", low=1, high=100_000_000)
+    follow_symlinks: bool = setting(False, "Follow links that stay inside the root.")
+    refresh_limit: int = setting(
+        5_000, "Up to this many changed files are indexed before answering; more are reported as stale.", low=0
+    )
+    workers: int = setting(0, "Processes that parse; 0: one per core, one for small trees.", low=0, high=256)
+    lock_seconds: float = setting(10.0, "How long to wait for another process that is indexing.", low=0, high=3600)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchSettings:
+    limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
+    mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "symbol"))
+    ranking: str = setting("default", "Which ranking orders the hits.", choices=("default", "classic"))
+    context: str = setting(
+        "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LexicalSettings:
+    k1: float = setting(1.5, "BM25: how fast repeated terms saturate.", low=0, high=10)
+    b: float = setting(0.75, "BM25: how much long units are held back.", low=0, high=1)
+    body: float = setting(1.0, "Weight of terms in code.", low=0, high=100)
+    comments: float = setting(1.0, "Weight of terms in comments and documentation.", low=0, high=100)
+    symbols: float = setting(1.0, "Weight of terms in the names a unit defines, on top of the code.", low=0, high=100)
+    name: float = setting(2.0, "Weight of terms in the file's name.", low=0, high=100)
+    folder: float = setting(1.0, "Weight of terms in the last three folders.", low=0, high=100)
+    variant: float = setting(0.5, "Weight of a word's other forms (same stem, known abbreviation).", low=0, high=1)
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultRankingSettings:
+    """The file-first ranking of short questions."""
+
+    harmonic_power: float = setting(1.0, "A file's chunks count 1/rank^power.", low=0, high=10)
+    name: float = setting(0.4, "How much of the file's name the query explains.", low=0, high=10)
+    name_whole: float = setting(0.1, "Bonus when every word of the file's name is explained.", low=0, high=10)
+    folder: float = setting(0.1, "Share of the query found in the last three folders.", low=0, high=10)
+    definition: float = setting(0.15, "The file defines a name that the question uses.", low=0, high=10)
+    definition_symbol: float = setting(0.7, "The same, when the query is a name.", low=0, high=10)
+    stem_symbol: float = setting(0.5, "The file is named like the queried symbol.", low=0, high=10)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRankingSettings:
+    """The same ranking for long queries: issue reports, stack traces."""
+
+    b: float = setting(0.9, "BM25: how much long units are held back.", low=0, high=1)
+    harmonic_power: float = setting(1.4, "A file's chunks count 1/rank^power.", low=0, high=10)
+    keep_terms: int = setting(60, "Terms kept, by weight times rarity.", low=1, high=1000)
+    name: float = setting(0.1, "How much of the file's name the query explains.", low=0, high=10)
+    definition: float = setting(0.25, "The file defines a name of the report; shared names count less.", low=0, high=10)
+    dotted: float = setting(0.3, "A dotted name resolves to the file.", low=0, high=10)
+    url: float = setting(0.4, "A URL names the file.", low=0, high=10)
+    trace: float = setting(0.25, "The file is in the stack trace, deepest frame first.", low=0, high=10)
+    mentioned: float = setting(0.2, "The report names the file's path.", low=0, high=10)
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseSettings:
+    """Factors that push a file down; they multiply."""
+
+    tests: float = setting(0.3, "Test files.", low=0, high=1)
+    legacy: float = setting(0.3, "Compat, legacy, deprecated and superseded versions.", low=0, high=1)
+    examples: float = setting(0.3, "Examples and documentation.", low=0, high=1)
+    barrel: float = setting(0.5, "Files that only re-export.", low=0, high=1)
+    stub: float = setting(0.7, "Declaration stubs such as `.d.ts`.", low=0, high=1)
+    setup: float = setting(0.5, "Build, CI and set-up files.", low=0, high=1)
+    vendored: float = setting(0.3, "Copies of other projects.", low=0, high=1)
+    barrel_definitions: int = setting(3, "A barrel defines fewer things than this.", low=0, high=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassicRankingSettings:
+    """Reciprocal rank fusion, then one stage after the other."""
+
+    rrf_k: float = setting(60.0, "RRF: 1/(k + rank).", low=0, high=10_000)
+    alpha_symbol: float = setting(0.3, "Weight of the dense lane for queries that look like a name.", low=0, high=1)
+    alpha_language: float = setting(0.5, "Weight of the dense lane for questions.", low=0, high=1)
+    candidates: int = setting(100, "Candidates per lane, at least; five times the limit if that is more.", low=1)
+    coherence: float = setting(0.2, "Boost of a file's best unit by the file's sum.", low=0, high=10)
+    definition_language: float = setting(4.0, "Factor for a unit that defines a queried name, in a question.", low=1)
+    definition_symbol: float = setting(12.0, "The same, when the query is a name.", low=1)
+    definition_stem: float = setting(1.5, "Further factor when the file is named like the symbol.", low=1)
+    stem: float = setting(1.5, "Boost when query words match the file's name or folder.", low=0, high=10)
+    stem_share: float = setting(0.1, "Share of the query's words that must match for that boost.", low=0, high=1)
+    saturation: float = setting(0.5, "Factor for each further unit of the same file.", low=0, high=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    index: IndexSettings = IndexSettings()
+    search: SearchSettings = SearchSettings()
+    lexical: LexicalSettings = LexicalSettings()
+    default: DefaultRankingSettings = DefaultRankingSettings()
+    report: ReportRankingSettings = ReportRankingSettings()
+    noise: NoiseSettings = NoiseSettings()
+    classic: ClassicRankingSettings = ClassicRankingSettings()
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Where each value that is not a default came from."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {key: value for key, value, _, _ in self.rows()}
+
+    def rows(self) -> Iterator[tuple[str, Any, str, str]]:
+        """(key, value, origin, meaning) of every setting, in order of declaration."""
+        for section in sections():
+            part = getattr(self, section)
+            for item in fields(part):
+                key = f"{section}.{item.name}"
+                yield key, getattr(part, item.name), self.origins.get(key, "default"), item.metadata["doc"]
+
+
+def sections() -> tuple[str, ...]:
+    return tuple(item.name for item in fields(Settings) if item.name != "origins")
+
+
+def _declared() -> dict[str, Field[Any]]:
+    defaults = Settings()
+    return {
+        f"{section}.{item.name}": item for section in sections() for item in fields(getattr(defaults, section))
+    }
+
+
+def load(root: Path | None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+    """Read every layer for the project at `root`."""
+    environ = os.environ if environ is None else environ
+    settings = Settings()
+    user = _user_file(environ)
+    if user is not None and user.is_file():
+        settings = apply(settings, _flatten(_read_toml(user), user.name), user.name)
+    if root is not None:
+        project = root / PROJECT_FILE
+        pyproject = root / "pyproject.toml"
+        if project.is_file():
+            settings = apply(settings, _flatten(_read_toml(project), PROJECT_FILE), PROJECT_FILE)
+        elif pyproject.is_file():
+            settings = _apply_pyproject(settings, pyproject)
+    settings = apply(settings, _environment(environ), "environment")
+    if flags:
+        settings = apply(settings, flags, "flag")
+    return settings
+
+
+def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
+    """A copy of `settings` with `values` (dotted keys) checked and put in."""
+    if not values:
+        return settings
+    declared = _declared()
+    origins = dict(settings.origins)
+    changed: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        if key not in declared:
+            raise ConfigError(f"{origin}: unknown setting '{key}'", _nearest(key, declared))
+        section, _, name = key.partition(".")
+        changed.setdefault(section, {})[name] = _checked(key, value, declared[key], origin)
+        origins[key] = origin
+    parts = {section: replace(getattr(settings, section), **items) for section, items in changed.items()}
+    return replace(settings, **parts, origins=origins)
+
+
+def _checked(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
+    kind = type(declared.default)
+    bounds = declared.metadata
+    if isinstance(value, str) and kind is not str:
+        value = _from_text(value, kind)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind or value != value:
+        raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(bounds))
+    if bounds["choices"] and value not in bounds["choices"]:
+        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
+    low, high = bounds["low"], bounds["high"]
+    if (low is not None and value < low) or (high is not None and value > high):
+        raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
+    return value
+
+
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+
+
+def _from_text(value: str, kind: type) -> Any:
+    try:
+        if kind is bool:
+            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[value.lower()]
+        return kind(value)
+    except (KeyError, ValueError):
+        return value
+
+
+def _allowed(bounds: Mapping[str, Any]) -> str:
+    if bounds["choices"]:
+        return "allowed: " + ", ".join(bounds["choices"])
+    low, high = bounds["low"], bounds["high"]
+    if low is None and high is None:
+        return ""
+    if high is None:
+        return f"allowed: {low} or more"
+    return f"allowed: {low if low is not None else '-∞'} to {high}"
+
+
+def _nearest(key: str, declared: Mapping[str, object]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(key, declared, 1)
+    return f"did you mean '{near[0]}'? `lurcher config show` lists them all" if near else "`lurcher config show` lists them all"
+
+
+def _user_file(environ: Mapping[str, str]) -> Path | None:
+    if environ.get("LURCHER_CONFIG"):
+        return Path(environ["LURCHER_CONFIG"])
+    base = environ.get("XDG_CONFIG_HOME") or (os.path.join(environ["HOME"], ".config") if environ.get("HOME") else None)
+    return Path(base) / "lurcher" / "config.toml" if base else None
+
+
+_NOT_SETTINGS = {"LURCHER_CONFIG", "LURCHER_KERNEL"}
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, str]:
+    values = {}
+    for variable in sorted(environ):
+        if variable.startswith("LURCHER_") and variable not in _NOT_SETTINGS:
+            section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
+            values[f"{section}.{name}"] = environ[variable]
+    return values
+
+
+def _flatten(table: Mapping[str, Any], origin: str) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for section, content in table.items():
+        if not isinstance(content, Mapping):
+            raise ConfigError(f"{origin}: '{section}' is not a section", "sections: " + ", ".join(sections()))
+        for name, value in content.items():
+            values[f"{section}.{name}"] = value
+    return values
+
+
+def _apply_pyproject(settings: Settings, path: Path) -> Settings:
+    # Parsing TOML costs milliseconds on every query; most pyproject files have no table for us.
+    try:
+        if b"tool.lurcher" not in path.read_bytes():
+            return settings
+    except OSError:
+        return settings
+    table = _read_toml(path).get("tool", {}).get("lurcher", {})
+    return apply(settings, _flatten(table, "pyproject.toml"), "pyproject.toml")
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        import tomllib
+    except ModuleNotFoundError:  # Python 3.10
+        import tomli as tomllib
+
+    try:
+        if path.stat().st_size > 1_000_000:
+            raise ConfigError(f"{path.name}: larger than 1 MB", "a configuration file is a few lines of TOML")
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path.name}: not valid TOML: {error}", "fix the file or remove it") from error
+    except OSError as error:
+        raise ConfigError(f"{path.name}: cannot be read: {error.strerror}", "check its permissions") from error

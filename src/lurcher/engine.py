@@ -1,0 +1,416 @@
+"""The composition root: sources, index, lanes, ranking and budget put together.
+
+    refresh → plan → lanes → ranking → pack → Answer
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lurcher import config
+from lurcher.budget import cursor as cursors
+from lurcher.budget import tokens
+from lurcher.budget.excerpt import Place, densest, place_of, text_at
+from lurcher.budget.pack import START, Page, pack
+from lurcher.config import Settings
+from lurcher.errors import CorruptIndex, QueryError, UsageError
+from lurcher.index.project import Project, View
+from lurcher.index.reader import Snapshot
+from lurcher.index.writer import Progress, open_segments
+from lurcher.lanes import lexical, symbol
+from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
+from lurcher.planning.intent import REPORT
+from lurcher.planning.plan import Plan, make_plan
+from lurcher.ranking.context import Context, Ranking
+from lurcher.registry import ranking_named
+from lurcher.sources.roots import Root, find_root
+from lurcher.terms.split import split, words
+from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Query, SymbolHit
+
+MAX_QUERY_CHARS = 100_000
+SOURCES = ("code",)
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    pass
+
+
+class Engine:
+    """Answers questions about one or more folders. Usable as a context manager and from several threads."""
+
+    def __init__(self, projects: Sequence[Project], prefixes: Mapping[int, tuple[str, ...] | None], settings: Settings) -> None:
+        self._projects = list(projects)
+        self._prefixes = dict(prefixes)
+        self.settings = settings
+        self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path | Iterable[str | Path] = ".",
+        *,
+        root: str | Path | None = None,
+        index_dir: str | Path | None = None,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> Engine:
+        """An engine for `path`, or several.
+
+        The index lives at the top of the repository that holds a path, or in the folder itself outside of git. `root` makes
+        a folder its own root whatever is around it. `overrides` are settings by dotted name, as flags set them.
+        """
+        paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(item) for item in path]
+        if not paths:
+            raise UsageError("no path was given", "name a folder, or leave the path out for the current one")
+        if root is not None:
+            top = Path(root).resolve()
+            roots = [Root(top, (top / ".git").exists(), _inside(item, top)) for item in paths]
+        else:
+            roots = [find_root(item) for item in paths]
+        projects: list[Project] = []
+        prefixes: dict[int, tuple[str, ...] | None] = {}
+        settings: Settings | None = None
+        for found in roots:
+            number = next((i for i, project in enumerate(projects) if project.root.path == found.path), len(projects))
+            if number == len(projects):
+                mine = config.load(found.path, overrides)
+                settings = settings or mine
+                projects.append(Project(found, mine, Path(index_dir) if index_dir else None))
+                prefixes[number] = (found.prefix,) if found.prefix else None
+            else:
+                known = prefixes[number]
+                prefixes[number] = None if known is None or not found.prefix else (*known, found.prefix)
+        assert settings is not None
+        return cls(projects, prefixes, settings)
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._combined = None
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return tuple(project.root.path for project in self._projects)
+
+    # -- questions --------------------------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        sources: Sequence[str] = SOURCES,
+        mode: str | None = None,
+        ranking: str | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        progress: Progress = _silent,
+    ) -> Answer:
+        """The best answer to a question: hits in order, each with its reason."""
+        started = time.perf_counter()
+        defaults = self.settings.search
+        query = _checked(
+            Query(
+                text,
+                defaults.limit if limit is None else limit,
+                mode or defaults.mode,
+                ranking or defaults.ranking,
+                Filter(resolve_languages(tuple(languages)), check_globs(tuple(paths)), check_globs(tuple(excludes))),
+                budget,
+                cursor,
+                context or defaults.context,
+                snippet_lines,
+            )
+        )
+        for source in sources:
+            if source not in SOURCES:
+                raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
+        try:
+            return self._answer(query, started, refresh, progress, ())
+        except CorruptIndex as damage:
+            # Found only now, since checksums are verified on first touch: build anew, once, and say so.
+            note = Degraded("index", f"{damage.message}; it was rebuilt", "")
+            for project in self._projects:
+                project.rebuild(progress)
+            self._combined = None
+            return self._answer(query, started, refresh, progress, (note,))
+
+    def _answer(
+        self, query: Query, started: float, refresh: bool, progress: Progress, notes: tuple[Degraded, ...]
+    ) -> Answer:
+        clock = _Clock(started)
+        views = [project.view(progress, refresh=refresh) for project in self._projects]
+        snapshot = self._snapshot(views)
+        clock.lap("refresh")
+        plan = make_plan(query.text, query.mode, snapshot)
+        clock.lap("plan")
+        ranked, context = self._rank(snapshot, plan, query, clock)
+        places = _places(snapshot, ranked, query.context)
+        clock.lap("ranking")
+        print_ = cursors.fingerprint(
+            query,
+            root="\0".join(str(root) for root in self.roots),
+            generation=snapshot.generation,
+            checksum=",".join(name for view in views for name in view.manifest.segments),
+            options=repr(sorted(self.settings.to_dict().items())) + repr(sorted(self._prefixes.items())),
+        )
+        place = cursors.decode(query.cursor, expect=print_).place if query.cursor else START
+        shown = _Shown(snapshot, places, ranked, plan, query)
+        page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
+        hits = tuple(shown.hit(i) for i in page.indices)
+        clock.lap("pack")
+        following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
+        stale = sum(view.stale_paths for view in views)
+        degraded = notes + tuple(note for view in views for note in view.degraded) + _oversized(page, shown)
+        return Answer(
+            query.text, plan.mode, plan.intent, query.ranking, SOURCES, hits, len(places), page.tokens, following,
+            IndexState(snapshot.generation, stale == 0, stale), degraded, clock.total(),
+        )  # fmt: skip
+
+    def _rank(self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock) -> tuple[Ranking, Context]:
+        settings = self.settings
+        long = plan.intent == REPORT
+        scores = lexical.score(
+            snapshot, plan.groups, settings.lexical, b=settings.report.b if long else None,
+            keep=settings.report.keep_terms if long else None,
+        )  # fmt: skip
+        clock.lap("lexical")
+        matches = symbol.find(snapshot, plan.names) if "symbol" in plan.lanes else ()
+        clock.lap("symbol")
+        allowed = allowed_files(snapshot, self._filter(query.filter))
+        matches = tuple(match for match in matches if allowed[match.file])
+        own = frozenset(term for root in self.roots for word in words(root.name) for term in split(word))
+        context = Context(snapshot, plan, settings, scores, matches, allowed, own)
+        return ranking_named(query.ranking)(context), context
+
+    def _filter(self, filter: Filter) -> Filter:
+        """The query's filter within the folders that were asked for."""
+        if all(prefixes is None for prefixes in self._prefixes.values()):
+            return filter
+        labels = self._labels()
+        inside: list[str] = []
+        for number, prefixes in self._prefixes.items():
+            label = labels[number]
+            inside += [label.rstrip("/")] if prefixes is None else [label + prefix for prefix in prefixes]
+        return Filter(filter.languages, filter.globs, filter.excludes, tuple(inside))
+
+    def _labels(self) -> list[str]:
+        """What stands before a path to tell roots apart: nothing for one root, else the folder's name, numbered if need be."""
+        if len(self._projects) == 1:
+            return [""]
+        names = [project.root.path.name or "root" for project in self._projects]
+        return [
+            f"{name}-{names[:i].count(name) + 1}/" if name in names[:i] else f"{name}/" for i, name in enumerate(names)
+        ]
+
+    def _snapshot(self, views: list[View]) -> Snapshot:
+        if len(views) == 1:
+            return views[0].snapshot
+        parts = tuple(view.snapshot for view in views)
+        if self._combined is None or self._combined[0] != parts:
+            segments, order = [], []
+            for project, view, label in zip(self._projects, views, self._labels(), strict=True):
+                base = len(segments)
+                segments += open_segments(project.store, view.manifest, label)
+                order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
+            generation = sum(view.manifest.generation for view in views)
+            self._combined = (parts, Snapshot(segments, generation, order))
+        return self._combined[1]
+
+    def symbol(
+        self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = _silent
+    ) -> tuple[SymbolHit, ...]:
+        """The definitions of a name, best first."""
+        if not name.strip():
+            raise QueryError("the name is empty", "for example: lurcher symbol Client.retry")
+        views = [project.view(progress) for project in self._projects]
+        snapshot = self._snapshot(views)
+        allowed = allowed_files(snapshot, self._filter(Filter(resolve_languages(tuple(languages)))))
+        matches = [match for match in symbol.find(snapshot, [name.strip()]) if allowed[match.file]]
+        return symbol.best(snapshot, matches, limit)
+
+    # -- the index --------------------------------------------------------------------------------------------------------
+
+    def index(self, *, rebuild: bool = False, progress: Progress = _silent) -> dict[str, Any]:
+        """Bring the index up to date, or make it anew."""
+        for project in self._projects:
+            if rebuild:
+                project.rebuild(progress)
+            else:
+                project.view(progress)
+        return self.status()
+
+    def refresh(self, *, progress: Progress = _silent) -> IndexState:
+        """Index what changed, whatever its number."""
+        views = [project.view(progress) for project in self._projects]
+        stale = sum(view.stale_paths for view in views)
+        return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
+
+    def clear(self) -> bool:
+        """Remove the index of every root. True if there was one."""
+        return any([project.clear() for project in self._projects])
+
+    def status(self) -> dict[str, Any]:
+        """What the index holds, without changing it."""
+        from lurcher.index.status import status_of
+
+        entries = [status_of(project) for project in self._projects]
+        return entries[0] if len(entries) == 1 else {"roots": entries}
+
+
+class _Shown:
+    """Turns positions of a ranking into hits, each text cut and counted once."""
+
+    def __init__(
+        self, snapshot: Snapshot, places: list[tuple[int, Place]], ranked: Ranking, plan: Plan, query: Query
+    ) -> None:
+        self._snapshot = snapshot
+        self._places = places
+        self._ranked = ranked
+        self._query = query
+        self._wanted = {term for group in plan.groups for term in (group.word, *group.forms)}
+        self._texts: dict[int, tuple[str, int, int]] = {}
+        self._costs: dict[int, int] = {}
+
+    def text(self, i: int) -> tuple[str, int, int]:
+        known = self._texts.get(i)
+        if known is None:
+            place = self._places[i][1]
+            if self._query.context == "none":
+                known = ("", place.start_line, place.end_line)
+            else:
+                text = text_at(self._snapshot, place)
+                known = (text, place.start_line, place.end_line)
+                if self._query.snippet_lines is not None:
+                    known = densest(text, place.start_line, self._query.snippet_lines, self._wanted)
+            self._texts[i] = known
+        return known
+
+    def cost(self, i: int) -> int:
+        if i not in self._costs:
+            measure = tokens.estimate if self._query.budget is None else tokens.count
+            self._costs[i] = measure(self.text(i)[0])
+        return self._costs[i]
+
+    def location(self, i: int) -> str:
+        place = self._places[i][1]
+        return f"{self._snapshot.path(place.file)}:{place.start_line}-{place.end_line}"
+
+    def hit(self, i: int) -> Hit:
+        position, place = self._places[i]
+        unit = int(self._ranked.units[position])
+        text, first, last = self.text(i)
+        path = self._snapshot.path(place.file)
+        number = self._snapshot.unit(unit)[5]
+        named = self._snapshot.definition(number) if number >= 0 else None
+        identity = hashlib.blake2b(f"code\0{path}\0{place.start_line}\0{place.end_line}".encode(), digest_size=8)
+        return Hit(
+            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
+            named.qualified if named else None, named.kind if named else None, float(self._ranked.scores[position]),
+            self.cost(i), text, self._ranked.why(position),
+        )  # fmt: skip
+
+
+class _Clock:
+    def __init__(self, started: float) -> None:
+        self._started = self._last = started
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self._laps[name] = (now - self._last) * 1000
+        self._last = now
+
+    def total(self) -> dict[str, float]:
+        return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
+
+
+def _places(snapshot: Snapshot, ranked: Ranking, context: str) -> list[tuple[int, Place]] | _Blocks:
+    """Where each hit's text is; units that widen to the same function or class are one hit."""
+    if context not in ("function", "class"):
+        return _Blocks(snapshot, ranked)
+    seen: set[tuple[int, int, int]] = set()
+    found = []
+    for position, unit in enumerate(ranked.units.tolist()):
+        place = place_of(snapshot, unit, context)
+        key = (place.file, place.start, place.end)
+        if key not in seen:
+            seen.add(key)
+            found.append((position, place))
+    return found
+
+
+class _Blocks(Sequence[tuple[int, Place]]):  # type: ignore[misc]
+    """The places of whole units, looked up when asked for."""
+
+    def __init__(self, snapshot: Snapshot, ranked: Ranking) -> None:
+        self._snapshot = snapshot
+        self._ranked = ranked
+
+    def __len__(self) -> int:
+        return len(self._ranked.units)
+
+    def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
+        return i, place_of(self._snapshot, int(self._ranked.units[i]), "block")
+
+
+def _checked(query: Query) -> Query:
+    text = query.text
+    if len(text) > MAX_QUERY_CHARS:
+        raise QueryError(
+            f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
+        )
+    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in text)
+    if not clean.strip():
+        raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
+    if not 1 <= query.limit <= 1000:
+        raise QueryError(f"the limit is {query.limit}", "use 1 to 1000")
+    if query.budget is not None and query.budget < 1:
+        raise QueryError(f"the budget is {query.budget} tokens", "use 1 or more, or leave it out")
+    if query.snippet_lines is not None and query.snippet_lines < 1:
+        raise QueryError(f"snippet lines are {query.snippet_lines}", "use 1 or more, or --context none for no text")
+    if query.mode not in MODES:
+        raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
+    if query.context not in CONTEXTS:
+        raise QueryError(f"unknown context '{query.context}'", f"known are: {', '.join(CONTEXTS)}")
+    ranking_named(query.ranking)
+    return query if clean == text else Query(
+        clean, query.limit, query.mode, query.ranking, query.filter, query.budget, query.cursor, query.context,
+        query.snippet_lines,
+    )  # fmt: skip
+
+
+def _oversized(page: Page, shown: _Shown) -> tuple[Degraded, ...]:
+    if not page.oversized:
+        return ()
+    smallest = min(shown.cost(i) for i in page.oversized)
+    places = ", ".join(shown.location(i) for i in page.oversized[:3]) + (", …" if len(page.oversized) > 3 else "")
+    many = len(page.oversized)
+    return (
+        Degraded(
+            "budget", f"{many} {'hit is' if many == 1 else 'hits are'} larger than the whole budget: {places}",
+            f"raise the budget to {smallest}, or use --snippet-lines",
+        ),  # fmt: skip
+    )
+
+
+def _inside(path: Path, root: Path) -> str:
+    try:
+        relative = path.resolve().relative_to(root).as_posix()
+    except ValueError:
+        raise UsageError(f"{path} is not inside of {root}", "name a path below the root") from None
+    return "" if relative == "." else relative

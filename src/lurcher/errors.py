@@ -1,0 +1,82 @@
+"""Everything lurcher raises on purpose.
+
+    LurcherError
+    ├── UsageError            the question itself is wrong
+    │   ├── QueryError        empty, too long, unknown mode
+    │   ├── FilterError       unknown language, bad glob
+    │   ├── CursorError       tampered, foreign or outdated cursor
+    │   └── PathError         missing, not a folder, unreadable
+    ├── ConfigError           a setting is unknown or has a bad value
+    ├── IndexError_           the index cannot be read or written
+    │   ├── CorruptIndex      a checksum or a structure is wrong
+    │   ├── OutdatedIndex     made by another version or configuration
+    │   └── IndexLocked       another process is writing it
+    ├── DatasetError          an evaluation set cannot be used
+    └── MissingExtra          a feature needs a package that is not installed
+
+Each has a stable `code`, a message of one line and a `hint` that says what to do.
+"""
+
+from __future__ import annotations
+
+
+class LurcherError(Exception):
+    """Base of the tree; surfaces map this one class, once."""
+
+    code = "error"
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def to_dict(self) -> dict[str, str]:
+        return {"code": self.code, "message": self.message, "hint": self.hint}
+
+
+class UsageError(LurcherError):
+    code = "usage"
+
+
+class QueryError(UsageError):
+    code = "query"
+
+
+class FilterError(UsageError):
+    code = "filter"
+
+
+class CursorError(UsageError):
+    code = "cursor"
+
+
+class PathError(UsageError):
+    code = "path"
+
+
+class ConfigError(LurcherError):
+    code = "config"
+
+
+class IndexError_(LurcherError):
+    code = "index"
+
+
+class CorruptIndex(IndexError_):
+    code = "index-corrupt"
+
+
+class OutdatedIndex(IndexError_):
+    code = "index-outdated"
+
+
+class IndexLocked(IndexError_):
+    code = "index-locked"
+
+
+class DatasetError(LurcherError):
+    code = "dataset"
+
+
+class MissingExtra(LurcherError):
+    code = "missing-extra"

@@ -1,0 +1,18 @@
+"""Scores an engine on labelled questions: datasets → harness → runs → report and comparison."""
+
+from lurcher.evaluation.compare import Comparison, compare
+from lurcher.evaluation.harness import Searcher, evaluate
+from lurcher.evaluation.report import format_comparison, format_report
+from lurcher.evaluation.runs import Run, load_run, save_run
+
+__all__ = [
+    "Comparison",
+    "Run",
+    "Searcher",
+    "compare",
+    "evaluate",
+    "format_comparison",
+    "format_report",
+    "load_run",
+    "save_run",
+]

@@ -1,0 +1,234 @@
+"""Labelled questions in four shapes, told apart by looking at them.
+
+folder with repos.json                        code      a question → the files that answer it
+JSONL with base_commit, problem_statement     issues    a report → the files that its fix changed
+JSONL with title, query, commit               history   a report → the commit that fixed it
+JSONL with query and relevant or pattern      own       a question of one's own about one folder
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lurcher.errors import DatasetError
+from lurcher.evaluation.git import bare_directory, message_of
+from lurcher.evaluation.labels import Target, quotes_report
+from lurcher.evaluation.rows import (
+    OWNER_AND_NAME,
+    PLAIN_NAME,
+    SUB_FOLDER,
+    Row,
+    json_lines,
+    json_list,
+    needed_folder,
+    read_text,
+)
+
+QUOTED, UNQUOTED = "quoted by the commit", "not quoted"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One question with what answers it: targets, or a pattern, or a commit."""
+
+    id: str
+    text: str
+    variant: str = "query"
+    targets: tuple[Target, ...] = ()
+    pattern: re.Pattern[str] | None = None
+    commit: str | None = None
+    category: str = ""
+    language: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder to index and the questions about it."""
+
+    name: str
+    repository: str
+    """The name under which scores are averaged; several places may share it."""
+    tasks: tuple[Task, ...]
+    folder: Path | None = None
+    prefix: str = ""
+    """Where the folder lies in the repository that labels are relative to."""
+    git_directory: Path | None = None
+    commit: str | None = None
+    """The commit whose tree is laid out from the git directory before indexing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    name: str
+    kind: str
+    digest: str
+    places: tuple[Place, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def load_dataset(path: Path, *, repos: Path | None = None, root: Path | None = None) -> Dataset:
+    """The dataset at a path, whatever its shape."""
+    if path.is_dir():
+        if not (path / "repos.json").is_file():
+            raise DatasetError(f"{path} holds no repos.json", hint="name a folder with repos.json, or a JSONL file")
+        return _load_code(path, needed_folder(repos, "--repos", "one exported tree per repository"))
+    if not path.is_file():
+        raise DatasetError(f"there is no dataset at {path}", hint="name a folder with repos.json, or a JSONL file")
+    content = read_text(path)
+    rows = list(json_lines(path, content))
+    if not rows:
+        raise DatasetError(f"{path} holds no questions", hint='write {"query": …, "relevant": […]} on each line')
+    digest = hashlib.sha256(content.encode()).hexdigest()[:16]
+    first = rows[0][1]
+    if {"base_commit", "problem_statement"} <= first.keys():
+        mirrors = needed_folder(repos, "--repos", "bare git directories named OWNER+NAME/repo")
+        return _load_issues(path, rows, digest, mirrors)
+    if {"title", "query", "commit"} <= first.keys():
+        mirrors = needed_folder(repos, "--repos", "bare git directories named OWNER+NAME/repo")
+        return _load_history(path, rows, digest, mirrors)
+    return _load_own(path, rows, digest, needed_folder(root, "--root", "the repository that the questions are about"))
+
+
+# -- the four shapes --------------------------------------------------------------------------------------------------
+
+
+def _load_code(path: Path, repos: Path) -> Dataset:
+    hashed = hashlib.sha256()
+    places: list[Place] = []
+    missing: list[str] = []
+    warnings: list[str] = []
+    for number, spec in enumerate(json_list(path / "repos.json", hashed), 1):
+        row = Row(path / "repos.json", number, spec, unit="entry")
+        name = row.name("name", PLAIN_NAME)
+        prefix = row.name("benchmark_root", SUB_FOLDER) if row.optional_text("benchmark_root") else ""
+        tasks: list[Task] = []
+        seen: dict[str, int] = {}
+        for ordinal, item in enumerate(json_list(path / f"{name}.json", hashed), 1):
+            entry = Row(path / f"{name}.json", ordinal, item, unit="entry")
+            if entry.repeats(entry.text("query"), seen, warnings):
+                continue
+            tasks.append(_labelled(entry, f"{name}#{ordinal}", row.optional_text("language")))
+        folder = repos / name / prefix
+        if not folder.is_dir():
+            missing.append(name)
+        elif tasks:
+            places.append(Place(name, name, tuple(tasks), folder=folder, prefix=prefix))
+    if missing and not places:
+        raise DatasetError(
+            f"{repos} holds none of the {len(missing)} trees that {path.name} asks about",
+            hint="export each pinned revision to NAME below it: git archive REVISION BENCHMARK_ROOT | tar -x -C NAME",
+        )
+    if not places:
+        raise DatasetError(f"{path} holds no questions", hint="add entries to repos.json and to NAME.json")
+    if missing:
+        warnings.insert(0, f"left out, no tree: {', '.join(missing)}")
+    return Dataset(path.resolve().name, "code", hashed.hexdigest()[:16], tuple(places), tuple(warnings))
+
+
+def _load_issues(path: Path, rows: list[tuple[int, Any]], digest: str, repos: Path) -> Dataset:
+    places: dict[tuple[str, str], list[Task]] = {}
+    seen: dict[str, int] = {}
+    warnings: list[str] = []
+    for number, item in rows:
+        row = Row(path, number, item)
+        instance, repository = row.text("instance_id"), row.name("repo", OWNER_AND_NAME)
+        commit = row.commit("base_commit")
+        text = row.text("problem_statement")
+        targets = row.targets("gold_files")
+        if not targets:
+            raise row.error("gold_files is empty", "name the files that the fix changed")
+        if not row.repeats(instance, seen, warnings):
+            tasks = _two_ways(instance, text.strip().split("\n", 1)[0], text, targets=targets)
+            places.setdefault((repository, commit), []).extend(tasks)
+    found, missing = [], set()
+    for (repository, commit), tasks in places.items():
+        directory = bare_directory(repos, repository)
+        if not directory.is_dir():
+            missing.add(repository)
+            continue
+        name = f"{repository.replace('/', '+')}@{commit[:12]}"
+        found.append(Place(name, repository, tuple(tasks), git_directory=directory, commit=commit))
+    return _mirrored(Dataset(path.stem, "issues", digest, tuple(found), tuple(warnings)), missing, repos)
+
+
+def _load_history(path: Path, rows: list[tuple[int, Any]], digest: str, repos: Path) -> Dataset:
+    places: dict[str, list[Task]] = {}
+    seen: dict[str, int] = {}
+    warnings: list[str] = []
+    missing = set()
+    for number, item in rows:
+        row = Row(path, number, item)
+        instance, repository = row.text("instance_id"), row.name("repo", OWNER_AND_NAME)
+        title, text, commit = row.text("title"), row.text("query"), row.commit("commit")
+        directory = bare_directory(repos, repository)
+        if row.repeats(instance, seen, warnings):
+            continue
+        if not directory.is_dir():
+            missing.add(repository)
+            continue
+        message = message_of(directory, commit)
+        if message is None:
+            warnings.append(f"{instance}: {repository} has no commit {commit[:12]}")
+        category = QUOTED if quotes_report(message or "", title, text) else UNQUOTED
+        places.setdefault(repository, []).extend(_two_ways(instance, title, text, commit=commit, category=category))
+    found = [
+        Place(repository.replace("/", "+"), repository, tuple(tasks), git_directory=bare_directory(repos, repository))
+        for repository, tasks in places.items()
+    ]
+    return _mirrored(Dataset(path.stem, "history", digest, tuple(found), tuple(warnings)), missing, repos)
+
+
+def _load_own(path: Path, rows: list[tuple[int, Any]], digest: str, root: Path) -> Dataset:
+    tasks: list[Task] = []
+    seen: dict[str, int] = {}
+    warnings: list[str] = []
+    for number, item in rows:
+        row = Row(path, number, item)
+        if row.repeats(row.text("query"), seen, warnings):
+            continue
+        if "pattern" in row.item and "relevant" in row.item:
+            raise row.error("both relevant and pattern are given", "keep one of them")
+        if "pattern" in row.item:
+            tasks.append(
+                Task(
+                    f"line {number}",
+                    row.text("query"),
+                    pattern=row.pattern("pattern"),
+                    category=row.optional_text("category"),
+                    language=row.optional_text("language"),
+                )
+            )
+        else:
+            tasks.append(_labelled(row, f"line {number}", row.optional_text("language")))
+    place = Place(root.resolve().name, root.resolve().name, tuple(tasks), folder=root)
+    return Dataset(path.stem, "own", digest, (place,), tuple(warnings))
+
+
+def _labelled(row: Row, name: str, language: str) -> Task:
+    targets = tuple(dict.fromkeys((*row.targets("relevant"), *row.targets("secondary", optional=True))))
+    if not targets:
+        raise row.error("relevant is empty", "name at least one file that answers the query")
+    return Task(name, row.text("query"), targets=targets, category=row.optional_text("category"), language=language)
+
+
+def _two_ways(instance: str, title: str, text: str, **rest: Any) -> list[Task]:
+    return [
+        Task(f"{instance}/{variant}", asked.strip(), variant=variant, **rest)
+        for variant, asked in (("title", title), ("text", text))
+    ]
+
+
+def _mirrored(dataset: Dataset, missing: set[str], repos: Path) -> Dataset:
+    if not dataset.places:
+        raise DatasetError(
+            f"{repos} holds no git directory of {', '.join(sorted(missing))}",
+            hint="clone each with git clone --bare URL OWNER+NAME/repo",
+        )
+    if not missing:
+        return dataset
+    warnings = (f"left out, no git directory: {', '.join(sorted(missing))}", *dataset.warnings)
+    return Dataset(dataset.name, dataset.kind, dataset.digest, dataset.places, warnings)

@@ -1,0 +1,236 @@
+"""Asks an engine every question of a dataset and scores the answers, one repository after another."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from lurcher.errors import DatasetError, LurcherError
+from lurcher.evaluation.datasets import Dataset, Place, Task, load_dataset
+from lurcher.evaluation.git import lay_out, message_of, patch_id
+from lurcher.evaluation.labels import FileNames, Judge, document_key, judge_commit, judge_pattern, judge_target
+from lurcher.evaluation.metrics import first_of_each, hit_at, ndcg, reciprocal_rank, target_ranks, token_recall
+from lurcher.evaluation.runs import Run, new_run
+from lurcher.evaluation.summary import QueryResult
+from lurcher.evaluation.trees import list_files, verbatim_queries
+from lurcher.types import Answer, Hit
+
+K = 10
+FETCHED = 20
+"""Twice K, so that ten files are left after each file's further hits are dropped."""
+TOKEN_BUDGETS = (500, 1000, 2000, 4000, 8000)
+WARM_UP = "open the index and read its tables"
+SHOWN_QUERY = 200
+
+
+class Searcher(Protocol):
+    """What is evaluated: anything with `search(text, limit=…, **options) -> Answer`, as an engine has."""
+
+    @property
+    def search(self) -> Callable[..., Answer]: ...
+
+
+OpenEngine = Callable[[Path], AbstractContextManager[Searcher]]
+Progress = Callable[[int, int, str], None]
+
+
+def evaluate(
+    dataset: Path,
+    open_engine: OpenEngine,
+    *,
+    repos: Path | None = None,
+    root: Path | None = None,
+    work: Path | None = None,
+    limit: int = FETCHED,
+    options: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    only: Collection[str] = (),
+    check_leaks: bool = True,
+    progress: Progress | None = None,
+) -> Run:
+    """Scores an engine on a dataset.
+
+    `repos` holds exported trees (code) or bare git directories (issues, history), `root` is the folder of one's own
+    questions, `work` keeps the trees laid out for issues. `options` go to every search; `settings` are only recorded.
+    `only` restricts the run to some repositories. A question that fails scores 0; when all fail, the error is raised.
+    """
+    chosen = _restrict(load_dataset(dataset, repos=repos, root=root), only)
+    asked = dict(options or {})
+    if chosen.kind == "history":
+        asked.setdefault("sources", ["history"])
+    total = sum(len(place.tasks) for place in chosen.places)
+    tally = _Tally(warnings=list(chosen.warnings))
+    for place in chosen.places:
+        folder = _prepare(place, chosen.kind, work)
+        files = list_files(folder) if chosen.kind != "history" else []
+        judges = _judges(place, files, tally.warnings)
+        if check_leaks:
+            _warn_of_leaks(place, folder, files, tally.warnings)
+        for task, answer, ms, failure in _answers(place, open_engine, folder, limit, asked, tally):
+            if progress is not None:
+                progress(len(tally.results), total, place.name)
+            hits = answer.hits if answer else ()
+            tally.results.append(_score(place, task, hits, judges[task.id], ms, failure))
+    if progress is not None:
+        progress(total, total, "")
+    if tally.failures and len(tally.failures) == total:
+        raise tally.failures[0]
+    tally.warnings += _counted("question failed", Counter(error.message for error in tally.failures))
+    tally.warnings += _counted("answer degraded", tally.degraded)
+    described = {"name": chosen.name, "kind": chosen.kind, "digest": chosen.digest}
+    recorded = {"limit": limit, **asked, **(settings or {})}
+    return new_run(tuple(tally.results), described, recorded, tally.opening_s, tuple(tally.warnings))
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a run gathers on its way."""
+
+    warnings: list[str]
+    results: list[QueryResult] = field(default_factory=list)
+    failures: list[LurcherError] = field(default_factory=list)
+    degraded: Counter[str] = field(default_factory=Counter)
+    opening_s: float = 0.0
+
+
+def _answers(
+    place: Place, open_engine: OpenEngine, folder: Path, limit: int, options: Mapping[str, Any], tally: _Tally
+) -> Iterator[tuple[Task, Answer | None, float, LurcherError | None]]:
+    """Each question with its answer or its error, and the milliseconds; a folder that does not open fails them all."""
+    with ExitStack() as stack:
+        started = time.perf_counter()
+        try:
+            searcher = stack.enter_context(open_engine(folder))
+        except LurcherError as error:
+            tally.failures += [error] * len(place.tasks)
+            yield from ((task, None, 0.0, error) for task in place.tasks)
+            return
+        with suppress(LurcherError):  # if it fails for good, the first question says so
+            searcher.search(WARM_UP, limit=limit, **options)
+        tally.opening_s += time.perf_counter() - started
+        for task in place.tasks:
+            started = time.perf_counter()
+            answer: Answer | None = None
+            failure: LurcherError | None = None
+            try:
+                answer = searcher.search(task.text, limit=limit, **options)
+            except LurcherError as error:
+                failure = error
+                tally.failures.append(error)
+            ms = (time.perf_counter() - started) * 1000
+            tally.degraded.update(f"{entry.stage}: {entry.reason}" for entry in (answer.degraded if answer else ()))
+            yield task, answer, ms, failure
+
+
+def _restrict(dataset: Dataset, only: Collection[str]) -> Dataset:
+    if not only:
+        return dataset
+    known = {place.repository for place in dataset.places}
+    unknown = sorted(set(only) - known)
+    if unknown:
+        raise DatasetError(
+            f"the dataset has no repository {', '.join(unknown)}", hint=f"choose from {', '.join(sorted(known))}"
+        )
+    return replace(dataset, places=tuple(place for place in dataset.places if place.repository in only))
+
+
+def _prepare(place: Place, kind: str, work: Path | None) -> Path:
+    """The folder to open: given, the bare repository itself, or a tree laid out from it."""
+    if place.folder is not None:
+        return place.folder
+    if place.git_directory is None:
+        raise DatasetError(f"{place.name} has neither a folder nor a git directory", hint="check the dataset")
+    if kind == "history" or place.commit is None:
+        return place.git_directory
+    if work is None:
+        raise DatasetError("trees of issues have to be laid out somewhere", hint="add --work FOLDER")
+    return lay_out(place.git_directory, place.commit, work / place.name)
+
+
+def _judges(place: Place, files: Sequence[str], warnings: list[str]) -> dict[str, list[Judge]]:
+    """For each question what its hits are judged by; labels of files that do not exist are named."""
+    names = FileNames(files, place.prefix)
+    lost: dict[str, None] = {}
+    judges: dict[str, list[Judge]] = {}
+    for task in place.tasks:
+        if task.commit is not None:
+            judges[task.id] = [_judge_commit(place, task.commit)]
+        elif task.pattern is not None:
+            judges[task.id] = [judge_pattern(task.pattern)]
+        else:
+            found = [(target, names.find(target.path)) for target in task.targets]
+            judges[task.id] = [judge_target(target, paths) for target, paths in found]
+            lost.update(dict.fromkeys(target.path for target, paths in found if not paths))
+    warnings += [f"{place.name}: no file {path}, which a label names" for path in lost]
+    return judges
+
+
+def _judge_commit(place: Place, commit: str) -> Judge:
+    directory = place.git_directory
+    if directory is None:
+        return judge_commit(commit, "", lambda sha: False)
+    message = message_of(directory, commit)
+    known: dict[str, str | None] = {}
+
+    def patch(sha: str) -> str | None:
+        if sha not in known:
+            known[sha] = patch_id(directory, sha)
+        return known[sha]
+
+    subject = (message or "").split("\n", 1)[0].strip()
+    return judge_commit(commit, subject, lambda sha: patch(commit) is not None and patch(sha) == patch(commit))
+
+
+def _warn_of_leaks(place: Place, folder: Path, files: Sequence[str], warnings: list[str]) -> None:
+    found = verbatim_queries(folder, files, [task.text for task in place.tasks])
+    warnings += [f"{place.name}: {path} holds the query {_short(query, 60)!r}" for query, path in found.items()]
+
+
+def _score(
+    place: Place,
+    task: Task,
+    hits: tuple[Hit, ...],
+    judges: list[Judge],
+    ms: float,
+    failure: LurcherError | None,
+) -> QueryResult:
+    chunk_ranks = target_ranks(hits, judges)
+    file_ranks = target_ranks(first_of_each(hits, document_key), judges)
+    scores = {f"ndcg@{K}": ndcg(chunk_ranks, K), f"file_ndcg@{K}": ndcg(file_ranks, K)}
+    for prefix, ranks in (("", chunk_ranks), ("file_", file_ranks)):
+        scores[f"{prefix}mrr@{K}"] = reciprocal_rank(ranks, K)
+        for depth in (1, 3, 5, K):
+            scores[f"{prefix}hit@{depth}"] = hit_at(ranks, depth)
+    for budget in TOKEN_BUDGETS:
+        scores[f"recall@{budget}t"] = token_recall(hits, judges, lambda hit: hit.tokens, budget)
+    return QueryResult(
+        id=task.id,
+        repository=place.repository,
+        variant=task.variant,
+        query=_short(task.text, SHOWN_QUERY),
+        category=task.category,
+        language=task.language,
+        chunk_ranks=chunk_ranks,
+        file_ranks=file_ranks,
+        # Rounded here and not when saved, so that a run read back gives the same figures to the last digit.
+        scores={name: round(value, 6) for name, value in scores.items()},
+        hits=len(hits),
+        top=tuple(document_key(hit) for hit in hits[:K]),
+        ms=round(ms, 3),
+        error=f"{failure.code}: {failure.message}" if failure is not None else "",
+    )
+
+
+def _counted(what: str, counts: Counter[str]) -> Iterator[str]:
+    for reason, count in sorted(counts.items()):
+        yield f"{count} × {what}: {reason}"
+
+
+def _short(text: str, length: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"

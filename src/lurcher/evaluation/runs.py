@@ -1,0 +1,171 @@
+"""A run of an evaluation as a file: what was measured, on what, with what, and every single result."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lurcher.errors import DatasetError
+from lurcher.evaluation.git import git
+from lurcher.evaluation.summary import HEADLINES, QueryResult, Summary, summarise
+from lurcher.version import VERSION
+
+FORMAT = "lurcher-run/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    date: str
+    lurcher: str
+    settings: dict[str, Any]
+    machine: dict[str, Any]
+    dataset: dict[str, str]
+    """name, kind and digest: two runs compare only when the digest is the same."""
+    results: tuple[QueryResult, ...]
+    summaries: tuple[Summary, ...]
+    opening_s: float
+    """Seconds spent opening, and so indexing, all folders."""
+    warnings: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "format": FORMAT,
+            "date": self.date,
+            "lurcher": self.lurcher,
+            "settings": self.settings,
+            "machine": self.machine,
+            "dataset": self.dataset,
+            "opening_s": self.opening_s,
+            "warnings": list(self.warnings),
+            "aggregates": {summary.variant: summary.to_dict() for summary in self.summaries},
+            "results": [result.to_dict() for result in self.results],
+        }
+
+
+def new_run(
+    results: tuple[QueryResult, ...],
+    dataset: dict[str, str],
+    settings: Mapping[str, Any],
+    opening_s: float,
+    warnings: tuple[str, ...],
+) -> Run:
+    """A run of now, on this machine, by this version."""
+    return Run(
+        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        lurcher=lurcher_version(),
+        settings=dict(sorted(settings.items())),
+        machine=machine(),
+        dataset=dataset,
+        results=results,
+        summaries=summarise(results, dataset["kind"]),
+        opening_s=round(opening_s, 3),
+        warnings=warnings,
+    )
+
+
+def machine() -> dict[str, Any]:
+    """What a reader needs to judge the timings; nothing that names the host or its user."""
+    return {
+        "system": platform.system(),
+        "processor": platform.machine(),
+        "cpus": os.cpu_count() or 0,
+        "python": platform.python_version(),
+    }
+
+
+def lurcher_version() -> str:
+    """The version, with the commit when it runs from its own checkout and a plus when that has changes."""
+    here = Path(__file__).resolve()
+    # Installed into an environment inside some other repository, this file is not tracked there.
+    if git(here.parent, "ls-files", "--error-unmatch", here.name) is None:
+        return VERSION
+    commit = git(here.parent, "rev-parse", "--short=12", "HEAD")
+    if not commit:
+        return VERSION
+    changed = git(here.parents[1], "status", "--porcelain", "--", ".")
+    return f"{VERSION} {commit.strip()}{'+' if changed else ''}"
+
+
+def save_run(run: Run, path: Path) -> None:
+    """Writes the run, whole or not at all."""
+    text = json.dumps(run.to_dict(), indent=1, default=str) + "\n"
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be written: {error.strerror}", hint="choose another place") from None
+
+
+def load_run(path: Path) -> Run:
+    """Reads a run back and checks it; aggregates are computed anew, so they always fit the results."""
+    try:
+        raw = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read: {error.strerror}", hint="name a saved run") from None
+    except (ValueError, RecursionError) as error:
+        raise DatasetError(f"{path} is not a saved run: {error}", hint="save one with lurcher eval --save") from None
+    if not isinstance(raw, dict) or raw.get("format") != FORMAT:
+        raise DatasetError(f"{path} is not a saved run of format {FORMAT}", hint="evaluate again and save that run")
+    try:
+        dataset = {key: _checked(raw["dataset"][key], str) for key in ("name", "kind", "digest")}
+        if dataset["kind"] not in HEADLINES:
+            raise ValueError(f"kind {dataset['kind']}")
+        results = tuple(_result(item) for item in _checked(raw["results"], list))
+        names = {tuple(sorted(result.scores)) for result in results}
+        if len(names) != 1 or HEADLINES[dataset["kind"]][0] not in results[0].scores:
+            raise ValueError("results without the same scores")
+        return Run(
+            date=_checked(raw["date"], str),
+            lurcher=_checked(raw["lurcher"], str),
+            settings=_checked(raw["settings"], dict),
+            machine=_checked(raw["machine"], dict),
+            dataset=dataset,
+            results=results,
+            summaries=summarise(results, dataset["kind"]),
+            opening_s=_number(raw["opening_s"]),
+            warnings=tuple(_checked(item, str) for item in _checked(raw["warnings"], list)),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise DatasetError(f"{path} is damaged: {type(error).__name__}: {error}", hint="evaluate again") from None
+
+
+def _result(item: Any) -> QueryResult:
+    texts = {
+        key: _checked(item[key], str)
+        for key in ("id", "repository", "variant", "query", "category", "language", "error")
+    }
+    return QueryResult(
+        **texts,
+        chunk_ranks=tuple(_rank(rank) for rank in _checked(item["chunk_ranks"], list)),
+        file_ranks=tuple(_rank(rank) for rank in _checked(item["file_ranks"], list)),
+        scores={_checked(name, str): _number(value) for name, value in _checked(item["scores"], dict).items()},
+        hits=_checked(item["hits"], int),
+        top=tuple(_checked(name, str) for name in _checked(item["top"], list)),
+        ms=_number(item["ms"]),
+    )
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{value!r:.60} where {kind.__name__} belongs")
+    return value
+
+
+def _number(value: Any) -> float:
+    return float(_checked(value, int) if isinstance(value, int) else _checked(value, float))
+
+
+def _rank(value: Any) -> int | None:
+    if value is None:
+        return None
+    if _checked(value, int) < 1:
+        raise ValueError(f"rank {value}")
+    return int(value)

@@ -1,0 +1,147 @@
+"""A file of named, checksummed sections: the shape of everything the index keeps on disk.
+
+    magic | section bytes, each 8-byte aligned | table of contents (JSON) | its length and checksum | magic
+
+Checksums are kept per block of 64 KiB and verified on first touch, so opening a large file costs nothing and no byte is
+believed before it was checked.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import CorruptIndex
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MAGIC = b"LURCHER1"
+BLOCK = 1 << 16
+_FOOTER = struct.Struct("<QII8s")
+_HEADER_BYTES = len(MAGIC)
+
+
+def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: Mapping[str, Any]) -> list[bytes | memoryview]:
+    """The pieces of a container, in writing order. `sections` maps a name to (numpy type string, bytes)."""
+    pieces: list[bytes | memoryview] = [MAGIC]
+    position = _HEADER_BYTES
+    table: dict[str, Any] = {}
+    for name, (kind, data) in sections.items():
+        sums = [zlib.crc32(data[i : i + BLOCK]) for i in range(0, len(data), BLOCK)]
+        table[name] = [kind, position, len(data), sums]
+        padding = -len(data) % 8
+        pieces += [data, bytes(padding)]
+        position += len(data) + padding
+    contents = json.dumps({"sections": table, "meta": meta}, separators=(",", ":"), sort_keys=True).encode()
+    pieces += [contents, _FOOTER.pack(position, len(contents), zlib.crc32(contents), MAGIC)]
+    return pieces
+
+
+class Container:
+    """Read access to a container held in any buffer."""
+
+    def __init__(self, buffer: bytes | mmap.mmap, name: str) -> None:
+        self.name = name
+        self._buffer = memoryview(buffer)
+        size = len(self._buffer)
+        if size < _HEADER_BYTES + _FOOTER.size or bytes(self._buffer[:_HEADER_BYTES]) != MAGIC:
+            raise self._corrupt("its beginning is not ours")
+        position, length, checksum, magic = _FOOTER.unpack(self._buffer[size - _FOOTER.size :])
+        if magic != MAGIC or position + length + _FOOTER.size != size:
+            raise self._corrupt("it is cut short")
+        contents = self._buffer[position : position + length]
+        if zlib.crc32(contents) != checksum:
+            raise self._corrupt("its table of contents fails the checksum")
+        parsed = json.loads(bytes(contents))
+        self.meta: dict[str, Any] = parsed["meta"]
+        self._table: dict[str, list[Any]] = parsed["sections"]
+        self._checked: dict[str, bytearray] = {}
+
+    @classmethod
+    def open(cls, path: Path) -> Container:
+        try:
+            with open(path, "rb") as handle:
+                size = os.fstat(handle.fileno()).st_size
+                if size == 0:
+                    raise CorruptIndex(f"index file {path.name} is damaged: it is empty", "run: lurcher index --rebuild")
+                return cls(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ), path.name)
+        except FileNotFoundError as error:
+            raise CorruptIndex(f"index file {path.name} is missing", "run: lurcher index --rebuild") from error
+
+    def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
+        """Bytes [start, end) of a section, verified."""
+        entry = self._table.get(name)
+        if entry is None:
+            raise self._corrupt(f"it has no section '{name}'")
+        _, position, length, sums = entry
+        end = length if end is None else end
+        if not 0 <= start <= end <= length:
+            raise self._corrupt(f"section '{name}' is shorter than it should be")
+        self._verify(name, position, length, sums, start, end)
+        return self._buffer[position + start : position + end]
+
+    def length(self, name: str) -> int:
+        entry = self._table.get(name)
+        return int(entry[2]) if entry else 0
+
+    def array(self, name: str) -> NDArray[Any]:
+        """A whole section as a numpy array, without a copy."""
+        import numpy as np
+
+        return np.frombuffer(self.section(name), np.dtype(self._table[name][0]))
+
+    def verify(self) -> None:
+        """Check every byte of every section."""
+        for name in self._table:
+            self.section(name)
+
+    def _verify(self, name: str, position: int, length: int, sums: list[int], start: int, end: int) -> None:
+        if start == end:
+            return
+        checked = self._checked.get(name)
+        if checked is None:
+            checked = self._checked[name] = bytearray(len(sums))
+        for block in range(start // BLOCK, (end - 1) // BLOCK + 1):
+            if not checked[block]:
+                first = position + block * BLOCK
+                data = self._buffer[first : min(first + BLOCK, position + length)]
+                if zlib.crc32(data) != sums[block]:
+                    raise self._corrupt(f"section '{name}' fails its checksum")
+                checked[block] = 1
+
+    def _corrupt(self, reason: str) -> CorruptIndex:
+        return CorruptIndex(f"index file {self.name} is damaged: {reason}", "run: lurcher index --rebuild")
+
+
+def write_atomically(path: Path, pieces: list[bytes | memoryview]) -> None:
+    """Write beside, flush to disk, then rename: the name always stands for a whole file."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as handle:
+            handle.writelines(pieces)
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power cut, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,119 @@
+"""The manifest names the live segments and says what each file looked like when it was read.
+
+It is one small container, replaced atomically: a reader sees the old generation or the new one, whole. A file that is not in
+the manifest is dead, whatever the segments hold; so there are no separate tombstones to keep in step.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lurcher.errors import CorruptIndex, OutdatedIndex
+from lurcher.index.container import Container, pack_sections, write_atomically
+from lurcher.index.segment import FORMAT
+from lurcher.version import VERSION
+
+NAME = "manifest"
+_ROW = struct.Struct("<16sQqqQiI")
+NO_SEGMENT = -1
+
+
+class Row(NamedTuple):
+    """One file of the tree: what it looked like, and where its units are."""
+
+    digest: bytes
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    inode: int
+    segment: int
+    """Position in `Manifest.segments`; NO_SEGMENT for a file that was read and left out."""
+    place: int
+    """Row in that segment's file table; or position in `SKIP_REASONS`."""
+
+
+SKIP_REASONS = ("binary", "minified", "oversized", "unreadable", "other")
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    generation: int
+    fingerprint: Mapping[str, Any]
+    segments: tuple[str, ...]
+    rows: Mapping[str, Row]
+    skipped: Mapping[str, int]
+    """How many files the source left out unread, by reason."""
+    checked_ns: int
+    """When the tree was last compared; younger time stamps are not believed."""
+
+    def skip_counts(self) -> dict[str, int]:
+        """Everything left out, by reason."""
+        counts = dict(self.skipped)
+        for row in self.rows.values():
+            if row.segment == NO_SEGMENT:
+                reason = SKIP_REASONS[row.place]
+                counts[reason] = counts.get(reason, 0) + 1
+        return dict(sorted(counts.items()))
+
+
+def fingerprint(chunk_chars: int) -> dict[str, Any]:
+    """What an index must have in common with us to be used."""
+    return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars}
+
+
+def empty(print_: Mapping[str, Any]) -> Manifest:
+    return Manifest(0, print_, (), {}, {}, 0)
+
+
+def pack(manifest: Manifest) -> list[bytes | memoryview]:
+    paths = sorted(manifest.rows)
+    sections: dict[str, tuple[str, bytes | memoryview]] = {
+        "rows": ("V", b"".join(_ROW.pack(*manifest.rows[path]) for path in paths)),
+        "paths": ("u1", "\0".join(paths).encode()),
+    }
+    meta = {
+        "generation": manifest.generation,
+        "fingerprint": dict(manifest.fingerprint),
+        "segments": list(manifest.segments),
+        "skipped": dict(sorted(manifest.skipped.items())),
+        "checked_ns": manifest.checked_ns,
+    }
+    return pack_sections(sections, meta)
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    write_atomically(folder / NAME, pack(manifest))
+
+
+def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
+    """The current manifest, or None where there is no index yet."""
+    if not (folder / NAME).exists():
+        return None
+    container = Container.open(folder / NAME)
+    try:
+        meta = container.meta
+        found = meta["fingerprint"]
+        if found != expected:
+            raise OutdatedIndex(f"the index was made with {_difference(found, expected)}", "run: lurcher index --rebuild")
+        data = bytes(container.section("rows"))
+        if len(data) % _ROW.size:
+            raise CorruptIndex("the manifest is damaged: broken rows", "run: lurcher index --rebuild")
+        text = bytes(container.section("paths")).decode()
+        paths = text.split("\0") if text else []
+        rows = dict(zip(paths, map(Row._make, _ROW.iter_unpack(data)), strict=True))
+        return Manifest(
+            meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"]
+        )
+    except (KeyError, ValueError, TypeError) as error:
+        raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
+
+
+def _difference(found: Any, expected: Mapping[str, Any]) -> str:
+    if not isinstance(found, Mapping):
+        return "another format"
+    keys: Iterable[str] = sorted(key for key in {*found, *expected} if found.get(key) != expected.get(key))
+    return ", ".join(f"{key} {found.get(key)} (now {expected.get(key)})" for key in keys)

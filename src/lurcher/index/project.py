@@ -1,0 +1,192 @@
+"""One root and its index: opened, compared with the tree, brought up to date, read."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lurcher.config import Settings
+from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex, PathError
+from lurcher.index import manifest as manifests
+from lurcher.index.freshness import Changes, compare
+from lurcher.index.manifest import Manifest
+from lurcher.index.reader import Snapshot
+from lurcher.index.writer import Progress, Store, snapshot, update
+from lurcher.sources.files import FilesSettings, Listing, list_files
+from lurcher.sources.roots import INDEX_FOLDER, Root
+from lurcher.types import Degraded
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A generation to answer from, and how it relates to the tree right now."""
+
+    snapshot: Snapshot
+    manifest: Manifest
+    stale_paths: int
+    degraded: tuple[Degraded, ...]
+
+
+class Project:
+    """Thread-safe: one lock around the life cycle, immutable views outside of it."""
+
+    def __init__(self, root: Root, settings: Settings, index_dir: Path | None = None) -> None:
+        self.root = root
+        self.settings = settings
+        folder = index_dir or _index_folder(root, settings)
+        if folder.exists() and not folder.is_dir():
+            raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
+        self.store = Store(folder)
+        self._fingerprint: Mapping[str, Any] = manifests.fingerprint(settings.index.chunk_chars)
+        self._lock = threading.RLock()
+        self._view: tuple[Manifest, Snapshot] | None = None
+        self._identity: tuple[int, int, int] | None = None
+
+    def view(self, progress: Progress, *, refresh: bool = True) -> View:
+        """The current generation, after indexing what changed, if that is little enough."""
+        with self._lock:
+            notes: list[Degraded] = []
+            manifest = self._current(notes)
+            listing = self.list_files()
+            changes = compare(manifest, listing)
+            few = manifest.generation == 0 or len(changes) <= self.settings.index.refresh_limit
+            if changes and (refresh or manifest.generation == 0) and few:
+                try:
+                    manifest = self._update(listing, changes, progress, notes)
+                    changes = Changes((), ())
+                except IndexLocked as locked:
+                    if manifest.generation == 0:
+                        raise
+                    notes.append(Degraded("freshness", locked.message, locked.hint))
+            stale = self.stale_in(manifest, changes) if changes else 0
+            if stale:
+                notes.append(
+                    Degraded("freshness", f"{stale} files changed since the index was made", "run: lurcher index")
+                )
+            if self.store.problem:
+                notes.append(
+                    Degraded(
+                        "index", f"the index is kept in memory only: {self.store.problem}",
+                        "set LURCHER_INDEX_DIR to a folder that can be written",
+                    )  # fmt: skip
+                )
+            return View(self._open(manifest), manifest, stale, tuple(notes))
+
+    def rebuild(self, progress: Progress) -> View:
+        """A new index from nothing; the old one serves readers until the new one is whole."""
+        with self._lock:
+            old = self._generation_on_disk()
+            listing = self.list_files()
+            empty = manifests.empty(self._fingerprint)
+            changes = compare(empty, listing)
+            with self.store.lock(self.settings.index.lock_seconds):
+                manifest = self._write(empty, listing, changes, progress, old)
+            return View(self._open(manifest), manifest, 0, ())
+
+    def clear(self) -> bool:
+        """Remove the index. True if there was one."""
+        with self._lock:
+            self._view = None
+            self._identity = None
+            found = False
+            for path in [self.store.folder / manifests.NAME, *sorted(self.store.folder.glob("*.segment"))]:
+                with contextlib.suppress(FileNotFoundError):
+                    path.unlink()
+                    found = True
+            return found
+
+    def list_files(self) -> Listing:
+        settings = self.settings.index
+        return list_files(
+            self.root, FilesSettings(max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
+        )
+
+    def _current(self, notes: list[Degraded]) -> Manifest:
+        """The manifest on disk (or in memory where nothing can be written); an empty one where there is none that fits."""
+        if self._view is not None and (not self.store.writable or self._identity == self._disk_identity()):
+            return self._view[0]
+        identity = self._disk_identity()
+        try:
+            manifest = manifests.read(self.store.folder, self._fingerprint)
+            if manifest is not None:
+                snapshot(self.store, manifest)
+        except (OutdatedIndex, CorruptIndex) as problem:
+            notes.append(Degraded("index", f"{problem.message}; it was rebuilt", ""))
+            manifest = None
+        except OSError as error:
+            raise IndexError_(
+                f"the index in {self.store.folder} cannot be read: {error.strerror}",
+                "check its permissions, or set LURCHER_INDEX_DIR to another folder",
+            ) from error
+        self._identity = identity
+        if manifest is None:
+            return manifests.empty(self._fingerprint)
+        self._view = None if self._view and self._view[0] != manifest else self._view
+        return manifest
+
+    def _disk_identity(self) -> tuple[int, int, int] | None:
+        try:
+            status = os.stat(self.store.folder / manifests.NAME)
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _generation_on_disk(self) -> int:
+        try:
+            manifest = manifests.read(self.store.folder, self._fingerprint)
+        except (IndexError_, OSError):
+            return 0
+        return manifest.generation if manifest else 0
+
+    def _update(self, listing: Listing, changes: Changes, progress: Progress, notes: list[Degraded]) -> Manifest:
+        with self.store.lock(self.settings.index.lock_seconds):
+            # Another process may have written while we waited: start from what is there now.
+            manifest = self._current([])
+            if self._view is None or manifest is not self._view[0]:
+                changes = compare(manifest, listing)
+            return self._write(manifest, listing, changes, progress, manifest.generation)
+
+    def _write(
+        self, current: Manifest, listing: Listing, changes: Changes, progress: Progress, generation: int
+    ) -> Manifest:
+        settings = self.settings.index
+        manifest = update(
+            self.store, self.root.path, current, listing, changes, generation=generation, chunk_chars=settings.chunk_chars,
+            max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks, workers=settings.workers,
+            progress=progress,
+        )  # fmt: skip
+        self._identity = self._disk_identity()
+        self._view = (manifest, snapshot(self.store, manifest))
+        return manifest
+
+    def _open(self, manifest: Manifest) -> Snapshot:
+        if self._view is None or self._view[0] is not manifest:
+            self._view = (manifest, snapshot(self.store, manifest))
+        return self._view[1]
+
+    def stale_in(self, manifest: Manifest, changes: Changes) -> int:
+        """Changes that are not merely a time stamp that cannot be trusted yet."""
+        differing = 0
+        for entry in changes.suspects:
+            row = manifest.rows.get(entry.path)
+            if row is None or (row.size, row.mtime_ns) != (entry.size, entry.mtime_ns):
+                differing += 1
+        return differing + len(changes.gone)
+
+
+def _index_folder(root: Root, settings: Settings) -> Path:
+    if not settings.index.dir:
+        return root.path / INDEX_FOLDER
+    base = Path(settings.index.dir).expanduser()
+    if settings.origins.get("index.dir") == "environment":
+        # One folder for many roots: each gets its own inside.
+        import hashlib
+
+        name = hashlib.blake2b(os.fsencode(root.path), digest_size=6).hexdigest()
+        return base.resolve() / f"{root.path.name or 'root'}-{name}"
+    return base if base.is_absolute() else root.path / base

@@ -1,0 +1,368 @@
+"""A snapshot: one generation of the index, its segments seen as one. Statistics are taken over live files at query time.
+
+Units, files and definitions are numbered across segments, in segment order; nothing outside of this module knows where a
+number comes from.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import CorruptIndex
+from lurcher.index.container import Container
+from lurcher.index.segment import (
+    DEFINITION,
+    EXPORTED,
+    FILE,
+    FILE_FIELDS,
+    KINDS,
+    UNIT,
+    UNIT_FIELDS,
+    decode_owners,
+    string_at,
+    table,
+)
+from lurcher.types import Definition
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Segment:
+    """One segment, mapped; `live` says which of its files still count (None: all)."""
+
+    def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
+        self.container = container
+        self.live = live
+        self.prefix = prefix
+        self.meta = container.meta
+
+    @cached_property
+    def files(self) -> NDArray[Any]:
+        return table(self.container, "files", FILE)
+
+    @cached_property
+    def units(self) -> NDArray[Any]:
+        return table(self.container, "units", UNIT)
+
+    @cached_property
+    def definitions(self) -> NDArray[Any]:
+        return table(self.container, "definitions", DEFINITION)
+
+    @cached_property
+    def _term_ends(self) -> memoryview:
+        return self.container.section("term_ends").cast("I")
+
+    @cached_property
+    def _families(self) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+        return {}
+
+    def term_at(self, number: int) -> bytes:
+        ends = self._term_ends
+        return bytes(self.container.section("terms", ends[number - 1] if number else 0, ends[number]))
+
+    def lower_bound(self, term: bytes) -> int:
+        """The position of the first term that is not below `term`."""
+        low, high = 0, len(self._term_ends)
+        while low < high:
+            middle = (low + high) // 2
+            if self.term_at(middle) < term:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def find(self, term: str) -> int:
+        """The term's number, or -1."""
+        key = term.encode("utf-8", "surrogatepass")
+        position = self.lower_bound(key)
+        return position if position < len(self._term_ends) and self.term_at(position) == key else -1
+
+    def _family(self, family: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        known = self._families.get(family)
+        if known is None:
+            known = self._families[family] = (
+                self.container.array(f"{family}.terms"),
+                self.container.array(f"{family}.rows"),
+                self.container.array(f"{family}.ends"),
+            )
+        return known
+
+    def in_family(self, family: str, first: int, last: int) -> list[int]:
+        """The numbers in [first, last) of terms that occur in `family`."""
+        import numpy as np
+
+        terms = self._family(family)[0]
+        a, b = np.searchsorted(terms, [first, last])
+        found: list[int] = terms[a:b].tolist()
+        return found
+
+    def postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        """The owners of a term in `family`, live or not, and how often each has it."""
+        import numpy as np
+
+        terms, rows, ends = self._family(family)
+        position = int(np.searchsorted(terms, term))
+        if position >= len(terms) or terms[position] != term:
+            return None
+        first, last = (int(rows[position - 1]) if position else 0), int(rows[position])
+        start, end = (int(ends[position - 1]) if position else 0), int(ends[position])
+        if last <= first or (end - start) not in ((last - first), 2 * (last - first), 4 * (last - first)):
+            raise CorruptIndex(f"index file {self.container.name} is damaged: broken postings", "run: lurcher index --rebuild")
+        owners = decode_owners(self.container.section(f"{family}.owners", start, end), last - first)
+        counts = np.frombuffer(self.container.section(f"{family}.counts", first, last), np.uint8)
+        return owners, counts
+
+    def string(self, offset: int) -> str:
+        return string_at(self.container.section("strings"), offset)
+
+    def path(self, file: int) -> str:
+        return self.prefix + self.string(int(self.files["path"][file]))
+
+
+class Snapshot:
+    """All live segments of one generation as one numbered whole."""
+
+    def __init__(self, segments: Sequence[Segment], generation: int, path_order: Sequence[tuple[int, int]] = ()) -> None:
+        """`path_order` gives (segment, file) of every live file in path order; a single segment is in that order anyway."""
+        self.segments = list(segments)
+        self._path_order = path_order
+        self.generation = generation
+        self._bases: dict[str, list[int]] = {}
+        for kind in ("units", "files", "definitions"):
+            total, bases = 0, []
+            for segment in self.segments:
+                bases.append(total)
+                total += int(segment.meta[kind])
+            self._bases[kind] = [*bases, total]
+
+    @property
+    def unit_total(self) -> int:
+        """Units numbered, live and dead."""
+        return self._bases["units"][-1]
+
+    @property
+    def file_total(self) -> int:
+        return self._bases["files"][-1]
+
+    @cached_property
+    def live_files(self) -> NDArray[np.bool_]:
+        import numpy as np
+
+        return np.concatenate([
+            np.ones(len(segment.files), bool) if segment.live is None else segment.live for segment in self.segments
+        ] or [np.zeros(0, bool)])  # fmt: skip
+
+    @cached_property
+    def live_units(self) -> NDArray[np.bool_]:
+        live: NDArray[np.bool_] = self.live_files[self.unit_file]
+        return live
+
+    @cached_property
+    def unit_count(self) -> int:
+        """Live units."""
+        return int(self.live_units.sum())
+
+    @cached_property
+    def file_count(self) -> int:
+        return int(self.live_files.sum())
+
+    @cached_property
+    def unit_file(self) -> NDArray[np.int64]:
+        return self._numbered("units", "file", "files")
+
+    def _numbered(self, kind: str, column: str, base: str) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.concatenate([
+            getattr(segment, kind)[column].astype(np.int64) + offset
+            for segment, offset in zip(self.segments, self._bases[base], strict=False)
+        ] or [np.zeros(0, np.int64)])  # fmt: skip
+
+    @cached_property
+    def path_rank(self) -> NDArray[np.int64]:
+        """Each file's place among all live files in path order."""
+        import numpy as np
+
+        ranks = np.arange(self.file_total)
+        if len(self.segments) > 1:
+            pairs = np.array(self._path_order, np.int64).reshape(-1, 2)
+            ranks[np.array(self._bases["files"])[pairs[:, 0]] + pairs[:, 1]] = np.arange(len(pairs))
+        return ranks
+
+    def file_column(self, column: str) -> NDArray[Any]:
+        return self._column("files", column)
+
+    def unit_column(self, column: str) -> NDArray[Any]:
+        return self._column("units", column)
+
+    @cached_property
+    def _columns(self) -> dict[tuple[str, str], NDArray[Any]]:
+        return {}
+
+    def _column(self, kind: str, column: str) -> NDArray[Any]:
+        known = self._columns.get((kind, column))
+        if known is None:
+            known = self._columns[kind, column] = self._gathered(kind, column)
+        return known
+
+    def _gathered(self, kind: str, column: str) -> NDArray[Any]:
+        import numpy as np
+
+        columns = [getattr(segment, kind)[column] for segment in self.segments]
+        return np.concatenate(columns) if columns else np.zeros(0, np.int64)
+
+    @cached_property
+    def file_roles(self) -> NDArray[Any]:
+        return self.file_column("roles")
+
+    @cached_property
+    def file_definitions(self) -> NDArray[Any]:
+        """How many definitions each file has."""
+        return self.file_column("definitions")
+
+    @cached_property
+    def _lengths(self) -> dict[str, tuple[NDArray[np.float64], float]]:
+        return {}
+
+    def lengths(self, field: str) -> tuple[NDArray[np.float64], float]:
+        """A field's length for every unit, and the mean over live units. File fields count for each unit of the file."""
+        import numpy as np
+
+        known = self._lengths.get(field)
+        if known is None:
+            if field in UNIT_FIELDS:
+                values = self.unit_column(field).astype(np.float64)
+            else:
+                values = self.file_column(field).astype(np.float64)[self.unit_file]
+            live = values[self.live_units]
+            known = self._lengths[field] = (values, float(live.sum()) / max(len(live), 1))
+        return known
+
+    def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+        """Live owners of `term`, numbered across segments, with counts."""
+        import numpy as np
+
+        base = "units" if family in UNIT_FIELDS else "files" if family in FILE_FIELDS else "definitions"
+        owners_found, counts_found = [], []
+        for segment, offset in zip(self.segments, self._bases[base], strict=False):
+            number = segment.find(term)
+            found = segment.postings(family, number) if number >= 0 else None
+            if found is None:
+                continue
+            owners, counts = found
+            if segment.live is not None:
+                files = owners if base == "files" else getattr(segment, base)["file"][owners]
+                kept = segment.live[files]
+                owners, counts = owners[kept], counts[kept]
+            owners_found.append(owners + offset)
+            counts_found.append(counts)
+        if not owners_found:
+            return np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        if len(owners_found) == 1:
+            return owners_found[0], counts_found[0]
+        return np.concatenate(owners_found), np.concatenate(counts_found)
+
+    def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
+        """Known terms that begin with `prefix`, sorted; only those of `family` where one is given."""
+        key = prefix.encode("utf-8", "surrogatepass")
+        found: set[str] = set()
+        for segment in self.segments:
+            first, last = segment.lower_bound(key), segment.lower_bound(key + b"\xff")
+            numbers = range(first, min(last, first + most)) if family is None else segment.in_family(family, first, last)
+            found.update(segment.term_at(number).decode("utf-8", "surrogatepass") for number in numbers)
+        return sorted(found)
+
+    def _place(self, kind: str, number: int) -> tuple[Segment, int]:
+        bases = self._bases[kind]
+        position = bisect_right(bases, number) - 1
+        while position >= len(self.segments):
+            position -= 1
+        return self.segments[position], number - bases[position]
+
+    @cached_property
+    def _paths(self) -> dict[int, str]:
+        return {}
+
+    def path(self, file: int) -> str:
+        known = self._paths.get(file)
+        if known is None:
+            segment, local = self._place("files", file)
+            known = self._paths[file] = segment.path(local)
+        return known
+
+    @cached_property
+    def all_paths(self) -> list[str]:
+        """The path of every file by number; dead ones too."""
+        return [self.path(file) for file in range(self.file_total)]
+
+    def language(self, file: int) -> str:
+        segment, local = self._place("files", file)
+        return str(segment.meta["languages"][int(segment.files["language"][local])])
+
+    def file_text(self, file: int) -> bytes:
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        start = int(row["text"])
+        return bytes(segment.container.section("text", start, start + int(row["size"])))
+
+    def units_of(self, file: int) -> range:
+        """The numbers of a file's units."""
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first = int(row["unit"]) + self._bases["units"][self.segments.index(segment)]
+        return range(first, first + int(row["units"]))
+
+    def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
+        """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
+        segment, local = self._place("units", unit)
+        row = segment.units[local]
+        position = self.segments.index(segment)
+        definition = int(row["definition"])
+        return (
+            int(row["file"]) + self._bases["files"][position], int(row["start"]), int(row["end"]), int(row["line"]),
+            int(row["last"]), definition if definition < 0 else definition + self._bases["definitions"][position],
+        )  # fmt: skip
+
+    def unit_text(self, unit: int) -> str:
+        segment, local = self._place("units", unit)
+        row = segment.units[local]
+        start = int(segment.files["text"][int(row["file"])])
+        data = segment.container.section("text", start + int(row["start"]), start + int(row["end"]))
+        return bytes(data).decode("utf-8", "replace")
+
+    def definition(self, number: int) -> Definition:
+        segment, local = self._place("definitions", number)
+        return _definition(segment, segment.definitions[local])
+
+    def definition_place(self, number: int) -> tuple[int, int]:
+        """(file, unit) of a definition."""
+        segment, local = self._place("definitions", number)
+        row = segment.definitions[local]
+        position = self.segments.index(segment)
+        return int(row["file"]) + self._bases["files"][position], int(row["unit"]) + self._bases["units"][position]
+
+    def definitions_of(self, file: int) -> list[Definition]:
+        """A file's definitions in order of position."""
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first = int(row["definition"])
+        return [_definition(segment, item) for item in segment.definitions[first : first + int(row["definitions"])]]
+
+
+def _definition(segment: Segment, row: Any) -> Definition:
+    return Definition(
+        segment.string(int(row["name"])),
+        KINDS[int(row["kind"])],
+        segment.string(int(row["container"])),
+        segment.string(int(row["signature"])),
+        int(row["start"]),
+        int(row["end"]),
+        int(row["line"]),
+        int(row["last"]),
+        bool(int(row["flags"]) & EXPORTED),
+    )

@@ -1,0 +1,82 @@
+"""What part a file plays, read off its path: tests, examples, barrels and the like are rarely the answer."""
+
+from __future__ import annotations
+
+import re
+
+TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED = (1 << i for i in range(8))
+
+NAMES = {
+    TEST: "test",
+    LEGACY: "legacy",
+    EXAMPLE: "example or documentation",
+    BARREL: "re-exports",
+    STUB: "declaration stub",
+    SETUP: "build or set-up",
+    VENDORED: "vendored",
+    VERSIONED: "superseded version",
+}
+
+_TEST_FOLDERS = {
+    "test", "tests", "testing", "__tests__", "spec", "specs", "testdata", "test_data", "fixtures", "__mocks__", "mocks",
+    "e2e", "androidtest", "unittest", "unittests", "integrationtest", "jvmtest", "commontest", "__snapshots__",
+}  # fmt: skip
+_TEST_NAME = re.compile(
+    r"^(test_.*|.*_tests?|.*[._-](test|tests|spec|specs|e2e)|conftest|.*[a-z0-9](Test|Tests|Spec|Specs|TestCase)|Test[A-Z].*)$"
+)
+_EXAMPLE_FOLDERS = {
+    "example", "examples", "doc", "docs", "documentation", "demo", "demos", "sample", "samples", "tutorial", "tutorials",
+    "playground", "playgrounds", "benchmark", "benchmarks", "bench", "benches",
+}  # fmt: skip
+_DOCUMENTS = {"md", "rst", "adoc", "txt", "markdown", "asciidoc"}
+_LEGACY = {"compat", "legacy", "deprecated", "obsolete", "_compat", "old", "_legacy", "compatibility", "attic"}
+_BARRELS = {
+    "__init__.py", "index.ts", "index.js", "index.tsx", "index.jsx", "index.mjs", "mod.rs", "package-info.java",
+    "__init__.pyi", "index.d.ts",
+}  # fmt: skip
+_SETUP_NAMES = {
+    "setup.py", "conftest.py", "noxfile.py", "tasks.py", "makefile", "dockerfile", "rakefile", "gruntfile.js", "gulpfile.js",
+    "package.swift", "build.gradle", "build.gradle.kts", "settings.gradle.kts", "build.zig", "build.sbt", "cmakelists.txt",
+    "mix.exs", "package.json", "package-lock.json", "pyproject.toml", "setup.cfg", "tox.ini", "cargo.toml", "cargo.lock",
+    "go.mod", "go.sum", "pom.xml", "gemfile", "composer.json", "tsconfig.json",
+}  # fmt: skip
+_SETUP_FOLDERS = {".github", ".circleci", ".gitlab", "ci", ".ci", ".azure-pipelines", ".vscode", ".devcontainer"}
+_VENDORED = {"vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdparty", "external", "node_modules", "extern"}
+_VERSION = re.compile(r"^v(\d{1,3})$")
+
+
+def roles(path: str) -> int:
+    """The roles of a file as a set of flags."""
+    *folders, name = path.split("/")
+    lowered = [folder.lower() for folder in folders]
+    stem, dot, extension = name.rpartition(".")
+    stem = stem if dot else name
+    low_name = name.lower()
+    flags = 0
+    if any(folder in _TEST_FOLDERS for folder in lowered) or _TEST_NAME.match(stem):
+        flags |= TEST
+    if any(folder in _EXAMPLE_FOLDERS for folder in lowered) or extension.lower() in _DOCUMENTS:
+        flags |= EXAMPLE
+    if any(folder in _LEGACY for folder in lowered) or stem.lower() in _LEGACY:
+        flags |= LEGACY
+    if low_name in _BARRELS:
+        flags |= BARREL
+    if low_name.endswith((".d.ts", ".d.mts", ".d.cts", ".pyi")):
+        flags |= STUB
+    if low_name in _SETUP_NAMES or any(folder in _SETUP_FOLDERS for folder in lowered):
+        flags |= SETUP
+    if any(folder in _VENDORED for folder in lowered):
+        flags |= VENDORED
+    if any(_VERSION.match(folder) for folder in lowered):
+        flags |= VERSIONED
+    return flags
+
+
+def version_of(path: str) -> tuple[str, int] | None:
+    """The path up to its first version folder, and that version: `api/v2/x.py` → ("api", 2)."""
+    folders = path.lower().split("/")[:-1]
+    for i, folder in enumerate(folders):
+        match = _VERSION.match(folder)
+        if match:
+            return "/".join(folders[:i]), int(match[1])
+    return None

@@ -1,0 +1,64 @@
+"""What an index holds and how it stands to the tree, read without changing anything."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import IndexError_
+from lurcher.index import manifest as manifests
+from lurcher.index.freshness import compare
+from lurcher.index.manifest import NO_SEGMENT
+
+if TYPE_CHECKING:
+    from lurcher.index.project import Project
+
+
+def status_of(project: Project) -> dict[str, Any]:
+    settings = project.settings.index
+    status: dict[str, Any] = {"root": str(project.root.path), "index": str(project.store.folder), "exists": False}
+    try:
+        manifest = manifests.read(project.store.folder, manifests.fingerprint(settings.chunk_chars))
+    except IndexError_ as problem:
+        return {**status, "problem": problem.message, "hint": problem.hint}
+    except OSError as error:
+        return {**status, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}
+    listing = project.list_files()
+    if manifest is None:
+        return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
+    changes = compare(manifest, listing)
+    segments = []
+    totals = {"units": 0, "definitions": 0, "terms": 0}
+    languages: dict[str, int] = {}
+    try:
+        from lurcher.index.writer import open_segments
+
+        for name, segment in zip(manifest.segments, open_segments(project.store, manifest), strict=True):
+            path = project.store.folder / name
+            segments.append({"name": name, "bytes": path.stat().st_size, "files": segment.meta["files"]})
+            live = range(len(segment.files)) if segment.live is None else segment.live.nonzero()[0].tolist()
+            for place in live:
+                row = segment.files[place]
+                totals["units"] += int(row["units"])
+                totals["definitions"] += int(row["definitions"])
+                language = segment.meta["languages"][int(row["language"])]
+                languages[language] = languages.get(language, 0) + 1
+            totals["terms"] = max(totals["terms"], int(segment.meta["terms"]))
+    except IndexError_ as problem:
+        return {**status, "problem": problem.message, "hint": problem.hint}
+    files = sum(row.segment != NO_SEGMENT for row in manifest.rows.values())
+    return {
+        **status,
+        "exists": True,
+        "generation": manifest.generation,
+        "format": manifest.fingerprint["format"],
+        "age_seconds": max(0, round((time.time_ns() - manifest.checked_ns) / 1e9)),
+        "fresh": project.stale_in(manifest, changes) == 0,
+        "stale_paths": project.stale_in(manifest, changes),
+        "files": files,
+        **totals,
+        "bytes": sum(segment["bytes"] for segment in segments),
+        "segments": segments,
+        "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
+        "skipped": manifest.skip_counts(),
+    }

@@ -1,0 +1,143 @@
+"""Definitions of a queried name, best first. Qualified names (`Foo::bar`, `a.b.c`, `Foo#bar`) must fit their container."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from lurcher.index.reader import Snapshot
+from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
+from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.planning.intent import parts_of
+from lurcher.terms.split import compound
+from lurcher.types import Definition, SymbolHit
+
+_MOST = 2000
+"""Definitions of one name that are looked at; a name with more says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolMatch:
+    """A definition of a queried name."""
+
+    name: str
+    """The name as the query wrote it."""
+    number: int
+    file: int
+    unit: int
+    definition: Definition
+    strength: float
+    """How surely this is what was asked for: kind, nesting, spelling and container, in (0, 1]."""
+
+
+def find(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:
+    """Every definition of the given names, in the snapshot's order within each name."""
+    matches = []
+    for name in names:
+        parts = parts_of(name)
+        if not parts:
+            continue
+        numbers, _ = snapshot.postings("definitions", compound(parts[-1]))
+        for number in numbers[:_MOST].tolist():
+            definition = snapshot.definition(number)
+            strength = _strength(definition, parts)
+            if strength:
+                file, unit = snapshot.definition_place(number)
+                strength *= _container(definition, parts[:-1], snapshot.path(file))
+                if strength:
+                    matches.append(SymbolMatch(name, number, file, unit, definition, strength))
+    return tuple(matches)
+
+
+def _strength(definition: Definition, parts: list[str]) -> float:
+    kind = 1.0 if definition.kind in TYPE_KINDS else 0.8 if definition.kind in FUNCTION_KINDS else 0.5
+    depth = definition.container.count(".") + 1 if definition.container else 0
+    nested = 1.0 if depth <= 1 else 0.8 ** (depth - 1)
+    spelled = 1.0 if definition.name.rstrip("?!=") == parts[-1].rstrip("?!=") else 0.6
+    return kind * nested * spelled
+
+
+def _container(definition: Definition, wanted: list[str], path: str) -> float:
+    """1 where the container is the one asked for; less where only the path or nothing speaks for it."""
+    if not wanted:
+        return 1.0
+    inner = [compound(part) for part in definition.container.split(".") if part]
+    asked = [compound(part) for part in wanted]
+    if inner[-len(asked) :] == asked:
+        return 1.0
+    if inner and inner[-1] == asked[-1]:
+        return 0.9
+    around = {compound(part) for part in path.rsplit(".", 1)[0].split("/")} | set(inner)
+    share = sum(part in around for part in asked) / len(asked)
+    return 0.3 + 0.5 * share
+
+
+def order_key(snapshot: Snapshot, match: SymbolMatch, references: int) -> tuple[float, ...]:
+    """Sorts definitions of one name: the best fit first, exported and not in tests before others, then by use."""
+    roles = int(snapshot.file_roles[match.file])
+    aside = bool(roles & (TEST | EXAMPLE | LEGACY | STUB | VENDORED))
+    return (-round(match.strength, 6), aside, not match.definition.exported, bool(roles & BARREL), -references)
+
+
+_MOST_SCANNED = 3000
+"""Units in which the uses of a name are counted."""
+
+
+def best(snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int) -> tuple[SymbolHit, ...]:
+    """The definitions in their order, with how often each name is used."""
+    matches = list(matches)
+    used = count_references(snapshot, matches)
+    matches.sort(
+        key=lambda match: (
+            *order_key(snapshot, match, used[match.number]), snapshot.path(match.file), match.definition.start_line,
+        )  # fmt: skip
+    )
+    return tuple(
+        SymbolHit(
+            match.definition.name, match.definition.qualified, match.definition.kind, snapshot.path(match.file),
+            match.definition.start_line, match.definition.end_line, snapshot.language(match.file),
+            match.definition.signature, match.definition.exported, bool(int(snapshot.file_roles[match.file]) & TEST),
+            used[match.number],
+        )  # fmt: skip
+        for match in matches[:limit]
+    )
+
+
+def count_references(snapshot: Snapshot, matches: list[SymbolMatch]) -> dict[int, int]:
+    """How often each definition's name is used: exact spelling, outside of comments, its own definitions not counted.
+
+    A member counts only where its container is mentioned too, so that one `get` is told from another.
+    """
+    used: dict[int, int] = {}
+    for name in dict.fromkeys(match.definition.name for match in matches):
+        places = _uses(snapshot, name)
+        same = [match for match in matches if match.definition.name == name]
+        defined: dict[int, int] = {}
+        for match in same:
+            defined[match.file] = defined.get(match.file, 0) + 1
+        for match in same:
+            inside = match.definition.container.split(".")[-1]
+            near = None if not inside else {*_files_with(snapshot, inside), match.file}
+            used[match.number] = sum(
+                max(count - defined.get(file, 0), 0) for file, count in places.items() if near is None or file in near
+            )
+    return used
+
+
+def _uses(snapshot: Snapshot, name: str) -> dict[int, int]:
+    """File → occurrences of the name as written."""
+    pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+    found: dict[int, int] = {}
+    units, _ = snapshot.postings("body", compound(name))
+    for unit in units[:_MOST_SCANNED].tolist():
+        count = len(pattern.findall(snapshot.unit_text(unit)))
+        if count:
+            file = int(snapshot.unit_file[unit])
+            found[file] = found.get(file, 0) + count
+    return found
+
+
+def _files_with(snapshot: Snapshot, name: str) -> set[int]:
+    units, _ = snapshot.postings("body", compound(name))
+    return set(snapshot.unit_file[units].tolist())

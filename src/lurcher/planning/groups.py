@@ -1,0 +1,73 @@
+"""A query's words as term groups: each word itself, and with less weight its other forms that the index knows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from lurcher.terms.split import split, words
+from lurcher.terms.stem import stem
+from lurcher.terms.vocabulary import ABBREVIATIONS, STOP_WORDS
+
+SAME_STEM = "stem"
+ABBREVIATION = "abbreviation"
+
+_MOST_SCANNED = 1500
+_SUFFIXES = ("", "s", "es", "ed", "d", "ing", "er", "ers", "or", "ors", "ion", "ions", "ation", "ations", "ment", "able", "ly")
+
+
+class Terms(Protocol):
+    """The part of a snapshot that knows which terms exist."""
+
+    def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = ...) -> list[str]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One word of the query and the forms under which it may be found."""
+
+    word: str
+    weight: float
+    forms: tuple[str, ...]
+    """Other terms that count as this word, less than the word itself; sorted."""
+
+
+def query_terms(text: str) -> dict[str, float]:
+    """The query's terms with their number; stop words are dropped unless nothing else is there."""
+    counted: dict[str, float] = {}
+    for identifier in words(text):
+        for term in split(identifier):
+            counted[term] = counted.get(term, 0.0) + 1.0
+    content = {term: count for term, count in counted.items() if term not in STOP_WORDS and (len(term) > 1 or term.isdigit())}
+    return content or counted
+
+
+def expand(snapshot: Terms, weights: Iterable[tuple[str, float]]) -> tuple[Group, ...]:
+    """Groups for weighted terms, with the forms that occur in the snapshot. No form belongs to two groups."""
+    weights = list(weights)
+    own = {term for term, _ in weights}
+    taken = set(own)
+    groups = []
+    for term, weight in weights:
+        forms = tuple(form for form in forms_of(snapshot, term) if form not in taken)
+        taken.update(forms)
+        groups.append(Group(term, weight, forms))
+    return tuple(groups)
+
+
+def forms_of(snapshot: Terms, term: str) -> list[str]:
+    """Other terms with the same stem, and known abbreviations, sorted."""
+    found = set(ABBREVIATIONS.get(term, ()))
+    root = stem(term)
+    for other in ABBREVIATIONS.get(root, ()):
+        found.add(other)
+    if len(term) > 2 and term.isalpha() and term.isascii():
+        prefix = root[: max(3, len(root) - 1)]
+        known = snapshot.terms_with_prefix(prefix, None, _MOST_SCANNED) if len(prefix) > 3 else []
+        if len(prefix) <= 3 or len(known) >= _MOST_SCANNED:
+            known = [root + suffix for suffix in _SUFFIXES]
+        longest = len(term) + 6
+        found.update(other for other in known if len(other) <= longest and stem(other) == root)
+    found.discard(term)
+    return sorted(found)

@@ -1,0 +1,49 @@
+"""From a query to a plan: the mode to run, the intent to rank by, the weighted terms to look for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lurcher.planning.groups import Group, Terms, expand, query_terms
+from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, parts_of
+from lurcher.planning.report import Report, read_report
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    text: str
+    mode: str
+    """hybrid, lexical or symbol: what `auto` came to."""
+    intent: str
+    groups: tuple[Group, ...]
+    names: tuple[str, ...]
+    """Qualified or plain names that the query asks for, as written."""
+    report: Report | None = None
+
+    @property
+    def lanes(self) -> tuple[str, ...]:
+        if self.mode == "symbol":
+            return ("symbol", "lexical")
+        if self.mode == "lexical":
+            return ("lexical",)
+        return ("lexical", "symbol")
+
+
+def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:
+    intent = intent_of(text)
+    if mode == "auto":
+        mode = "symbol" if intent == SYMBOL else "hybrid"
+    elif mode == "symbol" and intent == LANGUAGE:
+        intent = SYMBOL
+    if intent == REPORT:
+        report = read_report(text)
+        return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report)
+    terms = query_terms(text)
+    if intent == SYMBOL:
+        names = (text.strip(),)
+    else:
+        names = tuple(dict.fromkeys((*names_in(text), *capitalised_in(text))))
+    return Plan(text, mode, intent, expand(snapshot, terms.items()), names)
+
+
+__all__ = ["Plan", "make_plan", "parts_of"]

@@ -1,0 +1,73 @@
+"""What a ranking works with: the snapshot, the plan, the lanes' scores, the settings, and which files may answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lurcher.config import Settings
+from lurcher.index.reader import Snapshot
+from lurcher.lanes.lexical import LexicalScores
+from lurcher.lanes.symbol import SymbolMatch
+from lurcher.planning.plan import Plan
+from lurcher.types import LaneWhy, Why
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(slots=True)
+class Context:
+    snapshot: Snapshot
+    plan: Plan
+    settings: Settings
+    lexical: LexicalScores
+    symbols: tuple[SymbolMatch, ...]
+    allowed: NDArray[np.bool_]
+    """Which files may answer: live, and passed by the filter."""
+    own_words: frozenset[str]
+    """Words of the repository's own name: they say nothing about a file."""
+    notes: dict[tuple[str, int], str] = field(default_factory=dict)
+    """(evidence, file) → what it found, for `why`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Every unit that matched, best first; the reasons are worked out for those that are shown."""
+
+    units: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    why: Callable[[int], Why]
+    """The reasons for the unit at a position of this ranking."""
+
+
+def best_first(context: Context, units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Positions of `units` by value, then path, then line: a total order."""
+    import numpy as np
+
+    files = context.snapshot.unit_file[units]
+    return np.lexsort((units, context.snapshot.path_rank[files], -values))
+
+
+def lane_ranks(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Each unit's place in a lane, 1-based; 0 where the lane has nothing."""
+    import numpy as np
+
+    units = np.flatnonzero(scores > 0)
+    ranks = np.zeros(len(scores), np.int64)
+    ranks[units[np.argsort(-scores[units], kind="stable")]] = np.arange(1, len(units) + 1)
+    return ranks
+
+
+def lane_whys(context: Context, unit: int, ranks: NDArray[np.int64]) -> dict[str, LaneWhy]:
+    """What each lane says about a unit."""
+    lanes = {}
+    if ranks[unit]:
+        lanes["lexical"] = LaneWhy(int(ranks[unit]), float(context.lexical.scores[unit]), context.lexical.terms_of(unit))
+    here = [match.strength for match in context.symbols if match.unit == unit]
+    if here:
+        better = sum(match.strength > max(here) for match in context.symbols)
+        lanes["symbol"] = LaneWhy(better + 1, max(here))
+    return lanes

@@ -1,0 +1,133 @@
+"""The file-first ranking: files are ranked by a weighted sum of evidence, then each shows its best unit.
+
+    x = H/max H + Σ weight · evidence,  times the noise factors
+
+Files come first because a question is nearly always answered by a place, not by three chunks of one place; further units of
+the same files fill what is left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.planning.intent import REPORT, SYMBOL
+from lurcher.ranking.context import Context, Ranking, best_first, lane_ranks, lane_whys
+from lurcher.ranking.evidence import content, definition, dotted, folder, mentioned, name, noise, stem, trace, url
+from lurcher.types import StageWhy, Why
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Evidence = tuple[str, float, "NDArray[np.float64]"]
+
+
+def rank(context: Context) -> Ranking:
+    import numpy as np
+
+    evidence = _gather(context)
+    x = np.zeros(context.snapshot.file_total)
+    for _, weight, values in evidence:
+        x += weight * values
+    x *= noise.score(context)
+    x[~context.allowed] = 0
+    files = np.flatnonzero((x > 0) & (context.snapshot.file_column("units") > 0))
+    scale = sum(weight for _, weight, _ in evidence)
+    leads = _lead_units(context, files)
+    values = x[files] / scale
+    order = best_first(context, leads, values)
+    leads, values = leads[order], values[order]
+    more, more_values = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
+    units = np.concatenate((leads, more))
+    ranks = lane_ranks(context.lexical.scores)
+
+    def why(position: int) -> Why:
+        unit = int(units[position])
+        file = int(context.snapshot.unit_file[unit])
+        stages = [
+            StageWhy(kind, amount=float(weight * values[file]), note=context.notes.get((kind, file), ""))
+            for kind, weight, values in evidence
+            if weight * values[file]
+        ]
+        stages += noise.why(context, file)
+        return Why(lane_whys(context, unit, ranks), float(x[file]), tuple(stages))
+
+    return Ranking(units, np.concatenate((values, more_values)), why)
+
+
+def _gather(context: Context) -> list[Evidence]:
+    """Every piece of evidence with its weight, for the plan's intent."""
+    settings = context.settings
+    if context.plan.intent == REPORT:
+        weights = settings.report
+        body = content.score(context, weights.harmonic_power)
+        return [
+            ("content", 1.0, _scaled(body)),
+            ("name", weights.name, name.score(context)),
+            ("definition", weights.definition, definition.score(context, shared=True)),
+            ("dotted", weights.dotted, dotted.score(context)),
+            ("url", weights.url, url.score(context)),
+            ("trace", weights.trace, trace.score(context)),
+            ("mentioned", weights.mentioned, mentioned.score(context)),
+        ]
+    plain = settings.default
+    body = content.score(context, plain.harmonic_power)
+    if context.plan.intent == SYMBOL:
+        return [
+            ("content", 1.0, _scaled(body)),
+            ("definition", plain.definition_symbol, definition.score(context)),
+            ("stem", plain.stem_symbol, stem.score(context)),
+        ]
+    names = name.score(context)
+    return [
+        ("content", 1.0, _scaled(body)),
+        ("name", plain.name, names),
+        ("name-whole", plain.name_whole, (names >= name.PREFIX).astype(float)),
+        ("folder", plain.folder, folder.score(context)),
+        ("definition", plain.definition, definition.score(context)),
+    ]
+
+
+def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    highest = values.max(initial=0.0)
+    return values / highest if highest > 0 else values
+
+
+def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The unit each file shows first: the one that defines the queried name, else its best."""
+    import numpy as np
+
+    scores = context.lexical.scores
+    unit_file = context.snapshot.unit_file
+    best = np.full(context.snapshot.file_total, -1, np.int64)
+    # Written in ascending order of score, and of ties from the last line up: the best and first of a file stays.
+    units = np.flatnonzero(context.snapshot.live_units)
+    order = units[np.lexsort((-units, scores[units]))]
+    best[unit_file[order]] = order
+    strongest: dict[int, float] = {}
+    for match in context.symbols:
+        if match.strength > strongest.get(match.file, 0.0) and (context.plan.intent == SYMBOL or match.strength >= 1.0):
+            strongest[match.file] = match.strength
+            best[match.file] = match.unit
+    return best[files]
+
+
+def _further_units(
+    context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The remaining matching units, by their file's score times their share of its best unit; below every first unit."""
+    import numpy as np
+
+    unit_file = context.snapshot.unit_file
+    scores = context.lexical.scores
+    left = (scores > 0) & (x[unit_file] > 0)
+    left[leads] = False
+    units = np.flatnonzero(left)
+    if not len(units):
+        return units, np.zeros(0)
+    best = np.zeros(context.snapshot.file_total)
+    np.maximum.at(best, unit_file, scores)
+    files = unit_file[units]
+    values = ceiling * (x[files] / x.max()) * scores[units] / best[files]
+    order = best_first(context, units, values)
+    return units[order], values[order]

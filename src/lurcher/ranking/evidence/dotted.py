@@ -1,0 +1,49 @@
+"""A dotted name of the report (`package.module.Class.method`) resolves to the file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.lanes.symbol import find
+from lurcher.ranking.context import Context
+from lurcher.ranking.evidence.places import files_at
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def score(context: Context) -> NDArray[np.float64]:
+    import numpy as np
+
+    found = np.zeros(context.snapshot.file_total)
+    for name in context.plan.report.dotted if context.plan.report else ():
+        files = _module(context, name) or _symbol(context, name)
+        for file in files:
+            found[file] = max(found[file], 1.0 / len(files))
+            context.notes["dotted", file] = f"{name} resolves to it"
+    return found
+
+
+def _module(context: Context, name: str) -> list[int]:
+    """Files that the longest part of the name is the module path of."""
+    parts = name.split(".")
+    for length in range(len(parts), 1, -1):
+        wanted = parts[:length]
+        files = []
+        for candidate in ("/".join(wanted), "/".join((*wanted, "__init__"))):
+            for extension in (".py", ".ts", ".js", ".java", ".kt", ".scala", ".rb", ".ex", ".hs", ".lua", ".go", ".rs"):
+                files += [
+                    file
+                    for file in files_at(context, candidate + extension)
+                    if context.snapshot.path(file).endswith("/".join(wanted[-2:]) + extension)
+                    or context.snapshot.path(file).endswith("/".join(wanted[-2:]) + "/__init__" + extension)
+                ]
+        if files:
+            return sorted(set(files))
+    return []
+
+
+def _symbol(context: Context, name: str) -> list[int]:
+    """Files that define the last component inside of the one before it."""
+    return sorted({match.file for match in find(context.snapshot, [name]) if match.strength >= 0.5 and match.definition.container})

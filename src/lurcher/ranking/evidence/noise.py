@@ -1,0 +1,93 @@
+"""Factors below 1 for files that are rarely the answer: tests, examples, barrels, old versions. The query can lift them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.index import roles
+from lurcher.ranking.context import Context
+from lurcher.types import StageWhy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LIFTED_BY = {
+    roles.TEST: {"test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock", "mocks"},
+    roles.EXAMPLE: {"example", "examples", "doc", "docs", "documentation", "demo", "sample", "tutorial", "benchmark", "benchmarks"},
+    roles.LEGACY: {"compat", "legacy", "deprecated", "obsolete", "compatibility", "old", "backport"},
+    roles.SETUP: {"setup", "build", "ci", "workflow", "makefile", "packaging", "dockerfile", "install", "gradle", "cmake"},
+    roles.VENDORED: {"vendor", "vendored", "third", "bundled"},
+}
+
+
+def score(context: Context) -> NDArray[np.float64]:
+    """One factor per file."""
+    import numpy as np
+
+    flags = context.snapshot.file_roles
+    factors = np.ones(len(flags))
+    for role, factor in _factors(context).items():
+        factors[(flags & role) != 0] *= factor
+    barrel = ((flags & roles.BARREL) != 0) & (
+        context.snapshot.file_definitions < context.settings.noise.barrel_definitions
+    )
+    factors[barrel] *= context.settings.noise.barrel
+    factors[_superseded(context)] *= context.settings.noise.legacy
+    return factors
+
+
+def why(context: Context, file: int) -> list[StageWhy]:
+    """The factors that apply to one file, each with its reason."""
+    flags = int(context.snapshot.file_roles[file])
+    found = [
+        StageWhy("noise", factor=factor, note=roles.NAMES[role])
+        for role, factor in _factors(context).items()
+        if flags & role and factor != 1.0
+    ]
+    settings = context.settings.noise
+    if flags & roles.BARREL and context.snapshot.file_definitions[file] < settings.barrel_definitions:
+        found.append(StageWhy("noise", factor=settings.barrel, note=roles.NAMES[roles.BARREL]))
+    if flags & roles.VERSIONED and file in _superseded(context):
+        found.append(StageWhy("noise", factor=settings.legacy, note=roles.NAMES[roles.VERSIONED]))
+    return found
+
+
+def _factors(context: Context) -> dict[int, float]:
+    settings = context.settings.noise
+    factors = {
+        roles.TEST: settings.tests,
+        roles.LEGACY: settings.legacy,
+        roles.EXAMPLE: settings.examples,
+        roles.STUB: settings.stub,
+        roles.SETUP: settings.setup,
+        roles.VENDORED: settings.vendored,
+    }
+    if context.plan.report is None:
+        asked = {group.word for group in context.plan.groups}
+        for role, words in _LIFTED_BY.items():
+            if asked & words:
+                factors[role] = 1.0
+    return factors
+
+
+def _superseded(context: Context) -> NDArray[np.int64]:
+    """Files of a version folder that has a later one beside it, unless the query names the version."""
+    import numpy as np
+
+    snapshot = context.snapshot
+    candidates = np.flatnonzero(((snapshot.file_roles & roles.VERSIONED) != 0) & snapshot.live_files).tolist()
+    versions = {file: roles.version_of(snapshot.path(file)) for file in candidates}
+    newest: dict[str, int] = {}
+    for version in versions.values():
+        if version:
+            newest[version[0]] = max(newest.get(version[0], 0), version[1])
+    asked = {group.word for group in context.plan.groups}
+    return np.array(
+        [
+            file
+            for file, version in versions.items()
+            if version and version[1] < newest[version[0]] and f"v{version[1]}" not in asked
+        ],
+        np.int64,
+    )

@@ -1,0 +1,25 @@
+"""The file is named like the queried symbol."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.planning.intent import parts_of
+from lurcher.ranking.context import Context
+from lurcher.terms.split import compound
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def score(context: Context) -> NDArray[np.float64]:
+    import numpy as np
+
+    found = np.zeros(context.snapshot.file_total)
+    for name in context.plan.names:
+        parts = parts_of(name)
+        if parts:
+            owners, _ = context.snapshot.postings("stem", compound(parts[-1]))
+            found[owners] = 1.0
+    return found

@@ -1,0 +1,29 @@
+"""The report links to the file in a hosted repository."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lurcher.ranking.context import Context
+from lurcher.ranking.evidence.places import files_at
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_BLOB = re.compile(r"/(?:blob|blame|tree|raw|edit|src)/(?:branch/)?[^/]+/([^?#]+)")
+
+
+def score(context: Context) -> NDArray[np.float64]:
+    import numpy as np
+
+    found = np.zeros(context.snapshot.file_total)
+    for url in context.plan.report.urls if context.plan.report else ():
+        match = _BLOB.search(url)
+        if match and "." in match[1].rsplit("/", 1)[-1]:
+            files = files_at(context, match[1])
+            for file in files:
+                found[file] = max(found[file], 1.0 / len(files))
+                context.notes["url", file] = "a link points to it"
+    return found

@@ -1,0 +1,30 @@
+"""A unit that defines a queried name is multiplied, more when its file is named like it. Definitions no lane found join in."""
+
+from __future__ import annotations
+
+from lurcher.terms.paths import name_of
+from lurcher.planning.intent import SYMBOL, parts_of
+from lurcher.ranking.context import Context
+from lurcher.terms.split import compound
+from lurcher.types import StageWhy
+
+
+def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageWhy]]) -> None:
+    if not scores:
+        return
+    settings = context.settings.classic
+    factor = settings.definition_symbol if context.plan.intent == SYMBOL else settings.definition_language
+    lowest = min(scores.values())
+    strongest = max((match.strength for match in context.symbols), default=0.0)
+    done: set[int] = set()
+    for match in context.symbols:
+        if match.unit in done or not context.allowed[match.file] or match.strength < 0.5 * strongest:
+            continue
+        done.add(match.unit)
+        same = compound(name_of(context.snapshot.path(match.file))) == compound(parts_of(match.name)[-1])
+        times = 1 + (factor - 1) * match.strength
+        times *= settings.definition_stem if same else 1.0
+        scores[match.unit] = scores.get(match.unit, lowest) * times
+        log.setdefault(match.unit, []).append(
+            StageWhy("definition", factor=times, note=f"defines {match.definition.qualified}")
+        )

@@ -1,0 +1,41 @@
+"""Finds stages by name: a file of the stage's folder, or an entry point of an installed package.
+
+Only the stage that is asked for is imported.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import UsageError
+
+if TYPE_CHECKING:
+    from lurcher.ranking.context import Context, Ranking
+
+_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
+RANKINGS = ("default", "classic")
+
+
+def find(folder: str, name: str, attribute: str) -> Any:
+    """`attribute` of lurcher.<folder>.<name>, else of the entry point `name` in the group `lurcher.<folder>`."""
+    if _NAME.match(name) and find_spec(f"lurcher.{folder}.{name}") is not None:
+        found = getattr(import_module(f"lurcher.{folder}.{name}"), attribute, None)
+        if found is not None:
+            return found
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=f"lurcher.{folder}", name=name):
+        return getattr(entry.load(), attribute)
+    return None
+
+
+def ranking_named(name: str) -> Callable[[Context], Ranking]:
+    found = find("ranking", name, "rank")
+    if found is None:
+        raise UsageError(f"unknown ranking '{name}'", f"known are: {', '.join(RANKINGS)}")
+    ranking: Callable[[Context], Ranking] = found
+    return ranking

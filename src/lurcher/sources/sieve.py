@@ -1,0 +1,207 @@
+"""Turns candidate paths into entries: every rule that git itself does not apply, one cheap look per path."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+
+from lurcher.sources import ignore
+from lurcher.sources.listing import (
+    INTERNAL_FOLDERS,
+    LISTED_EXTENSIONS,
+    LOCK_FILES,
+    Entry,
+    FilesSettings,
+    Listing,
+    name_reason,
+)
+
+_SOFT = "vendored"
+"""The one reason against a folder that a `.lurcherignore` can overrule; all others hold for everything below."""
+
+
+class Sieve:
+    """Collects entries; reasons are decided once per folder.
+
+    Folders are entered top down. Tracked paths must come first: an ambiguous folder name is held against a folder only
+    when it is first seen after them.
+    """
+
+    def __init__(self, root: str, settings: FilesSettings, rules: dict[str, ignore.Patterns]) -> None:
+        self.base = root.rstrip("/") + "/"
+        self.settings = settings
+        self.rules = rules
+        """`.lurcherignore` files by folder; more may be added until their folder is entered."""
+        self.entries: list[Entry] = []
+        self.skipped: dict[str, int] = {}
+        self.links: list[str] = []
+        self.barred_names = frozenset(settings.skip_folders)
+        self.untracked_names = frozenset(settings.skip_untracked_folders)
+        self.reasons: dict[str, str | None] = {"": None}
+        self.stacks: dict[str, ignore.Stack] = {}
+        self.wanted: dict[str, bool] = {"": False}
+        """Folders that a `.lurcherignore` asks for by name, and what is below them."""
+
+    def count(self, reason: str) -> None:
+        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def take(self, paths: Iterable[str], tracked: bool = False, ignored: bool = False) -> None:
+        """Adds the paths that pass; those that git ignores pass only where a `.lurcherignore` wants them."""
+        reasons, lstat, base, limit = self.reasons, os.lstat, self.base, self.settings.max_file_bytes
+        append, make, rules = self.entries.append, tuple.__new__, self.rules
+        listed, locks, regular = LISTED_EXTENSIONS, LOCK_FILES, stat.S_IFREG
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            try:
+                reason = reasons[folder]
+            except KeyError:
+                reason = self.enter(folder, tracked)
+            extension = name.rpartition(".")[2]
+            if rules:
+                reason = self._ruled(path, folder, name, extension, reason, ignored)
+            elif reason is None and (extension in listed or name in locks):
+                reason = name_reason(name, extension)
+            if reason is not None:
+                if reason:
+                    self.count(reason)
+                continue
+            try:
+                status = lstat(base + path)
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # tracked, but deleted; or gone since it was listed
+            except (OSError, ValueError):
+                self.count("unreadable")
+                continue
+            if status.st_mode & 0o170000 != regular:
+                self._irregular(path, status.st_mode)
+            elif status.st_size > limit:
+                self.count("oversized")
+            else:
+                # Entry(...) by way of its base class: half the time, and this line runs once per file.
+                append(make(Entry, (path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)))
+
+    def enter(self, folder: str, tracked: bool = False) -> str | None:
+        """Decides about a folder and those above it that are still unknown."""
+        unknown = []
+        while folder not in self.reasons:
+            unknown.append(folder)
+            folder = folder.rpartition("/")[0]
+        for path in reversed(unknown):
+            self.reasons[path] = self._folder_reason(path, tracked)
+        return self.reasons[unknown[0] if unknown else folder]
+
+    def _folder_reason(self, path: str, tracked: bool) -> str | None:
+        parent, _, name = path.rpartition("/")
+        inherited = self.reasons[parent]
+        wanted = self.wanted.get(parent, False)
+        self.wanted[path] = False
+        if inherited is not None and inherited != _SOFT:
+            return inherited
+        if name in INTERNAL_FOLDERS:
+            return "internal"
+        if name in ("", ".", ".."):  # only a forged index holds these: they would lead out of the root
+            return "unsafe-path"
+        try:
+            mode = os.lstat(self.base + path).st_mode
+        except (OSError, ValueError):
+            mode = stat.S_IFDIR  # gone or out of reach: the files below will say which
+        if stat.S_ISLNK(mode):
+            return "symlink"
+        soft = name in self.barred_names or (not tracked and name in self.untracked_names)
+        if self.rules:
+            verdict = ignore.stack_verdict(self._stack(parent), path, name, True)
+            if verdict:
+                return "ignored"
+            if verdict is False:
+                self.wanted[path] = True
+                return None
+            self.wanted[path] = wanted and not soft
+        return _SOFT if soft else inherited
+
+    def _stack(self, folder: str) -> ignore.Stack:
+        """The `.lurcherignore` files that apply to what is in a folder."""
+        known = self.stacks.get(folder)
+        if known is not None:
+            return known
+        unknown = [folder]
+        while folder and folder not in self.stacks:
+            folder = folder.rpartition("/")[0]
+            unknown.append(folder)
+        known = self.stacks.get(folder, ())
+        for path in reversed(unknown):
+            if path not in self.stacks:
+                own = self.rules.get(path)
+                if own is not None:
+                    known = (*known, (len(path) + 1 if path else 0, own))
+                self.stacks[path] = known
+        return known
+
+    def _ruled(
+        self, path: str, folder: str, name: str, extension: str, reason: str | None, ignored: bool
+    ) -> str | None:
+        """As without rules, but a pattern that matches the file itself overrules its name and its folder's name.
+
+        The empty reason leaves a file out without counting it, as git's own ignoring does.
+        """
+        if reason is not None and reason != _SOFT:
+            return "" if ignored else reason
+        verdict = ignore.stack_verdict(self._stack(folder), path, name, False)
+        if verdict is not None:
+            return "ignored" if verdict else None
+        if ignored and not self.wanted[folder]:
+            return ""
+        return reason if reason is not None else name_reason(name, extension)
+
+    def _irregular(self, path: str, mode: int) -> None:
+        if stat.S_ISLNK(mode):
+            if self.settings.follow_symlinks:
+                self.links.append(path)
+            else:
+                self.count("symlink")
+        else:
+            self.count("submodule" if stat.S_ISDIR(mode) else "special")
+
+    def resolve(self, link: str) -> tuple[str, os.stat_result] | None:
+        """Where a link leads, if that is inside the root and outside of the folders that are never searched."""
+        root = os.path.realpath(self.base)
+        try:
+            target = os.path.realpath(self.base + link, strict=True)
+            status = os.stat(target)
+        except (OSError, ValueError):
+            return None
+        inside = os.path.relpath(target, root)
+        if os.path.commonpath((root, target)) != root or not INTERNAL_FOLDERS.isdisjoint(inside.split("/")):
+            return None
+        return inside, status
+
+    def follow_files(self) -> None:
+        """Adds the links to files whose targets are not listed themselves."""
+        listed = {entry.path for entry in self.entries}
+        for link in sorted(self.links):
+            found = self.resolve(link)
+            if found is None or not stat.S_ISREG(found[1].st_mode) or found[0] in listed:
+                self.count("symlink")
+            elif found[1].st_size > self.settings.max_file_bytes:
+                self.count("oversized")
+            else:
+                status = found[1]
+                self.entries.append(Entry(link, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+        self.links.clear()
+
+    def listing(self, method: str) -> Listing:
+        if self.links:
+            self.follow_files()
+        self.entries.sort()
+        return Listing(self.entries, dict(sorted(self.skipped.items())), method)
+
+
+def is_utf8(name: str) -> bool:
+    """Whether a name that the file system gave can be written as JSON."""
+    if name.isascii():
+        return True
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

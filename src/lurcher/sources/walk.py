@@ -1,0 +1,111 @@
+"""Finds the files of a tree without git, honouring its `.gitignore` files as git would."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from lurcher.sources import ignore
+from lurcher.sources.listing import INTERNAL_FOLDERS, FilesSettings, Listing
+from lurcher.sources.sieve import Sieve, is_utf8
+
+
+def walk(root: str, settings: FilesSettings) -> Listing:
+    """Lists a tree folder by folder; a folder that cannot be read is counted, not raised."""
+    return _Walk(root, settings).run()
+
+
+class _Walk:
+    def __init__(self, root: str, settings: FilesSettings) -> None:
+        self.sieve = Sieve(root, settings, {})
+        self.reincludes = False
+        self.seen: set[tuple[int, int]] = set()
+        self.todo: list[tuple[str, ignore.Stack, bool]] = []
+
+    def run(self) -> Listing:
+        excluded = ignore.load(self.sieve.base + ".git/info/exclude")
+        self.todo.append(("", ((0, excluded),) if excluded else (), False))
+        self._drain()
+        while self.sieve.links:
+            self._follow_folders()
+        return self.sieve.listing("walk")
+
+    def _drain(self) -> None:
+        while self.todo:
+            self._folder(*self.todo.pop())
+
+    def _folder(self, folder: str, stack: ignore.Stack, ignored: bool) -> None:
+        sieve = self.sieve
+        prefix = f"{folder}/" if folder else ""
+        try:
+            with os.scandir(sieve.base + folder) as found:
+                entries = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in found)
+            if sieve.settings.follow_symlinks:
+                status = os.stat(sieve.base + folder)
+                if (status.st_dev, status.st_ino) in self.seen:
+                    sieve.count("symlink")
+                    return
+                self.seen.add((status.st_dev, status.st_ino))
+        except (OSError, ValueError):
+            sieve.count("unreadable")
+            return
+        stack = self._read_rules(folder, prefix, stack, {name for name, _ in entries})
+        files, ignored_files = [], []
+        for name, is_folder in entries:
+            path = prefix + name
+            if name in INTERNAL_FOLDERS:
+                continue
+            if not is_utf8(path):
+                sieve.count("undecodable-name")
+                continue
+            left_out = ignored or bool(stack and ignore.stack_verdict(stack, path, name, is_folder))
+            if is_folder:
+                self._subfolder(path, stack, left_out)
+            elif left_out:
+                ignored_files.append(path)
+            else:
+                files.append(path)
+        sieve.take(files)
+        if self.reincludes:
+            sieve.take(ignored_files, ignored=True)
+
+    def _subfolder(self, path: str, stack: ignore.Stack, ignored: bool) -> None:
+        """Folders that are left out are entered only where some `!` line could bring a part of them back."""
+        if ignored and not self.reincludes:
+            return
+        reason = self.sieve.enter(path)
+        if reason is None or (reason == "vendored" and self.reincludes):
+            self.todo.append((path, stack, ignored))
+        elif not ignored:
+            self.sieve.count(reason)
+
+    def _read_rules(self, folder: str, prefix: str, stack: ignore.Stack, names: set[str]) -> ignore.Stack:
+        base = self.sieve.base + prefix
+        if ".lurcherignore" in names and (rules := ignore.load(base + ".lurcherignore")):
+            self.sieve.rules[folder] = rules
+            self.reincludes = self.reincludes or rules.reincludes
+        if ".gitignore" in names and (patterns := ignore.load(base + ".gitignore")):
+            return (*stack, (len(prefix), patterns))
+        return stack
+
+    def _follow_folders(self) -> None:
+        """Walks the links to folders that the walk has not met under their own names; links to files are left."""
+        files = []
+        links, self.sieve.links = sorted(self.sieve.links), []
+        for link in links:
+            found = self.sieve.resolve(link)
+            if found is None or not stat.S_ISDIR(found[1].st_mode):
+                files.append(link)
+                continue
+            if (found[1].st_dev, found[1].st_ino) in self.seen:
+                self.sieve.count("symlink")
+                continue
+            self.sieve.enter(link)
+            self.sieve.reasons[link] = None  # entering called it a link; following it is what was asked for
+            self.todo.append((link, (), False))
+            self._drain()
+        if not self.sieve.links:
+            self.sieve.links = files
+            self.sieve.follow_files()
+        else:
+            self.sieve.links += files

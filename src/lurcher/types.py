@@ -1,0 +1,254 @@
+"""The values that cross the seams: frozen, slotted, free of behaviour beyond their own shape.
+
+Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as slices are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+# -- what chunking makes of a file ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of a file's text. Spans of one file tile it: no overlap, no gap."""
+
+    start_byte: int
+    end_byte: int
+    start_line: int
+    end_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A name that a file defines."""
+
+    name: str
+    kind: str
+    """class, struct, enum, interface, trait, type, module, function, method, constructor, macro, constant, variable, field"""
+    container: str
+    """Enclosing names joined by dots, outermost first; empty at the top level."""
+    signature: str
+    """The definition's first line or lines up to its body, on one line, at most 200 characters."""
+    start_byte: int
+    end_byte: int
+    start_line: int
+    end_line: int
+    exported: bool
+
+    @property
+    def qualified(self) -> str:
+        return f"{self.container}.{self.name}" if self.container else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """One file, cut into chunks, with what it defines and where its comments are."""
+
+    language: str
+    chunks: tuple[Span, ...]
+    definitions: tuple[Definition, ...]
+    comments: tuple[tuple[int, int], ...]
+    """Byte ranges of comments and documentation strings, in order, disjoint."""
+
+
+# -- what a question is -----------------------------------------------------------------------------------------------
+
+MODES = ("auto", "hybrid", "lexical", "symbol")
+CONTEXTS = ("none", "block", "function", "class")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which files may answer. An unset field (None or empty tuple) does not restrict; a set one that matches nothing yields nothing."""
+
+    languages: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    excludes: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] | None = None
+    """Folders or files relative to the root; None means the whole root."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    text: str
+    limit: int = 10
+    mode: str = "auto"
+    ranking: str = "default"
+    filter: Filter = Filter()
+    budget: int | None = None
+    cursor: str | None = None
+    context: str = "block"
+    snippet_lines: int | None = None
+
+
+# -- what comes back --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWhy:
+    """Where one lane placed the hit, and what earned the place."""
+
+    rank: int
+    score: float
+    terms: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"rank": self.rank, "score": round(self.score, 6)}
+        if self.terms:
+            out["terms"] = {term: round(weight, 4) for term, weight in self.terms.items()}
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class StageWhy:
+    """One push up or down: a factor (multiplies) or an amount (adds)."""
+
+    stage: str
+    factor: float | None = None
+    amount: float | None = None
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        out: dict[str, Any] = {"stage": self.stage}
+        if self.factor is not None:
+            out["factor"] = round(self.factor, 6)
+        if self.amount is not None:
+            out["amount"] = round(self.amount, 6)
+        if self.note:
+            out["note"] = self.note
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    lanes: dict[str, LaneWhy] = field(default_factory=dict)
+    fused: float = 0.0
+    stages: tuple[StageWhy, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "lanes": {name: lane.to_dict() for name, lane in self.lanes.items()},
+            "fused": round(self.fused, 6),
+            "stages": [stage.to_dict() for stage in self.stages],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    id: str
+    source: str
+    path: str
+    start_line: int
+    end_line: int
+    language: str
+    symbol: str | None
+    kind: str | None
+    score: float
+    tokens: int
+    text: str
+    why: Why
+    commit: dict[str, Any] | None = None
+    links: dict[str, list[Any]] = field(default_factory=lambda: {"commits": [], "notes": []})
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "source": self.source,
+            "path": self.path,
+            "start_line": self.start_line,
+            "end_line": self.end_line,
+            "language": self.language,
+            "symbol": self.symbol,
+            "kind": self.kind,
+            "score": round(self.score, 6),
+            "tokens": self.tokens,
+            "text": self.text,
+            "commit": self.commit,
+            "why": self.why.to_dict(),
+            "links": self.links,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """A part of the answer that is missing or weaker than usual, and what to do about it."""
+
+    stage: str
+    reason: str
+    hint: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        return {"stage": self.stage, "reason": self.reason, "hint": self.hint}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """How current the index behind an answer is."""
+
+    generation: int
+    fresh: bool
+    stale_paths: int
+    coverage: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "generation": self.generation,
+            "fresh": self.fresh,
+            "stale_paths": self.stale_paths,
+            "coverage": self.coverage,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    query: str
+    mode: str
+    intent: str
+    ranking: str
+    sources: tuple[str, ...]
+    hits: tuple[Hit, ...]
+    total: int
+    tokens: int
+    next: str | None
+    index: IndexState
+    degraded: tuple[Degraded, ...] = ()
+    timings_ms: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "query": self.query,
+            "mode": self.mode,
+            "intent": self.intent,
+            "ranking": self.ranking,
+            "sources": list(self.sources),
+            "hits": [hit.to_dict() for hit in self.hits],
+            "total": self.total,
+            "tokens": self.tokens,
+            "next": self.next,
+            "index": self.index.to_dict(),
+            "degraded": [entry.to_dict() for entry in self.degraded],
+            "timings_ms": {name: round(value, 3) for name, value in self.timings_ms.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolHit:
+    """One definition of a name, as `lurcher symbol` shows it."""
+
+    name: str
+    qualified: str
+    kind: str
+    path: str
+    start_line: int
+    end_line: int
+    language: str
+    signature: str
+    exported: bool
+    test: bool
+    references: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__slots__}

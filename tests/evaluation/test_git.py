@@ -1,0 +1,82 @@
+import pytest
+
+from lurcher.errors import DatasetError
+from lurcher.evaluation import git as module
+from lurcher.evaluation.git import lay_out, message_of, patch_id
+
+from .fakes import Mirror
+
+
+def test_a_tree_is_laid_out_as_it_was_at_the_commit(tmp_path):
+    mirror = Mirror(tmp_path)
+    old = mirror.commit("one", {"a.py": "old\n", "deep/b.py": "b\n"})
+    mirror.commit("two", {"a.py": "new\n"})
+    tree = lay_out(mirror.directory, old, tmp_path / "work" / "tree")
+    assert (tree / "a.py").read_text() == "old\n"
+    assert (tree / "deep/b.py").read_text() == "b\n"
+    assert [path.name for path in tree.parent.iterdir()] == ["tree"]
+
+
+def test_a_tree_that_is_there_is_used_again(tmp_path):
+    kept = tmp_path / "tree"
+    kept.mkdir()
+    assert lay_out(tmp_path / "no mirror", "f" * 40, kept) == kept
+
+
+def test_an_unknown_commit_is_an_error_and_leaves_nothing_behind(tmp_path):
+    mirror = Mirror(tmp_path)
+    mirror.commit("one", {"a.py": ""})
+    with pytest.raises(DatasetError) as error:
+        lay_out(mirror.directory, "f" * 40, tmp_path / "work" / "tree")
+    assert "ffffffffffff of own+project" in error.value.message and error.value.hint
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_an_interrupted_export_is_not_mistaken_for_a_whole_one(tmp_path, monkeypatch):
+    mirror = Mirror(tmp_path)
+    commit = mirror.commit("one", {f"{name}.py": name for name in "abcd"})
+    write = module._write
+
+    def interrupted(archive, member, folder):
+        if member.name == "c.py":
+            raise KeyboardInterrupt
+        write(archive, member, folder)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "_write", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            lay_out(mirror.directory, commit, tmp_path / "work" / "tree")
+    assert not (tmp_path / "work" / "tree").exists()
+    assert len(list(lay_out(mirror.directory, commit, tmp_path / "work" / "tree").iterdir())) == 4
+
+
+def test_links_are_left_out(tmp_path):
+    mirror = Mirror(tmp_path)
+    (mirror.directory / "out").symlink_to("/etc/passwd")
+    commit = mirror.commit("one", {"a.py": ""})
+    tree = lay_out(mirror.directory, commit, tmp_path / "tree")
+    assert [path.name for path in tree.iterdir()] == ["a.py"]
+
+
+def test_a_message_is_whole_or_missing(tmp_path):
+    mirror = Mirror(tmp_path)
+    commit = mirror.commit("subject\n\nbody", {"a.py": ""})
+    assert message_of(mirror.directory, commit).strip() == "subject\n\nbody"
+    assert message_of(mirror.directory, "f" * 40) is None
+    assert message_of(tmp_path / "nowhere", commit) is None
+
+
+def test_a_cherry_pick_is_the_same_patch(tmp_path):
+    mirror = Mirror(tmp_path)
+    mirror.commit("start", {"a.py": "1\n", "b.py": "1\n"})
+    mirror.git("checkout", "--quiet", "-b", "release")
+    mirror.commit("unrelated", {"b.py": "2\n"})
+    mirror.git("checkout", "--quiet", "main")
+    fix = mirror.commit("fix", {"a.py": "2\n"})
+    mirror.git("checkout", "--quiet", "release")
+    mirror.git("cherry-pick", fix)
+    picked = mirror.git("rev-parse", "HEAD")
+    assert picked != fix
+    assert patch_id(mirror.directory, picked) == patch_id(mirror.directory, fix) is not None
+    assert patch_id(mirror.directory, f"{picked}~1") != patch_id(mirror.directory, fix)
+    assert patch_id(mirror.directory, mirror.commit("nothing", {})) is None
