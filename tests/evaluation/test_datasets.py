@@ -79,6 +79,14 @@ def test_the_digest_depends_on_the_questions_and_not_on_the_place(tmp_path):
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_a_repository_that_is_listed_twice_counts_once(tmp_path):
+    path = code_set(tmp_path / "set", {"one": ({}, [QUESTION])})
+    (path / "repos.json").write_text(json.dumps([{"name": "one"}, {"name": "one"}]))
+    write_tree(tmp_path / "trees", {"one/a.py": ""})
+    dataset = load_dataset(path, repos=tmp_path / "trees")
+    assert len(dataset.places) == 1 and dataset.warnings == ("repos.json, entry 2 repeats entry 1: left out",)
+
+
 @pytest.mark.parametrize("name", ["../outside", "a/b", "..", ""])
 def test_a_repository_name_cannot_leave_the_folder(tmp_path, name):
     (tmp_path / "set").mkdir()

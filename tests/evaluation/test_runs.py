@@ -5,9 +5,11 @@ import pytest
 
 from lurcher.errors import DatasetError
 from lurcher.evaluation import evaluate, load_run, save_run
+from lurcher.evaluation.runs import lurcher_version, new_run
+from lurcher.types import Filter
 from lurcher.version import VERSION
 
-from .fakes import FakeSearcher, hit, opening, write_lines, write_tree
+from .fakes import FakeSearcher, Mirror, hit, opening, write_lines, write_tree
 
 
 @pytest.fixture
@@ -62,6 +64,8 @@ def test_a_saved_run_names_neither_host_nor_folders(tmp_path, run):
         lambda raw: raw["results"][0].update(chunk_ranks=[0]),
         lambda raw: raw["results"][0].update(chunk_ranks=["1"]),
         lambda raw: raw["results"][0].update(ms="fast"),
+        lambda raw: raw["results"][0].update(ms=float("nan")),
+        lambda raw: raw["results"].append(raw["results"][0]),
         lambda raw: raw["results"][0]["scores"].pop("ndcg@10"),
         lambda raw: raw["results"][0].update(scores=[]),
         lambda raw: raw["dataset"].update(kind="other"),
@@ -91,3 +95,31 @@ def test_a_missing_run_and_an_unwritable_place_are_errors_of_ours(tmp_path, run)
     (tmp_path / "file").write_text("")
     with pytest.raises(DatasetError, match="cannot be written"):
         save_run(run, tmp_path / "file" / "run.json")
+
+
+def test_settings_are_recorded_in_a_form_that_json_keeps(tmp_path, run):
+    settings = {"globs": {"b", "a", "c"}, "filter": Filter(languages=("go",)), "pair": (1, 2)}
+    recorded = new_run(run.results, run.dataset, settings, 0.0, ()).settings
+    assert list(recorded) == ["filter", "globs", "pair"]
+    assert (recorded["globs"], recorded["pair"], recorded["filter"]["languages"]) == (["a", "b", "c"], [1, 2], ["go"])
+
+
+def test_the_commit_is_named_when_the_source_is_a_checkout(tmp_path):
+    mirror = Mirror(tmp_path)
+    commit = mirror.commit("one", {"lurcher/evaluation/runs.py": "", "elsewhere.md": ""})
+    source = mirror.directory / "lurcher/evaluation/runs.py"
+    assert lurcher_version(source) == f"{VERSION} {commit[:12]}"
+    (mirror.directory / "elsewhere.md").write_text("does not change what runs")
+    assert lurcher_version(source) == f"{VERSION} {commit[:12]}"
+    source.write_text("changed")
+    assert lurcher_version(source) == f"{VERSION} {commit[:12]}+"
+
+
+def test_a_package_installed_inside_another_repository_names_only_its_version(tmp_path):
+    mirror = Mirror(tmp_path)
+    mirror.commit("one", {"app.py": "", ".gitignore": "venv/"})
+    installed = mirror.directory / "venv/lurcher/evaluation/runs.py"
+    installed.parent.mkdir(parents=True)
+    installed.write_text("")
+    assert lurcher_version(installed) == VERSION
+    assert lurcher_version(tmp_path / "nowhere" / "a" / "runs.py") == VERSION

@@ -58,7 +58,7 @@ def _boundaries(
         large = end - start > target and ruler.size(start, end) > target
         if (large or (divided and node.type in divided)) and node.child_count:
             children = node.children
-            body = _header_length(children, start, ruler, target) if node.parent is not None else 0
+            body = 0 if node is root else _header_length(children, start, ruler, target)
             entries = [(child, index <= body if body else False, index == 0) for index, child in enumerate(children)]
             entries[0] = (children[0], header or body > 0, first)
             entries.reverse()

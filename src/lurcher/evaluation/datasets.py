@@ -101,9 +101,12 @@ def _load_code(path: Path, repos: Path) -> Dataset:
     places: list[Place] = []
     missing: list[str] = []
     warnings: list[str] = []
+    names: dict[str, int] = {}
     for number, spec in enumerate(json_list(path / "repos.json", hashed), 1):
         row = Row(path / "repos.json", number, spec, unit="entry")
         name = row.name("name", PLAIN_NAME)
+        if row.repeats(name, names, warnings):
+            continue
         prefix = row.name("benchmark_root", SUB_FOLDER) if row.optional_text("benchmark_root") else ""
         tasks: list[Task] = []
         seen: dict[str, int] = {}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping
@@ -59,7 +61,7 @@ def new_run(
     return Run(
         date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         lurcher=lurcher_version(),
-        settings=dict(sorted(settings.items())),
+        settings=json.loads(json.dumps(dict(settings), sort_keys=True, default=_plain)),
         machine=machine(),
         dataset=dataset,
         results=results,
@@ -79,9 +81,9 @@ def machine() -> dict[str, Any]:
     }
 
 
-def lurcher_version() -> str:
+def lurcher_version(source: Path = Path(__file__)) -> str:
     """The version, with the commit when it runs from its own checkout and a plus when that has changes."""
-    here = Path(__file__).resolve()
+    here = source.resolve()
     # Installed into an environment inside some other repository, this file is not tracked there.
     if git(here.parent, "ls-files", "--error-unmatch", here.name) is None:
         return VERSION
@@ -94,7 +96,7 @@ def lurcher_version() -> str:
 
 def save_run(run: Run, path: Path) -> None:
     """Writes the run, whole or not at all."""
-    text = json.dumps(run.to_dict(), indent=1, default=str) + "\n"
+    text = json.dumps(run.to_dict(), indent=1) + "\n"
     partial = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -122,6 +124,8 @@ def load_run(path: Path) -> Run:
         names = {tuple(sorted(result.scores)) for result in results}
         if len(names) != 1 or HEADLINES[dataset["kind"]][0] not in results[0].scores:
             raise ValueError("results without the same scores")
+        if len({result.id for result in results}) < len(results):
+            raise ValueError("a question twice")
         return Run(
             date=_checked(raw["date"], str),
             lurcher=_checked(raw["lurcher"], str),
@@ -135,6 +139,15 @@ def load_run(path: Path) -> Run:
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DatasetError(f"{path} is damaged: {type(error).__name__}: {error}", hint="evaluate again") from None
+
+
+def _plain(value: Any) -> Any:
+    """A setting that JSON does not know, in a form that is the same in every process."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    return str(value)
 
 
 def _result(item: Any) -> QueryResult:
@@ -160,7 +173,10 @@ def _checked(value: Any, kind: type) -> Any:
 
 
 def _number(value: Any) -> float:
-    return float(_checked(value, int) if isinstance(value, int) else _checked(value, float))
+    number = float(_checked(value, int) if isinstance(value, int) else _checked(value, float))
+    if not math.isfinite(number):
+        raise ValueError(f"the number {number}")
+    return number
 
 
 def _rank(value: Any) -> int | None:

@@ -17,7 +17,7 @@ from lurcher.sources.listing import (
     name_reason,
 )
 
-_SOFT = "vendored"
+VENDORED = "vendored"
 """The one reason against a folder that a `.lurcherignore` can overrule; all others hold for everything below."""
 
 
@@ -96,7 +96,7 @@ class Sieve:
         inherited = self.reasons[parent]
         wanted = self.wanted.get(parent, False)
         self.wanted[path] = False
-        if inherited is not None and inherited != _SOFT:
+        if inherited is not None and inherited != VENDORED:
             return inherited
         if name in INTERNAL_FOLDERS:
             return "internal"
@@ -117,7 +117,7 @@ class Sieve:
                 self.wanted[path] = True
                 return None
             self.wanted[path] = wanted and not soft
-        return _SOFT if soft else inherited
+        return VENDORED if soft else inherited
 
     def _stack(self, folder: str) -> ignore.Stack:
         """The `.lurcherignore` files that apply to what is in a folder."""
@@ -144,11 +144,11 @@ class Sieve:
 
         The empty reason leaves a file out without counting it, as git's own ignoring does.
         """
-        if reason is not None and reason != _SOFT:
+        if reason is not None and reason != VENDORED:
             return "" if ignored else reason
         verdict = ignore.stack_verdict(self._stack(folder), path, name, False)
         if verdict is not None:
-            return "ignored" if verdict else None
+            return None if not verdict else "" if ignored else "ignored"
         if ignored and not self.wanted[folder]:
             return ""
         return reason if reason is not None else name_reason(name, extension)

@@ -7,7 +7,7 @@ import stat
 
 from lurcher.sources import ignore
 from lurcher.sources.listing import INTERNAL_FOLDERS, FilesSettings, Listing
-from lurcher.sources.sieve import Sieve, is_utf8
+from lurcher.sources.sieve import VENDORED, Sieve, is_utf8
 
 
 def walk(root: str, settings: FilesSettings) -> Listing:
@@ -74,7 +74,7 @@ class _Walk:
         if ignored and not self.reincludes:
             return
         reason = self.sieve.enter(path)
-        if reason is None or (reason == "vendored" and self.reincludes):
+        if reason is None or (reason == VENDORED and self.reincludes):
             self.todo.append((path, stack, ignored))
         elif not ignored:
             self.sieve.count(reason)
