@@ -55,17 +55,18 @@ class LexicalSettings:
     symbols: float = setting(1.0, "Weight of terms in the names a unit defines, on top of the code.", low=0, high=100)
     name: float = setting(2.0, "Weight of terms in the file's name.", low=0, high=100)
     folder: float = setting(1.0, "Weight of terms in the last three folders.", low=0, high=100)
-    variant: float = setting(0.5, "Weight of a word's other forms (same stem, known abbreviation).", low=0, high=1)
+    variant: float = setting(0.3, "Weight of a word's other forms (same stem, known abbreviation).", low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)
 class DefaultRankingSettings:
     """The file-first ranking of short questions."""
 
-    harmonic_power: float = setting(1.0, "A file's chunks count 1/rank^power.", low=0, high=10)
-    name: float = setting(0.4, "How much of the file's name the query explains.", low=0, high=10)
+    harmonic_power: float = setting(1.2, "A file's chunks count 1/rank^power.", low=0, high=10)
+    name: float = setting(0.5, "How much of the file's name the query explains.", low=0, high=10)
     name_whole: float = setting(0.1, "Bonus when every word of the file's name is explained.", low=0, high=10)
     folder: float = setting(0.1, "Share of the query found in the last three folders.", low=0, high=10)
+    types: float = setting(0.3, "The file defines a type whose name the query explains.", low=0, high=10)
     definition: float = setting(0.15, "The file defines a name that the question uses.", low=0, high=10)
     definition_symbol: float = setting(0.7, "The same, when the query is a name.", low=0, high=10)
     stem_symbol: float = setting(0.5, "The file is named like the queried symbol.", low=0, high=10)

@@ -42,6 +42,15 @@ def test_the_difference_is_paired_question_by_question(run_of):
     assert variant.metrics["hit@1"] == (pytest.approx(2 / 6), pytest.approx(3 / 6))
 
 
+def test_the_largest_moves_come_first(run_of):
+    third = [hit("b.py"), hit("b.py", 20, 30), hit("a.py")]
+    before = run_of([SECOND, [], third, FIRST, FIRST, FIRST])
+    after = run_of([FIRST, FIRST, FIRST, SECOND, [], third])
+    (forth,), (back,) = compare(before, after).variants, compare(after, before).variants
+    assert [move.query for move in forth.gained] == [move.query for move in back.lost] == ["q1", "q2", "q0"]
+    assert [move.query for move in forth.lost] == [move.query for move in back.gained] == ["q4", "q5", "q3"]
+
+
 def test_a_run_does_not_differ_from_itself(run_of):
     run = run_of([FIRST, SECOND, [], FIRST, FIRST, FIRST])
     (variant,) = compare(run, run).variants

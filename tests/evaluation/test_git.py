@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 from lurcher.errors import DatasetError
@@ -48,6 +50,21 @@ def test_an_interrupted_export_is_not_mistaken_for_a_whole_one(tmp_path, monkeyp
             lay_out(mirror.directory, commit, tmp_path / "work" / "tree")
     assert not (tmp_path / "work" / "tree").exists()
     assert len(list(lay_out(mirror.directory, commit, tmp_path / "work" / "tree").iterdir())) == 4
+
+
+def test_the_name_appears_in_one_step(tmp_path, monkeypatch):
+    mirror = Mirror(tmp_path)
+    commit = mirror.commit("one", {"a.py": "", "b.py": ""})
+    seen = []
+
+    def rename(partial, target):
+        seen.append((sorted(path.name for path in partial.iterdir()), target.exists()))
+        return replace(partial, target)
+
+    replace = Path.replace
+    monkeypatch.setattr(Path, "rename", rename)
+    lay_out(mirror.directory, commit, tmp_path / "tree")
+    assert seen == [(["a.py", "b.py"], False)]
 
 
 def test_links_are_left_out(tmp_path):

@@ -87,6 +87,7 @@ def test_the_same_patch_counts_but_only_under_the_same_subject():
 
 def test_hunks_of_one_commit_are_one_document():
     assert document_key(commit_hit(SHA)) == SHA
+    assert document_key(hit("a.py", commit={"sha": SHA})) == "a.py"  # code that shows who last changed it
     assert document_key(hit("a.py", 5)) == document_key(hit("a.py", 90)) == "a.py"
 
 

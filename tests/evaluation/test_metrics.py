@@ -74,6 +74,7 @@ def test_hit_at_k_asks_for_any_target(k, expected):
 
 def test_reciprocal_rank_is_of_the_best_target_and_ends_at_k():
     assert reciprocal_rank((None, 4, 7), 10) == 0.25
+    assert reciprocal_rank((10,), 10) == 0.1
     assert reciprocal_rank((11,), 10) == 0.0
     assert reciprocal_rank((None,), 10) == 0.0
 

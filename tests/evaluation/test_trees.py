@@ -22,6 +22,7 @@ def test_a_query_is_found_word_for_word_whatever_its_case_and_spacing(tmp_path):
 def test_part_of_a_word_is_not_the_query(tmp_path):
     write_tree(tmp_path, {"a.md": "show requests are retried"})
     assert found(tmp_path, "how requests are retried") == {}
+    assert found(tmp_path, "show requests are retrie") == {}
 
 
 def test_names_and_short_phrases_are_meant_to_be_in_the_corpus(tmp_path):

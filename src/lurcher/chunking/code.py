@@ -21,31 +21,57 @@ if TYPE_CHECKING:
 
 TARGET = 1500
 
+_UNCHECKED = 32_768
+"""Bytes up to which any text is parsed: the worst that error recovery can do to it is bounded."""
+_LONGEST_LINES = 2_048
+"""Mean bytes in a line beyond which a text is data or minified code."""
+_PROBE = 4_096
+_PROBE_ERRORS = 320
+"""Syntax errors in the first bytes of a text that is not in the language its name says."""
+_UNRECOVERED = 8_192
+"""Children of a tree without structure, over which a query takes quadratic time."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """A loaded grammar with its compiled query; both are immutable, so threads share them."""
+    """A loaded grammar with its compiled queries; all are immutable, so threads share them."""
 
     language: tree_sitter.Language
     query: tree_sitter.Query
+    errors: tree_sitter.Query
     spec: Spec
 
 
 def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     """Cut `text` (UTF-8) into chunks of about `target` characters and find what it defines.
 
-    Without a grammar, or where it fails, the text is cut by lines and defines nothing.
+    Without a grammar, or where it cannot cope with the text, the text is cut by lines and defines nothing.
     """
     grammar = _grammar(language) if text else None
-    if grammar is None:
+    root = _tree(text, grammar) if grammar is not None else None
+    if grammar is None or root is None:
         return ParsedFile(language, chunk_lines(text, target), (), ())
-    from tree_sitter import Parser, QueryCursor
+    from tree_sitter import QueryCursor
 
-    root = Parser(grammar.language).parse(text).root_node
     ruler = Ruler(text)
     definitions, comments = extract(QueryCursor(grammar.query).matches(root), grammar.spec, ruler)
     chunks = chunk_tree(root, ruler, target, grammar.spec, comments, definitions)
     return ParsedFile(language, chunks, definitions, tuple(comments.ranges))
+
+
+def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:
+    """The root of the syntax tree; None for text that would cost quadratic time: data, minified code, the wrong language."""
+    from tree_sitter import Parser, QueryCursor
+
+    parser = Parser(grammar.language)
+    if len(text) > _UNCHECKED:
+        if len(text) > _LONGEST_LINES * text.count(b"\n"):
+            return None
+        probe = parser.parse(text[: text.rfind(b"\n", 0, _PROBE) + 1]).root_node
+        if probe.has_error and len(QueryCursor(grammar.errors).matches(probe)) > _PROBE_ERRORS:
+            return None
+    root = parser.parse(text).root_node
+    return None if root.is_error and root.child_count > _UNRECOVERED else root
 
 
 @cache
@@ -63,4 +89,4 @@ def _grammar(language: str) -> _Grammar | None:
         query = Query(loaded, "\n".join(pattern for _, pattern in spec.patterns))
     except (ImportError, AttributeError, ValueError):
         return None
-    return _Grammar(loaded, query, spec)
+    return _Grammar(loaded, query, Query(loaded, "(ERROR) @error"), spec)

@@ -9,7 +9,6 @@ is too large on its own is cut at its weak boundaries, and only then by lines.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
@@ -42,53 +41,50 @@ def _boundaries(
     root: Node, ruler: Ruler, target: int, spec: Spec, comments: Comments
 ) -> tuple[list[int], list[bool]]:
     """Where chunks may begin, in order, and which of those places are weak."""
-    starts = ruler.line_starts
+    text, starts, size = ruler.text, ruler.line_starts, ruler.size
     leads, divided = spec.leads, spec.divided
-    total = len(ruler.text)
-    boundaries = [0]
-    weak = [False]
-    stack: list[tuple[Node, bool, bool]] = [(root, False, True)]
+    line, line_end, following = 0, 0, 0
+    boundaries, weak = [0], [False]
     reached = 0
-    glued = False
-    after_lead = False
+    header_open = after_lead = long_line = False
+    stack: list[tuple[Node, bool, bool]] = [(root, False, True)]
     while stack:
-        node, header, first = stack.pop()
-        start = node.start_byte
-        end = node.end_byte
-        large = end - start > target and ruler.size(start, end) > target
+        node, in_header, first = stack.pop()
+        start, end = node.start_byte, node.end_byte
+        large = end - start > target and size(start, end) > target
         if (large or (divided and node.type in divided)) and node.child_count:
             children = node.children
             body = 0 if node is root else _header_length(children, start, ruler, target)
-            entries = [(child, index <= body if body else False, index == 0) for index, child in enumerate(children)]
-            entries[0] = (children[0], header or body > 0, first)
-            entries.reverse()
-            stack.extend(entries)
+            stack.extend((children[index], index <= body and body > 0, False) for index in range(len(children) - 1, 0, -1))
+            stack.append((children[0], in_header or body > 0, first))
             continue
-        index = bisect_right(starts, start)
-        line = starts[index - 1]
+        if start >= line_end and following < len(starts):
+            while following < len(starts) and starts[following] <= start:
+                following += 1
+            line = starts[following - 1]
+            line_end = starts[following] if following < len(starts) else len(text)
+            long_line = line_end - line > target and size(line, line_end) > target
         begins_line = reached <= line
-        if begins_line:
-            place = line
-        else:
-            line_end = starts[index] if index < len(starts) else total
-            place = start if line_end - line > target and ruler.size(line, line_end) > target else -1
-        if place > boundaries[-1]:
-            if begins_line and line - reached > _WIDE_GAP:
-                gap = ruler.next_line(reached)
-                if boundaries[-1] < gap < line:
+        if begins_line or long_line:
+            place = line if begins_line else start
+            if place > boundaries[-1]:
+                if line - reached > _WIDE_GAP and boundaries[-1] < (gap := ruler.next_line(reached)) < line:
                     boundaries.append(gap)
                     weak.append(True)
-            boundaries.append(place)
-            weak.append(glued or after_lead or not (first or node.is_named))
-            glued = False
-        glued = glued or header
-        after_lead = place >= 0 and node.type in leads
+                boundaries.append(place)
+                weak.append(header_open or after_lead or not (first or node.is_named))
+                header_open = False
+            after_lead = node.type in leads
+        else:
+            after_lead = False
+        header_open = header_open or in_header
         if end > reached:
-            reached = comments.trim(start, end)
-            if reached < end and (run_on := comments.inside(reached, end)):
-                line = ruler.line_start(run_on[0][0])
-                if line > boundaries[-1] and line >= reached:
-                    boundaries.append(line)
+            reached = end
+            if text[end - 1] in b" \t\r\n":
+                reached = comments.trim(start, end)
+                run_on = comments.inside(reached, end)
+                if run_on and (place := ruler.line_start(run_on[0][0])) > boundaries[-1]:
+                    boundaries.append(place)
                     weak.append(False)
                     after_lead = True
                     reached = run_on[-1][1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-_BLANK = b" \t\r\n\f"
+_BLANK = b" \t\r\n"
 
 
 class Comments:

@@ -66,6 +66,8 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
             key = compound(definition.name)
             counter.require(key)
             keys.append(key)
+            if definition.kind in TYPE_KINDS:
+                counter.add("types", len(definitions), " ".join(name_parts(definition.name)))
             definitions.append(_row(definition, number, first_unit + owner, strings))
         files.append((
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), strings.put(path),
@@ -74,7 +76,7 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
         ))  # fmt: skip
         texts.append(text)
         offset += len(text)
-    terms, postings = counter.finish((*UNIT_FIELDS, "name", "folder"))
+    terms, postings = counter.finish((*UNIT_FIELDS, "name", "folder", "types"))
     number_of = {term: i for i, term in enumerate(terms)}
     postings["stem"] = _one_each([number_of[stem] for stem, _ in stems], [count for _, count in stems])
     postings["definitions"] = _one_each([number_of[key] for key in keys], [1] * len(keys))
@@ -138,7 +140,7 @@ def _row(definition: Definition, file: int, unit: int, strings: StringPool) -> t
         file, unit, definition.start_byte, definition.end_byte, definition.start_line, definition.end_line,
         strings.put(definition.name), strings.put(definition.container), strings.put(definition.signature),
         _KIND_NUMBERS.get(definition.kind, 0), EXPORTED if definition.exported else 0,
-        definition.container.count(".") + 1 if definition.container else 0,
+        len(name_parts(definition.name)),
     )  # fmt: skip
 
 

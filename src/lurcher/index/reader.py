@@ -184,6 +184,15 @@ class Snapshot:
         ] or [np.zeros(0, np.int64)])  # fmt: skip
 
     @cached_property
+    def definition_file(self) -> NDArray[np.int64]:
+        return self._numbered("definitions", "file", "files")
+
+    @cached_property
+    def definition_parts(self) -> NDArray[Any]:
+        """How many words each definition's name has."""
+        return self._column("definitions", "parts")
+
+    @cached_property
     def path_rank(self) -> NDArray[np.int64]:
         """Each file's place among all live files in path order."""
         import numpy as np

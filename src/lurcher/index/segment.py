@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 1
+FORMAT = 2
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
 FILE_FIELDS = ("name", "folder", "stem")
 """Fields whose terms belong to a file, and so to each of its units: the parts of its name, its last three folders, and its
 whole name as one term (counted only where that differs from the parts)."""
-FAMILIES = (*UNIT_FIELDS, *FILE_FIELDS, "definitions")
+DEFINITION_FIELDS = ("definitions", "types")
+"""Fields that lead to definitions: the whole name of each, and the parts of the names of types."""
+FAMILIES = (*UNIT_FIELDS, *FILE_FIELDS, *DEFINITION_FIELDS)
 
 KINDS = (
     "other", "class", "struct", "enum", "interface", "trait", "type", "module", "function", "method", "constructor", "macro",
@@ -48,7 +50,7 @@ UNIT = [
 ]  # fmt: skip
 DEFINITION = [
     ("file", "<u4"), ("unit", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("name", "<u4"),
-    ("container", "<u4"), ("signature", "<u4"), ("kind", "u1"), ("flags", "u1"), ("depth", "<u2"),
+    ("container", "<u4"), ("signature", "<u4"), ("kind", "u1"), ("flags", "u1"), ("parts", "<u2"),
 ]  # fmt: skip
 
 

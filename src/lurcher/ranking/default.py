@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.planning.intent import REPORT, SYMBOL
+from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking.context import Context, Ranking, best_first, lane_ranks, lane_whys
-from lurcher.ranking.evidence import content, definition, dotted, folder, mentioned, name, noise, stem, trace, url
+from lurcher.ranking.evidence import content, definition, dotted, folder, mentioned, name, noise, stem, trace, types, url
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
+"""How sure a definition must be (above this) for its unit to be shown before the file's best one."""
 
 Evidence = tuple[str, float, "NDArray[np.float64]"]
 
@@ -63,7 +66,7 @@ def _gather(context: Context) -> list[Evidence]:
         body = content.score(context, weights.harmonic_power)
         return [
             ("content", 1.0, _scaled(body)),
-            ("name", weights.name, name.score(context)),
+            ("name", weights.name, name.score(context)[0]),
             ("definition", weights.definition, definition.score(context, shared=True)),
             ("dotted", weights.dotted, dotted.score(context)),
             ("url", weights.url, url.score(context)),
@@ -78,11 +81,12 @@ def _gather(context: Context) -> list[Evidence]:
             ("definition", plain.definition_symbol, definition.score(context)),
             ("stem", plain.stem_symbol, stem.score(context)),
         ]
-    names = name.score(context)
+    names, whole = name.score(context)
     return [
         ("content", 1.0, _scaled(body)),
         ("name", plain.name, names),
-        ("name-whole", plain.name_whole, (names >= name.PREFIX).astype(float)),
+        ("name-whole", plain.name_whole, whole),
+        ("types", plain.types, types.score(context)),
         ("folder", plain.folder, folder.score(context)),
         ("definition", plain.definition, definition.score(context)),
     ]
@@ -106,7 +110,7 @@ def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]
     best[unit_file[order]] = order
     strongest: dict[int, float] = {}
     for match in context.symbols:
-        if match.strength > strongest.get(match.file, 0.0) and (context.plan.intent == SYMBOL or match.strength >= 1.0):
+        if match.strength > strongest.get(match.file, DEFINING[context.plan.intent]):
             strongest[match.file] = match.strength
             best[match.file] = match.unit
     return best[files]

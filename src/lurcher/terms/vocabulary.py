@@ -106,7 +106,6 @@ _ABBREVIATIONS = """
     information info
     initialize init
     initialization init
-    input in
     instance inst
     instruction instr
     integer int
@@ -223,6 +222,7 @@ _ABBREVIATIONS = """
     variables vars
     vector vec
     version ver
+    websocket ws
     window win
 """
 

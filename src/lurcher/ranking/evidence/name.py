@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.ranking.context import Context
+from lurcher.terms.split import words
+from lurcher.terms.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,27 +16,25 @@ EXACT, FORM, PREFIX = 1.0, 0.9, 0.7
 MIN_PREFIX = 4
 
 
-def score(context: Context) -> NDArray[np.float64]:
+def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The share of each file's name that is explained, and 1 where every word of it is."""
     import numpy as np
 
     snapshot = context.snapshot
-    explained = np.zeros(snapshot.file_total)
+    share, complete = np.zeros(snapshot.file_total), np.zeros(snapshot.file_total)
     whole = np.zeros(snapshot.file_total)
-    best = _matches(context)
-    for term, quality in best.items():
+    for term, quality in matches(context, "name").items():
         owners, counts = snapshot.postings("name", term)
-        explained[owners] += quality * counts
+        share[owners] += quality * counts
+        complete[owners] += counts
         owners, _ = snapshot.postings("stem", term)
         whole[owners] = np.maximum(whole[owners], quality)
     size = np.maximum(snapshot.file_column("name"), 1)
-    share = np.maximum(np.minimum(explained / size, 1.0), whole)
-    for file in np.flatnonzero(share).tolist()[:0]:
-        context.notes["name", file] = ""
-    return share
+    return np.maximum(np.minimum(share / size, 1.0), whole), ((complete >= size) | (whole > 0)).astype(float)
 
 
-def _matches(context: Context) -> dict[str, float]:
-    """Each name term that some query word explains, with how well."""
+def matches(context: Context, family: str) -> dict[str, float]:
+    """Each term of `family` that some query word explains, with how well."""
     best: dict[str, float] = {}
 
     def offer(term: str, quality: float) -> None:
@@ -49,8 +49,16 @@ def _matches(context: Context) -> dict[str, float]:
         for form in group.forms:
             offer(form, FORM)
         if len(word) >= MIN_PREFIX and word.isalpha():
-            for term in context.snapshot.terms_with_prefix(word, "name"):
+            for term in context.snapshot.terms_with_prefix(word, family):
                 offer(term, PREFIX)
             for length in range(MIN_PREFIX, len(word)):
                 offer(word[:length], PREFIX)
+    for joined in _joined(context.plan.text) if context.plan.report is None else ():
+        offer(joined, EXACT)
     return best
+
+
+def _joined(text: str) -> list[str]:
+    """Neighbouring words written as one: a question's "thread pool" is a file's `threadpool`."""
+    found = [word.lower() for word in words(text)]
+    return [a + b for a, b in zip(found, found[1:], strict=False) if a not in STOP_WORDS and b not in STOP_WORDS]

@@ -1,0 +1,42 @@
+"""The file defines a type whose name the query explains, weighted by how much of the query that name covers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.ranking.context import Context
+from lurcher.ranking.evidence.name import matches
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def score(context: Context) -> NDArray[np.float64]:
+    import numpy as np
+
+    snapshot = context.snapshot
+    found = np.zeros(snapshot.file_total)
+    total = sum(context.lexical.idf.values())
+    if not total:
+        return found
+    explained = np.zeros(len(snapshot.definition_file))
+    covered = np.zeros(len(snapshot.definition_file))
+    rarity = _rarity(context)
+    for term, quality in matches(context, "types").items():
+        owners, counts = snapshot.postings("types", term)
+        explained[owners] += quality * counts
+        covered[owners] += quality * rarity.get(term, 0.0)
+    share = np.minimum(explained / np.maximum(snapshot.definition_parts, 1), 1.0)
+    np.maximum.at(found, snapshot.definition_file, share * np.minimum(covered / total, 1.0))
+    return found
+
+
+def _rarity(context: Context) -> dict[str, float]:
+    """The IDF of the query word that each term stands for."""
+    rarity: dict[str, float] = {}
+    for group in context.plan.groups:
+        idf = context.lexical.idf.get(group.word, 0.0)
+        for term in (group.word, *group.forms):
+            rarity[term] = max(rarity.get(term, 0.0), idf)
+    return rarity
