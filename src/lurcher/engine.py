@@ -20,16 +20,16 @@ from lurcher.budget.pack import START, Page, pack
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, QueryError, UsageError
 from lurcher.index.project import Project, View
-from lurcher.index.reader import Snapshot
+from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.writer import Progress, open_segments
 from lurcher.lanes import lexical, symbol
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
-from lurcher.planning.intent import REPORT
+from lurcher.planning.intent import REPORT, SYMBOL, parts_of
 from lurcher.planning.plan import Plan, make_plan
-from lurcher.ranking.context import Context, Ranking
+from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
 from lurcher.sources.roots import Root, find_root
-from lurcher.terms.split import split, words
+from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Query, SymbolHit
 
 MAX_QUERY_CHARS = 100_000
@@ -142,12 +142,16 @@ class Engine:
         try:
             return self._answer(query, started, refresh, progress, ())
         except CorruptIndex as damage:
-            # Found only now, since checksums are verified on first touch: build anew, once, and say so.
-            note = Degraded("index", f"{damage.message}; it was rebuilt", "")
-            for project in self._projects:
-                project.rebuild(progress)
-            self._combined = None
-            return self._answer(query, started, refresh, progress, (note,))
+            self._heal(progress)
+            return self._answer(
+                query, started, refresh, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)
+            )
+
+    def _heal(self, progress: Progress) -> None:
+        """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
+        for project in self._projects:
+            project.rebuild(progress)
+        self._combined = None
 
     def _answer(
         self, query: Query, started: float, refresh: bool, progress: Progress, notes: tuple[Degraded, ...]
@@ -168,11 +172,12 @@ class Engine:
             checksum=",".join(name for view in views for name in view.manifest.segments),
             options=repr(sorted(self.settings.to_dict().items())) + repr(sorted(self._prefixes.items())),
         )
-        place = cursors.decode(query.cursor, expect=print_).place if query.cursor else START
+        place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
         shown = _Shown(snapshot, places, ranked, plan, query)
         page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
         hits = tuple(shown.hit(i) for i in page.indices)
         clock.lap("pack")
+        notes += _unknown_name(context)
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
         stale = sum(view.stale_paths for view in views)
         degraded = notes + tuple(note for view in views for note in view.degraded) + _oversized(page, shown)
@@ -193,7 +198,7 @@ class Engine:
         clock.lap("symbol")
         allowed = allowed_files(snapshot, self._filter(query.filter))
         matches = tuple(match for match in matches if allowed[match.file])
-        own = frozenset(term for root in self.roots for word in words(root.name) for term in split(word))
+        own = own_words(snapshot, plan, [root.name for root in self.roots])
         context = Context(snapshot, plan, settings, scores, matches, allowed, own)
         return ranking_named(query.ranking)(context), context
 
@@ -222,7 +227,8 @@ class Engine:
             return views[0].snapshot
         parts = tuple(view.snapshot for view in views)
         if self._combined is None or self._combined[0] != parts:
-            segments, order = [], []
+            segments: list[Segment] = []
+            order: list[tuple[int, int]] = []
             for project, view, label in zip(self._projects, views, self._labels(), strict=True):
                 base = len(segments)
                 segments += open_segments(project.store, view.manifest, label)
@@ -235,13 +241,25 @@ class Engine:
         self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = _silent
     ) -> tuple[SymbolHit, ...]:
         """The definitions of a name, best first."""
-        if not name.strip():
-            raise QueryError("the name is empty", "for example: lurcher symbol Client.retry")
-        views = [project.view(progress) for project in self._projects]
-        snapshot = self._snapshot(views)
-        allowed = allowed_files(snapshot, self._filter(Filter(resolve_languages(tuple(languages)))))
-        matches = [match for match in symbol.find(snapshot, [name.strip()]) if allowed[match.file]]
-        return symbol.best(snapshot, matches, limit)
+        query = _checked(Query(name, limit, filter=Filter(resolve_languages(tuple(languages)))))
+        try:
+            return self._definitions(query, progress)
+        except CorruptIndex:
+            self._heal(progress)
+            return self._definitions(query, progress)
+
+    def _definitions(self, query: Query, progress: Progress) -> tuple[SymbolHit, ...]:
+        snapshot = self._snapshot([project.view(progress) for project in self._projects])
+        allowed = allowed_files(snapshot, self._filter(query.filter))
+        matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
+        return symbol.best(snapshot, matches, query.limit)
+
+    def locate(self, path: str) -> Path:
+        """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
+        for project, label in zip(self._projects, self._labels(), strict=True):
+            if path.startswith(label):
+                return project.root.path / path[len(label) :]
+        raise UsageError(f"{path} is in none of the roots", "pass a path as a hit has it")
 
     # -- the index --------------------------------------------------------------------------------------------------------
 
@@ -276,7 +294,7 @@ class _Shown:
     """Turns positions of a ranking into hits, each text cut and counted once."""
 
     def __init__(
-        self, snapshot: Snapshot, places: list[tuple[int, Place]], ranked: Ranking, plan: Plan, query: Query
+        self, snapshot: Snapshot, places: Sequence[tuple[int, Place]], ranked: Ranking, plan: Plan, query: Query
     ) -> None:
         self._snapshot = snapshot
         self._places = places
@@ -339,7 +357,7 @@ class _Clock:
         return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
 
 
-def _places(snapshot: Snapshot, ranked: Ranking, context: str) -> list[tuple[int, Place]] | _Blocks:
+def _places(snapshot: Snapshot, ranked: Ranking, context: str) -> Sequence[tuple[int, Place]]:
     """Where each hit's text is; units that widen to the same function or class are one hit."""
     if context not in ("function", "class"):
         return _Blocks(snapshot, ranked)
@@ -354,7 +372,7 @@ def _places(snapshot: Snapshot, ranked: Ranking, context: str) -> list[tuple[int
     return found
 
 
-class _Blocks(Sequence[tuple[int, Place]]):  # type: ignore[misc]
+class _Blocks(Sequence[tuple[int, Place]]):
     """The places of whole units, looked up when asked for."""
 
     def __init__(self, snapshot: Snapshot, ranked: Ranking) -> None:
@@ -392,6 +410,17 @@ def _checked(query: Query) -> Query:
         clean, query.limit, query.mode, query.ranking, query.filter, query.budget, query.cursor, query.context,
         query.snippet_lines,
     )  # fmt: skip
+
+
+def _unknown_name(context: Context) -> tuple[Degraded, ...]:
+    """Says so when a queried name occurs nowhere as a whole and the hits are for its parts."""
+    plan = context.plan
+    if plan.intent != SYMBOL or context.symbols or not context.lexical.idf:
+        return ()
+    whole = {compound(part) for part in parts_of(plan.text)}
+    if whole & set(context.lexical.idf):
+        return ()
+    return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
 
 
 def _oversized(page: Page, shown: _Shown) -> tuple[Degraded, ...]:

@@ -62,7 +62,7 @@ CONTEXTS = ("none", "block", "function", "class")
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which files may answer. An unset field (None or empty tuple) does not restrict; a set one that matches nothing yields nothing."""
+    """Which files may answer. An unset field does not restrict; a set one that matches nothing yields nothing."""
 
     languages: tuple[str, ...] = ()
     globs: tuple[str, ...] = ()

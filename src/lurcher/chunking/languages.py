@@ -100,7 +100,7 @@ _TEXT_ONLY = (
     Language("scss", ("scss", "sass", "less")),
     Language("yaml", ("yaml", "yml"), (".clang-format", ".clang-tidy", "CITATION.cff"), ("yml",)),
     Language("toml", ("toml",), ("Cargo.lock", "poetry.lock", "uv.lock", "Pipfile")),
-    Language("json", ("json", "jsonc", "json5", "jsonl", "ndjson", "geojson", "webmanifest"), (".babelrc", ".eslintrc")),
+    Language("json", ("json", "jsonc", "json5", "jsonl", "ndjson", "geojson"), (".babelrc", ".eslintrc")),
     Language("protobuf", ("proto",), (), ("proto",)),
     Language("thrift", ("thrift",)),
     Language("capnproto", ("capnp",)),
@@ -109,7 +109,7 @@ _TEXT_ONLY = (
     Language("asciidoc", ("adoc", "asciidoc", "asc"), (), ("adoc",)),
     Language("org", ("org",)),
     Language("latex", ("tex", "sty", "cls", "bib"), (), ("tex",)),
-    Language("xml", ("xml", "xsd", "xsl", "xslt", "svg", "plist", "csproj", "vbproj", "fsproj", "props", "targets", "xaml")),
+    Language("xml", ("xml", "xsd", "xsl", "xslt", "svg", "plist", "csproj", "fsproj", "props", "targets", "xaml")),
     Language("vue", ("vue",)),
     Language("svelte", ("svelte",)),
     Language("astro", ("astro",)),
@@ -181,7 +181,9 @@ _BY_FILENAME: dict[str, str] = {name: lang.name for lang in LANGUAGES.values() f
 _BY_ALIAS: dict[str, str] = {alias: lang.name for lang in LANGUAGES.values() for alias in lang.aliases}
 _BY_INTERPRETER: dict[str, str] = {name: lang.name for lang in LANGUAGES.values() for name in lang.interpreters}
 
-_CPP_HEADER = re.compile(rb"(?m)^[ \t]*(?:class[ \t]+\w+|(?:inline[ \t]+)?namespace\b|template[ \t]*<|using[ \t]+\w)|\w::\w|\bconstexpr\b")
+_CPP_HEADER = re.compile(
+    rb"(?m)^[ \t]*(?:class[ \t]+\w+|(?:inline[ \t]+)?namespace\b|template[ \t]*<|using[ \t]+\w)|\w::\w|\bconstexpr\b"
+)
 
 
 def detect(path: str, head: bytes) -> str:

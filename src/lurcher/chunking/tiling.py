@@ -37,9 +37,7 @@ def chunk_tree(
     return ruler.spans(_pack(boundaries, weak, ruler, target))
 
 
-def _boundaries(
-    root: Node, ruler: Ruler, target: int, spec: Spec, comments: Comments
-) -> tuple[list[int], list[bool]]:
+def _boundaries(root: Node, ruler: Ruler, target: int, spec: Spec, comments: Comments) -> tuple[list[int], list[bool]]:
     """Where chunks may begin, in order, and which of those places are weak."""
     text, starts, size = ruler.text, ruler.line_starts, ruler.size
     leads, divided = spec.leads, spec.divided
@@ -55,7 +53,7 @@ def _boundaries(
         if (large or (divided and node.type in divided)) and node.child_count:
             children = node.children
             body = 0 if node is root else _header_length(children, start, ruler, target)
-            stack.extend((children[index], index <= body and body > 0, False) for index in range(len(children) - 1, 0, -1))
+            stack.extend((children[index], 0 < index <= body, False) for index in range(len(children) - 1, 0, -1))
             stack.append((children[0], in_header or body > 0, first))
             continue
         if start >= line_end and following < len(starts):

@@ -3,7 +3,8 @@
     magic | section bytes, each 8-byte aligned | table of contents (JSON) | its length and checksum | magic
 
 Checksums are kept per block of 64 KiB and verified on first touch, so opening a large file costs nothing and no byte is
-believed before it was checked.
+believed before it was checked. A checksum is no secret: whatever a file says of itself is checked before it is used, so that
+a hostile one is called damaged like any other.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.errors import CorruptIndex
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MAGIC = b"LURCHER1"
 BLOCK = 1 << 16
+KINDS = {"u1": 1, "<u4": 4, "V": 1}
+"""What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
 _FOOTER = struct.Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
 
@@ -45,6 +47,30 @@ def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: 
     return pieces
 
 
+class _Entry(NamedTuple):
+    kind: str
+    position: int
+    length: int
+    sums: list[int]
+
+
+def _checked_table(table: Any, end: int) -> dict[str, _Entry]:
+    """The table of contents, if its sections lie one after the other between the header and `end`."""
+    entries = {name: _Entry(*fields) for name, fields in dict(table).items()}
+    position = _HEADER_BYTES
+    for entry in sorted(entries.values(), key=lambda entry: (entry.position, entry.length)):
+        if type(entry.position) is not int or type(entry.length) is not int or entry.length < 0:
+            raise ValueError("a section without a place")
+        if entry.position < position or entry.position + entry.length > end:
+            raise ValueError("a section outside of its place")
+        if entry.length % KINDS[entry.kind] or entry.position % 8:
+            raise ValueError("a section of broken elements")
+        if type(entry.sums) is not list or len(entry.sums) != -(-entry.length // BLOCK):
+            raise ValueError("a section without its checksums")
+        position = entry.position + entry.length
+    return entries
+
+
 class Container:
     """Read access to a container held in any buffer."""
 
@@ -53,16 +79,20 @@ class Container:
         self._buffer = memoryview(buffer)
         size = len(self._buffer)
         if size < _HEADER_BYTES + _FOOTER.size or bytes(self._buffer[:_HEADER_BYTES]) != MAGIC:
-            raise self._corrupt("its beginning is not ours")
+            raise self.corrupt("its beginning is not ours")
         position, length, checksum, magic = _FOOTER.unpack(self._buffer[size - _FOOTER.size :])
         if magic != MAGIC or position + length + _FOOTER.size != size:
-            raise self._corrupt("it is cut short")
+            raise self.corrupt("it is cut short")
         contents = self._buffer[position : position + length]
         if zlib.crc32(contents) != checksum:
-            raise self._corrupt("its table of contents fails the checksum")
-        parsed = json.loads(bytes(contents))
-        self.meta: dict[str, Any] = parsed["meta"]
-        self._table: dict[str, list[Any]] = parsed["sections"]
+            raise self.corrupt("its table of contents fails the checksum")
+        try:
+            parsed = json.loads(bytes(contents))
+            self.meta: dict[str, Any] = dict(parsed["meta"])
+            self._table = _checked_table(parsed["sections"], position)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise self.corrupt("its table of contents makes no sense") from error
+        self._contents = position
         self._checked: dict[str, bytearray] = {}
 
     @classmethod
@@ -75,33 +105,51 @@ class Container:
                 return cls(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ), path.name)
         except FileNotFoundError as error:
             raise CorruptIndex(f"index file {path.name} is missing", "run: lurcher index --rebuild") from error
+        except IsADirectoryError as error:
+            raise CorruptIndex(f"index file {path.name} is a folder", "run: lurcher index --rebuild") from error
 
     def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
         """Bytes [start, end) of a section, verified."""
         entry = self._table.get(name)
         if entry is None:
-            raise self._corrupt(f"it has no section '{name}'")
+            raise self.corrupt(f"it has no section '{name}'")
         _, position, length, sums = entry
         end = length if end is None else end
         if not 0 <= start <= end <= length:
-            raise self._corrupt(f"section '{name}' is shorter than it should be")
+            raise self.corrupt(f"section '{name}' is shorter than it should be")
         self._verify(name, position, length, sums, start, end)
         return self._buffer[position + start : position + end]
 
     def length(self, name: str) -> int:
         entry = self._table.get(name)
-        return int(entry[2]) if entry else 0
+        return entry.length if entry else 0
 
     def array(self, name: str) -> NDArray[Any]:
         """A whole section as a numpy array, without a copy."""
         import numpy as np
 
-        return np.frombuffer(self.section(name), np.dtype(self._table[name][0]))
+        return np.frombuffer(self.section(name), np.dtype(self._table[name].kind))
+
+    def table(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
+        """A whole section as rows of `layout`, without a copy."""
+        import numpy as np
+
+        rows, row = self.section(name), np.dtype(layout)
+        if len(rows) % row.itemsize:
+            raise self.corrupt(f"section '{name}' ends in the middle of a row")
+        return np.frombuffer(rows, row)
 
     def verify(self) -> None:
-        """Check every byte of every section."""
+        """Check every byte of every section, and of what fills the space between them."""
         for name in self._table:
             self.section(name)
+        position = _HEADER_BYTES
+        for entry in sorted(self._table.values(), key=lambda entry: entry.position):
+            if any(self._buffer[position : entry.position]):
+                raise self.corrupt("there is something between its sections")
+            position = entry.position + entry.length
+        if any(self._buffer[position : self._contents]):
+            raise self.corrupt("there is something between its sections")
 
     def _verify(self, name: str, position: int, length: int, sums: list[int], start: int, end: int) -> None:
         if start == end:
@@ -114,10 +162,11 @@ class Container:
                 first = position + block * BLOCK
                 data = self._buffer[first : min(first + BLOCK, position + length)]
                 if zlib.crc32(data) != sums[block]:
-                    raise self._corrupt(f"section '{name}' fails its checksum")
+                    raise self.corrupt(f"section '{name}' fails its checksum")
                 checked[block] = 1
 
-    def _corrupt(self, reason: str) -> CorruptIndex:
+    def corrupt(self, reason: str) -> CorruptIndex:
+        """The error for a file that does not hold what it should."""
         return CorruptIndex(f"index file {self.name} is damaged: {reason}", "run: lurcher index --rebuild")
 
 

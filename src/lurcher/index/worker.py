@@ -55,6 +55,11 @@ def build_shards(
         for number, result in enumerate(results):
             if result is None:
                 done(number, build(shards[number], chunk_chars))
+    except BaseException:
+        # An interrupted build must not wait for shards that nobody wants any more.
+        for child in children:
+            child.kill()
+        raise
     finally:
         for child in children:
             child.close()
@@ -85,6 +90,9 @@ class _Child:
             except (OSError, EOFError, pickle.UnpicklingError):
                 return
             done(number, result)
+
+    def kill(self) -> None:
+        self._process.kill()
 
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None

@@ -42,7 +42,7 @@ def allowed_files(snapshot: Snapshot, filter: Filter) -> NDArray[np.bool_]:
     """Live files that pass the filter."""
     import numpy as np
 
-    allowed = snapshot.live_files.copy()
+    allowed: NDArray[np.bool_] = snapshot.live_files.copy()
     if filter.prefixes is None and not filter.languages and not filter.globs and not filter.excludes:
         return allowed
     for file in np.flatnonzero(allowed).tolist():

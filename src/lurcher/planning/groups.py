@@ -63,7 +63,8 @@ def forms_of(snapshot: Terms, term: str) -> list[str]:
     for other in ABBREVIATIONS.get(root, ()):
         found.add(other)
     if len(term) > 2 and term.isalpha() and term.isascii():
-        prefix = root[: max(3, len(root) - 1)]
+        # Stemming may have put an i for a y or added an e: neither need stand in the other forms.
+        prefix = root[:-1] if root.endswith(("i", "e")) else root
         known = snapshot.terms_with_prefix(prefix, None, _MOST_SCANNED) if len(prefix) > 3 else []
         if len(prefix) <= 3 or len(known) >= _MOST_SCANNED:
             known = [root + suffix for suffix in _SUFFIXES]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lurcher.planning.groups import Group, Terms, expand, query_terms
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, parts_of
+from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in
 from lurcher.planning.report import Report, read_report
 
 
@@ -39,11 +39,10 @@ def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:
         report = read_report(text)
         return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report)
     terms = query_terms(text)
+    names: tuple[str, ...]
     if intent == SYMBOL:
         names = (text.strip(),)
     else:
         names = tuple(dict.fromkeys((*names_in(text), *capitalised_in(text))))
     return Plan(text, mode, intent, expand(snapshot, terms.items()), names)
 
-
-__all__ = ["Plan", "make_plan", "parts_of"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.planning.plan import Plan
+from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
 
 if TYPE_CHECKING:
@@ -41,6 +42,20 @@ class Ranking:
     scores: NDArray[np.float64]
     why: Callable[[int], Why]
     """The reasons for the unit at a position of this ranking."""
+
+
+_EVERYWHERE = 0.5
+"""A folder name shared by more than this share of the files says nothing about one of them."""
+
+
+def own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> frozenset[str]:
+    """Words of the query that only name the repository: its folder's name, and folders that most files lie in."""
+    own = {term for name in root_names for word in words(name) for term in split(word)}
+    for group in plan.groups:
+        owners, _ = snapshot.postings("folder", group.word)
+        if len(owners) > _EVERYWHERE * snapshot.file_count:
+            own.add(group.word)
+    return frozenset(own)
 
 
 def best_first(context: Context, units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:

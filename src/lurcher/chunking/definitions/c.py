@@ -19,15 +19,17 @@ _CALLABLE = (
     + "{1}]"
 )
 _C_NAME = "[(identifier) (field_identifier)] @name"
-_CPP_NAME = (
-    "[(identifier) (field_identifier) (qualified_identifier) (operator_name) (destructor_name) (template_function)] @name"
-)
+_CPP_NAME = """[(identifier) (field_identifier) (qualified_identifier) (operator_name) (destructor_name)
+    (template_function)] @name"""
 _C_CALLABLE = _CALLABLE.format(_C_NAME, "")
-_CPP_CALLABLE = _CALLABLE.format(_CPP_NAME, " (reference_declarator (function_declarator declarator: " + _CPP_NAME + "))")
+_CPP_CALLABLE = _CALLABLE.format(_CPP_NAME, f" (reference_declarator (function_declarator declarator: {_CPP_NAME}))")
 _TYPEDEF_NAME = """[(type_identifier) @name (pointer_declarator declarator: (type_identifier) @name)
     (array_declarator declarator: (type_identifier) @name)
-    (function_declarator declarator: (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))]"""
-_VARIABLE = "[(init_declarator) (identifier) (array_declarator) (pointer_declarator [(identifier) (array_declarator)])] @name"
+    (function_declarator declarator:
+        (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))]"""
+_VARIABLE = """[(init_declarator) (identifier) (array_declarator)
+    (pointer_declarator [(identifier) (array_declarator)])] @name"""
+_ANONYMOUS = "(type_definition type: ({0} !name body: (_) @body) declarator: (type_identifier) @name) @def"
 _FILE_LEVEL = ("translation_unit", "preproc_ifdef", "preproc_if", "preproc_else", "declaration_list")
 
 
@@ -39,11 +41,11 @@ def _shared(callable_: str, levels: tuple[str, ...]) -> tuple[tuple[str, str], .
         ("struct", "(struct_specifier name: (_) @name body: (_) @body) @def"),
         ("struct", "(union_specifier name: (_) @name body: (_) @body) @def"),
         ("enum", "(enum_specifier name: (_) @name body: (_) @body) @def"),
-        ("struct", "(type_definition type: (struct_specifier !name body: (_) @body) declarator: (type_identifier) @name) @def"),
-        ("struct", "(type_definition type: (union_specifier !name body: (_) @body) declarator: (type_identifier) @name) @def"),
-        ("enum", "(type_definition type: (enum_specifier !name body: (_) @body) declarator: (type_identifier) @name) @def"),
+        ("struct", _ANONYMOUS.format("struct_specifier")),
+        ("struct", _ANONYMOUS.format("union_specifier")),
+        ("enum", _ANONYMOUS.format("enum_specifier")),
         ("type", f"(type_definition declarator: {_TYPEDEF_NAME}) @def"),
-        ("macro", "(preproc_function_def name: (_) @name parameters: (_) @parameters) @def"),
+        ("macro", "(preproc_function_def name: (_) @name) @def"),
         ("constant", "(preproc_def name: (_) @name value: (_)) @def"),
         *(("variable", f"({level} (declaration declarator: {_VARIABLE}) @def)") for level in levels),
         (COMMENT, "(comment) @def"),

@@ -11,33 +11,24 @@ _DECLARATIONS = "[(lexical_declaration {0}) (variable_declaration {0})]"
 _ASSIGNED = "assignment"
 """A member that is assigned a function; the left side is its name."""
 
+_BOUND = _DECLARATIONS.format(f"(variable_declarator name: (identifier) @name value: {_FUNCTION} @value)")
+_BOUND_CLASS = _DECLARATIONS.format("(variable_declarator name: (identifier) @name value: (class) @value)")
+_VARIABLE = _DECLARATIONS.format("(variable_declarator name: (identifier) @name value: (_)? @value)")
+_MEMBER = f"(object (pair key: (property_identifier) @name value: {_FUNCTION} @value) @def)"
+_ASSIGNMENT = "(expression_statement (assignment_expression left: (member_expression) @name right: {0} @value)) @def"
+
 _SHARED = (
     ("function", "[(function_declaration name: (_) @name) (generator_function_declaration name: (_) @name)] @def"),
-    ("function", _DECLARATIONS.format(f"(variable_declarator name: (identifier) @name value: {_FUNCTION} @value)") + " @def"),
-    ("class", _DECLARATIONS.format("(variable_declarator name: (identifier) @name value: (class) @value)") + " @def"),
+    ("function", f"{_BOUND} @def"),
+    ("class", f"{_BOUND_CLASS} @def"),
     ("method", "(method_definition name: (_) @name) @def"),
-    ("method", f"(variable_declarator value: (object (pair key: (property_identifier) @name value: {_FUNCTION} @value) @def))"),
-    (
-        "method",
-        f"(assignment_expression right: (object (pair key: (property_identifier) @name value: {_FUNCTION} @value) @def))",
-    ),
-    (
-        "method",
-        f"(export_statement value: (object (pair key: (property_identifier) @name value: {_FUNCTION} @value) @def))",
-    ),
-    (
-        _ASSIGNED,
-        f"""(expression_statement (assignment_expression
-            left: (member_expression) @name right: {_FUNCTION} @value)) @def""",
-    ),
-    (_ASSIGNED, "(expression_statement (assignment_expression left: (member_expression) @name right: (class) @value)) @def"),
-    ("variable", "(program " + _DECLARATIONS.format("(variable_declarator name: (identifier) @name value: (_)? @value)") + " @def)"),
-    (
-        "variable",
-        "(program (export_statement declaration: "
-        + _DECLARATIONS.format("(variable_declarator name: (identifier) @name value: (_)? @value)")
-        + " @def))",
-    ),
+    ("method", f"(variable_declarator value: {_MEMBER})"),
+    ("method", f"(assignment_expression right: {_MEMBER})"),
+    ("method", f"(export_statement value: {_MEMBER})"),
+    (_ASSIGNED, _ASSIGNMENT.format(_FUNCTION)),
+    (_ASSIGNED, _ASSIGNMENT.format("(class)")),
+    ("variable", f"(program {_VARIABLE} @def)"),
+    ("variable", f"(program (export_statement declaration: {_VARIABLE} @def))"),
     (WRAP, "(export_statement declaration: (_) @inner) @def"),
     (COMMENT, "(comment) @def"),
 )
@@ -90,7 +81,7 @@ def _assigned(found: Found, text: bytes) -> Found | None:
         parts = [match.group(1).decode("utf-8", "replace")]
     is_class = text.startswith(b"class", found.value_start)
     found.owner, found.name = ".".join(parts[:-1]), parts[-1]
-    found.kind = "class" if is_class else "method" if parts[:-1] or found.name != parts[0] else "function"
+    found.kind = "class" if is_class else "method" if found.owner else "function"
     return found
 
 

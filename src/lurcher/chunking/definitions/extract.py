@@ -60,9 +60,7 @@ def extract(
     return placed.definitions(), comments
 
 
-def _found(
-    kind: str, captures: dict[str, list[Node]], spec: Spec, text: bytes, wrappers: dict[int, Range]
-) -> Found | None:
+def _found(kind: str, captures: dict[str, list[Node]], spec: Spec, text: bytes, wrappers: dict[int, Range]) -> Found | None:
     """Read one match; nothing but byte positions is taken from the tree."""
     names = captures.get("name")
     if not names:

@@ -14,7 +14,8 @@ _PATTERNS = (
     ("type", "(type_alias type: (identifier) @name) @def"),
     (
         "function",
-        """(function_declaration [(user_type) (nullable_type) (parenthesized_type)] @owner . "." . name: (_) @name) @def""",
+        """(function_declaration [(user_type) (nullable_type) (parenthesized_type)] @owner . "."
+            . name: (_) @name) @def""",
     ),
     ("function", "(function_declaration name: (_) @name) @def"),
     ("constructor", '(secondary_constructor "constructor" @name) @def'),

@@ -13,7 +13,8 @@ _PATTERNS = (
     ("function", "(function_declaration name: (_) @name) @def"),
     (
         "function",
-        f"(variable_declaration (assignment_statement (variable_list . name: (identifier) @name) {_FUNCTION_VALUE})) @def",
+        f"""(variable_declaration
+            (assignment_statement (variable_list . name: (identifier) @name) {_FUNCTION_VALUE})) @def""",
     ),
     ("function", f"(assignment_statement (variable_list . name: {_NAME}) {_FUNCTION_VALUE}) @def"),
     ("function", "(field name: (identifier) @name value: (function_definition) @value) @def"),
@@ -41,8 +42,4 @@ def _exported(found: Found, modifiers: bytes, parent_kind: str) -> bool:
     return not modifiers.startswith(b"local") and not found.name.startswith("_")
 
 
-SPECS = {
-    "lua": Spec(
-        patterns=_PATTERNS, leads=frozenset({"comment"}), exported=_exported, qualifiers="[.:]", refine=_refine
-    )
-}
+SPECS = {"lua": Spec(patterns=_PATTERNS, leads=frozenset({"comment"}), exported=_exported, qualifiers="[.:]", refine=_refine)}

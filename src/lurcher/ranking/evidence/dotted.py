@@ -46,4 +46,5 @@ def _module(context: Context, name: str) -> list[int]:
 
 def _symbol(context: Context, name: str) -> list[int]:
     """Files that define the last component inside of the one before it."""
-    return sorted({match.file for match in find(context.snapshot, [name]) if match.strength >= 0.5 and match.definition.container})
+    matches = find(context.snapshot, [name])
+    return sorted({match.file for match in matches if match.strength >= 0.5 and match.definition.container})

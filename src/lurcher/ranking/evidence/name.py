@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from lurcher.ranking.context import Context
@@ -61,4 +62,4 @@ def matches(context: Context, family: str) -> dict[str, float]:
 def _joined(text: str) -> list[str]:
     """Neighbouring words written as one: a question's "thread pool" is a file's `threadpool`."""
     found = [word.lower() for word in words(text)]
-    return [a + b for a, b in zip(found, found[1:], strict=False) if a not in STOP_WORDS and b not in STOP_WORDS]
+    return [a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _LIFTED_BY = {
     roles.TEST: {"test", "tests", "testing", "spec", "specs", "fixture", "fixtures", "mock", "mocks"},
-    roles.EXAMPLE: {"example", "examples", "doc", "docs", "documentation", "demo", "sample", "tutorial", "benchmark", "benchmarks"},
+    roles.EXAMPLE: {"example", "examples", "doc", "docs", "documentation", "demo", "sample", "tutorial", "benchmark"},
     roles.LEGACY: {"compat", "legacy", "deprecated", "obsolete", "compatibility", "old", "backport"},
     roles.SETUP: {"setup", "build", "ci", "workflow", "makefile", "packaging", "dockerfile", "install", "gradle", "cmake"},
     roles.VENDORED: {"vendor", "vendored", "third", "bundled"},

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lurcher.terms.paths import name_of
 from lurcher.ranking.context import Context
+from lurcher.terms.paths import name_of
 from lurcher.terms.split import compound
 
 

@@ -19,7 +19,7 @@ def score(context: Context) -> NDArray[np.float64]:
 
     found = np.zeros(context.snapshot.file_total)
     value = 1.0
-    for path, _ in reversed(context.plan.report.frames if context.plan.report else ()):
+    for path in reversed(context.plan.report.frames if context.plan.report else ()):
         files = files_at(context, path)
         if not files or found[files[0]]:
             continue

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lurcher.terms.paths import name_of
 from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.ranking.context import Context
+from lurcher.terms.paths import name_of
 from lurcher.terms.split import compound
 from lurcher.types import StageWhy
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lurcher.terms.paths import folders_of, name_of, name_parts
 from lurcher.ranking.context import Context
+from lurcher.terms.paths import folders_of, name_of, name_parts
 from lurcher.types import StageWhy
 
 _MIN_PREFIX = 3

@@ -1,0 +1,31 @@
+"""Times queries inside one process with lurcher's Python API: TREE QUERIES CHECK|NOCHECK → JSON on stdout."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from lurcher import Engine
+
+LIMIT = 10
+
+
+def main(tree: str, queries: str, check: str) -> None:
+    texts = Path(queries).read_text("utf-8").split("\n")
+    texts = [text for text in texts if text.strip()]
+    refresh = check == "CHECK"
+    with Engine.open(tree) as engine:
+        for text in texts:
+            engine.search(text, limit=LIMIT, refresh=refresh)
+        times = []
+        for text in texts:
+            started = time.perf_counter()
+            answer = engine.search(text, limit=LIMIT, refresh=refresh)
+            times.append(1000 * (time.perf_counter() - started))
+            assert answer.index.fresh, "the tree changed during the measurement"
+        status = engine.status()
+    print(json.dumps({"ms": times, "files": status["files"], "chunks": status["units"]}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,98 @@
+"""The two programs under comparison: how each is called, where it keeps its index, what counts as an answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from processes import CommandFailed, Cost, run
+
+LIMIT = "10"
+HERE = Path(__file__).resolve().parent
+
+
+def _clean_environment() -> dict[str, str]:
+    """The caller's environment without what would change either program's behaviour."""
+    prefixes = ("LURCHER_", "SEMBLE_", "PYTHON", "HF_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
+
+
+@dataclass(frozen=True, slots=True)
+class Lurcher:
+    index: Path
+    """Folder for the index, outside of the tree."""
+    name: str = "lurcher"
+
+    def environment(self) -> dict[str, str]:
+        # A user's own settings must not decide a benchmark.
+        return {**_clean_environment(), "LURCHER_INDEX_DIR": str(self.index), "LURCHER_CONFIG": os.devnull}
+
+    def search(self, query: str, tree: Path, *, sample: bool = False) -> Cost:
+        program = _beside(Path(sys.executable), "lurcher")
+        cost = run([program, "search", query, str(tree), "-k", LIMIT, "--json"], self.environment(), sample=sample)
+        _expect(json.loads(cost.output)["hits"], self.name, query)
+        return cost
+
+    def in_process(self, tree: Path, queries: Path, check: str) -> dict[str, object]:
+        driver = HERE / "drivers" / "lurcher_queries.py"
+        command = [sys.executable, str(driver), str(tree), str(queries), check]
+        return dict(json.loads(run(command, self.environment()).output))
+
+
+@dataclass(frozen=True, slots=True)
+class Semble:
+    index: Path
+    python: Path
+    model: Path
+    content: str
+    name: str = "semble"
+
+    def environment(self) -> dict[str, str]:
+        return {
+            **_clean_environment(),
+            "SEMBLE_CACHE_LOCATION": str(self.index),
+            "SEMBLE_MODEL_NAME": str(self.model),
+            "HF_HUB_OFFLINE": "1",
+        }
+
+    def search(self, query: str, tree: Path, *, sample: bool = False) -> Cost:
+        program = _beside(self.python, "semble")
+        command = [program, "search", query, str(tree), "-k", LIMIT, "--content", self.content]
+        cost = run(command, self.environment(), sample=sample)
+        _expect(json.loads(cost.output).get("results"), self.name, query)
+        return cost
+
+    def in_process(self, tree: Path, queries: Path, check: str) -> dict[str, object]:
+        driver = HERE / "drivers" / "semble_queries.py"
+        command = [str(self.python), str(driver), str(tree), str(queries), self.content]
+        return dict(json.loads(run(command, self.environment()).output))
+
+
+Side = Lurcher | Semble
+
+
+def forget(side: Side) -> None:
+    """Remove what a program kept, so that its next run is cold."""
+    shutil.rmtree(side.index, ignore_errors=True)
+    side.index.mkdir(parents=True)
+
+
+def kept_bytes(side: Side) -> int:
+    return sum(path.stat().st_size for path in side.index.rglob("*") if path.is_file())
+
+
+def _beside(python: Path, name: str) -> str:
+    """The console script that was installed for an interpreter (its link is not followed: that would leave the venv)."""
+    script = python.parent / name
+    if not script.exists():
+        raise CommandFailed(f"{name} is not installed beside {python.name}")
+    return str(script)
+
+
+def _expect(found: object, name: str, query: str) -> None:
+    if not found:
+        raise CommandFailed(f"{name} found nothing for '{query}': an empty answer is no measurement")

@@ -1,0 +1,83 @@
+"""The command line. Results go to stdout, everything else to stderr; the exit status is grep's: 0 found, 1 nothing, 2 error."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+
+from lurcher.errors import LurcherError
+
+FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    try:
+        _prepare_streams()
+        try:
+            status = _run(arguments)
+        except LurcherError as error:
+            status = _fail(error, as_json="--json" in arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader of our output has seen enough, as `head` does.
+        _discard_output()
+        return FOUND
+    except OSError as error:
+        _discard_output()
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"lurcher: {_one_line(error.strerror or str(error))}{_one_line(where)}", file=sys.stderr)
+        return ERROR
+    except KeyboardInterrupt:
+        _discard_output()
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from lurcher.surfaces.cli.flags import build_parser
+
+    parser = build_parser()
+    parsed = parser.parse_args(arguments)
+    if parsed.command is None:
+        parser.print_help()
+        return FOUND
+    from lurcher.surfaces.cli import commands
+
+    status: int = getattr(commands, f"run_{parsed.command}")(parsed)
+    return status
+
+
+def _prepare_streams() -> None:
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
+            # Source may hold what the terminal's encoding cannot express; an answer must not fail on that.
+            stream.reconfigure(errors="replace")
+
+
+def _discard_output() -> None:
+    """Let nothing that is still buffered fail a second time when the interpreter ends."""
+    with contextlib.suppress(OSError, ValueError):
+        target = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(target, sys.stdout.fileno())
+        os.close(target)
+
+
+def _fail(error: LurcherError, *, as_json: bool) -> int:
+    if as_json:
+        import json
+
+        print(json.dumps({"error": error.to_dict()}, ensure_ascii=False))
+    print(f"lurcher: {_one_line(error.message)}" + (f" ({_one_line(error.hint)})" if error.hint else ""), file=sys.stderr)
+    return ERROR
+
+
+def _one_line(text: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))

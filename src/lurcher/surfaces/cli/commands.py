@@ -1,0 +1,185 @@
+"""What each command does: ask the engine, print the answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from lurcher.errors import QueryError
+from lurcher.surfaces.cli import show
+from lurcher.surfaces.cli.flags import overrides_of
+from lurcher.surfaces.cli.progress import Meter
+
+FOUND, NOTHING = 0, 1
+_MAX_STDIN = 4_000_000
+
+
+def _print_json(value: Any) -> None:
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+
+def _engine(parsed: Namespace) -> Any:
+    from lurcher.engine import Engine
+
+    return Engine.open(parsed.path or ["."], overrides=overrides_of(parsed.set))
+
+
+def run_search(parsed: Namespace) -> int:
+    query = parsed.query
+    if query == "-":
+        query = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace")
+    elif not query.isprintable():
+        # Arguments that are not valid text arrive with surrogates in them.
+        query = query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    if not query.strip():
+        raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
+    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+        answer = engine.search(
+            query,
+            limit=parsed.limit,
+            mode=parsed.mode,
+            ranking=parsed.ranking,
+            languages=parsed.lang,
+            paths=parsed.glob,
+            excludes=parsed.exclude,
+            budget=parsed.budget,
+            cursor=getattr(parsed, "continue"),
+            context=parsed.context,
+            snippet_lines=parsed.snippet_lines,
+            refresh=not parsed.no_refresh,
+            progress=meter.update,
+        )
+    if parsed.json:
+        value = answer.to_dict()
+        if not parsed.timings:
+            value["timings_ms"] = {}
+        _print_json(value)
+    else:
+        show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
+    return FOUND if answer.hits else NOTHING
+
+
+def run_symbol(parsed: Namespace) -> int:
+    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+        hits = engine.symbol(
+            parsed.name, limit=20 if parsed.limit is None else parsed.limit, languages=parsed.lang, progress=meter.update
+        )
+    if parsed.json:
+        _print_json({"name": parsed.name, "definitions": [hit.to_dict() for hit in hits]})
+    else:
+        show.symbols(parsed.name, hits, engine.locate)
+    return FOUND if hits else NOTHING
+
+
+def run_index(parsed: Namespace) -> int:
+    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+        if parsed.clear:
+            removed = engine.clear()
+            status = {"cleared": removed}
+        else:
+            status = engine.index(rebuild=parsed.rebuild, progress=meter.update)
+    if parsed.json:
+        _print_json(status)
+    elif parsed.clear:
+        print("the index was removed" if status["cleared"] else "there was no index")
+    else:
+        show.status(status)
+    return FOUND
+
+
+def run_status(parsed: Namespace) -> int:
+    with _engine(parsed) as engine:
+        status = engine.status()
+    if parsed.json:
+        _print_json(status)
+    else:
+        show.status(status)
+    exists = all(entry["exists"] for entry in status.get("roots", [status]))
+    return FOUND if exists else NOTHING
+
+
+def run_config(parsed: Namespace) -> int:
+    from lurcher import config
+    from lurcher.sources.roots import find_root
+
+    root = find_root(Path(parsed.path[0] if parsed.path else "."))
+    settings = config.load(root.path, overrides_of(parsed.set))
+    if parsed.json:
+        _print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in settings.rows()})
+        return FOUND
+    for key, value, origin, doc in settings.rows():
+        text = json.dumps(value) if not isinstance(value, str) else f'"{value}"'
+        where = f"  [{origin}]" if parsed.origin else ""
+        print(f"{key} = {text}{where}  # {doc}")
+    return FOUND
+
+
+def run_eval(parsed: Namespace) -> int:
+    from lurcher import evaluation
+    from lurcher.errors import DatasetError
+
+    if parsed.compare:
+        if not parsed.other:
+            raise DatasetError("--compare needs two saved runs", "lurcher eval --compare before.json after.json")
+        comparison = evaluation.compare(Path(parsed.dataset), Path(parsed.other))
+        if parsed.json:
+            _print_json(comparison.to_dict())
+        else:
+            print(evaluation.format_comparison(comparison))
+        return FOUND
+    run = _evaluate(parsed, {})
+    if parsed.save:
+        evaluation.save_run(run, Path(parsed.save))
+    if not parsed.versus:
+        if parsed.json:
+            _print_json(run.to_dict())
+        else:
+            print(evaluation.format_report(run, all_warnings=parsed.warnings))
+        return FOUND
+    comparison = evaluation.compare(run, _evaluate(parsed, overrides_of(parsed.versus)))
+    if parsed.json:
+        _print_json(comparison.to_dict())
+    else:
+        print(evaluation.format_comparison(comparison))
+    return FOUND
+
+
+def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
+    from lurcher.engine import Engine
+    from lurcher.evaluation import evaluate
+
+    overrides = {**overrides_of(parsed.set), **more}
+    work = Path(parsed.work) if parsed.work else None
+
+    def open_engine(folder: Path) -> AbstractContextManager[Engine]:
+        index = None
+        if work is not None:
+            # Indexes are kept apart by what they are made with, so that a comparison does not rebuild them in turns.
+            chunk = overrides.get("index.chunk_chars", "")
+            index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{chunk}"
+        return Engine.open(folder, root=folder, index_dir=index, overrides=overrides)
+
+    options: dict[str, Any] = {}
+    if parsed.mode:
+        options["mode"] = parsed.mode
+    if parsed.ranking:
+        options["ranking"] = parsed.ranking
+    with Meter(parsed.quiet) as meter:
+        progress: Callable[[int, int, str], None] = lambda done, total, label: meter.update(label, done, total)  # noqa: E731
+        return evaluate(
+            Path(parsed.dataset),
+            open_engine,
+            repos=Path(parsed.repos) if parsed.repos else None,
+            root=Path(parsed.root) if parsed.root else None,
+            work=work / "trees" if work else None,
+            **({"limit": parsed.limit} if parsed.limit else {}),
+            options=options,
+            settings=overrides,
+            only=parsed.only,
+            progress=progress,
+        )

@@ -1,0 +1,193 @@
+"""Every flag and command, declared once: the parser, `--help` and the reference in docs/ all come from here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    names: tuple[str, ...]
+    help: str
+    kind: str = "text"
+    """text, int, switch, list, positional, paths, optional"""
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        # The positional PATH and the filter --path would share a name.
+        longest = max(self.names, key=len)
+        return "glob" if longest == "--path" else longest.lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    name: str
+    help: str
+    flags: tuple[Flag, ...]
+    example: str
+
+
+JSON = Flag(("--json",), "print JSON", "switch")
+SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
+PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
+QUIET = Flag(("-q", "--quiet"), "no progress on a terminal", "switch")
+
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "search",
+        "find the code that answers a question",
+        (
+            Flag(("query",), "a question, a name, or a whole report; - reads it from standard input", "positional"),
+            PATHS,
+            Flag(("--in",), "what to search", "text", "SOURCE", ("code",)),
+            Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "symbol")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
+            Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
+            Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
+            Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
+            Flag(("--path",), "only files that match (repeatable)", "list", "GLOB"),
+            Flag(("--exclude",), "not files that match (repeatable)", "list", "GLOB"),
+            Flag(("--context",), "how much around a match", "text", "HOW", ("none", "block", "function", "class")),
+            Flag(("--snippet-lines",), "show the N lines that match best", "int", "N"),
+            Flag(("--explain",), "show why each hit is there", "switch"),
+            Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
+            Flag(("--no-refresh",), "answer from the index as it is", "switch"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        'lurcher search "how are redirects followed" src -k 5 --budget 2000',
+    ),
+    Command(
+        "symbol",
+        "show where a name is defined",
+        (
+            Flag(("name",), "Client, Client.retry, Foo::bar or Foo#bar", "positional"),
+            PATHS,
+            Flag(("-k", "--limit"), "number of definitions (default: 20)", "int", "N"),
+            Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher symbol Client.retry",
+    ),
+    Command(
+        "index",
+        "bring the index up to date",
+        (
+            PATHS,
+            Flag(("--rebuild",), "make it anew from nothing", "switch"),
+            Flag(("--clear",), "remove it", "switch"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher index --rebuild",
+    ),
+    Command("status", "tell what the index holds", (PATHS, JSON, SET), "lurcher status --json"),
+    Command(
+        "eval",
+        "measure retrieval quality on labelled questions",
+        (
+            Flag(("dataset",), "a folder or file of questions; with --compare, two saved runs", "positional"),
+            Flag(("other",), "the second run of --compare", "optional"),
+            Flag(("--repos",), "where the repositories of the dataset lie", "text", "FOLDER"),
+            Flag(("--root",), "the repository that your own questions are about", "text", "FOLDER"),
+            Flag(("--work",), "where trees and indexes of the evaluation are kept", "text", "FOLDER"),
+            Flag(("--only",), "only this repository (repeatable)", "list", "NAME"),
+            Flag(("--mode",), "how to read the queries", "text", "MODE", ("auto", "hybrid", "lexical", "symbol")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("-k", "--limit"), "hits per question (default: 20)", "int", "N"),
+            Flag(("--versus",), "also run with this setting and compare (repeatable)", "list", "KEY=VALUE"),
+            Flag(("--compare",), "compare two saved runs", "switch"),
+            Flag(("--save",), "keep the run in this file", "text", "FILE"),
+            Flag(("--warnings",), "list every warning", "switch"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher eval questions.jsonl --root . --versus search.ranking=classic",
+    ),
+    Command(
+        "config",
+        "show the settings",
+        (
+            Flag(("action",), "show", "positional", choices=("show",)),
+            PATHS,
+            Flag(("--origin",), "also where each value came from", "switch"),
+            JSON,
+            SET,
+        ),
+        "lurcher config show --origin",
+    ),
+)
+
+
+def build_parser() -> Any:
+    """The argument parser of all commands."""
+    import argparse
+
+    from lurcher.errors import UsageError
+    from lurcher.version import VERSION
+
+    class Parser(argparse.ArgumentParser):
+        """Reports bad arguments as every other error is reported: one line and a hint."""
+
+        def error(self, message: str) -> NoReturn:
+            raise UsageError(message.removesuffix(", PATH"), f"see: {self.prog} --help")
+
+    parser = Parser(
+        prog="lurcher",
+        allow_abbrev=False,
+        description="Finds the code that answers a question: offline, in milliseconds, with the reason for every hit.",
+        epilog='example: lurcher search "how are redirects followed"',
+    )
+    parser.add_argument("--version", action="version", version=f"lurcher {VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        child = commands.add_parser(
+            command.name, help=command.help, description=command.help[0].upper() + command.help[1:] + ".",
+            epilog=f"example: {command.example}", allow_abbrev=False,
+        )  # fmt: skip
+        for flag in command.flags:
+            _add(child, flag)
+    return parser
+
+
+def _add(parser: Any, flag: Flag) -> None:
+    common: dict[str, Any] = {"help": flag.help}
+    if flag.choices:
+        common["choices"] = flag.choices
+    if flag.metavar:
+        common["metavar"] = flag.metavar
+    if flag.kind == "positional":
+        parser.add_argument(*flag.names, **common)
+    elif flag.kind == "optional":
+        parser.add_argument(*flag.names, nargs="?", **common)
+    elif flag.kind == "paths":
+        parser.add_argument(*flag.names, nargs="*", **common)
+    elif flag.kind == "switch":
+        parser.add_argument(*flag.names, dest=flag.target, action="store_true", **common)
+    elif flag.kind == "list":
+        parser.add_argument(*flag.names, dest=flag.target, action="append", default=[], **common)
+    else:
+        parser.add_argument(*flag.names, dest=flag.target, type=int if flag.kind == "int" else str, **common)
+
+
+def overrides_of(pairs: Sequence[str]) -> dict[str, str]:
+    """`key=value` arguments as settings."""
+    from lurcher.errors import ConfigError
+
+    found = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise ConfigError(f"'{pair}' is not a setting", "write it as section.name=value")
+        found[key.strip()] = value.strip()
+    return found

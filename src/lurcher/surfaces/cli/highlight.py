@@ -1,0 +1,86 @@
+"""Light syntax colouring for a terminal: comments, strings, numbers, keywords, and the terms that matched.
+
+A few regular expressions serve every language; a real lexer would cost more time than the search.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+
+from lurcher.terms.split import split
+
+_TOKEN = re.compile(
+    r"(?P<comment>(?://|#(?!\[|include|define|if|endif|else)|--(?=\s)).*$|/\*.*?(?:\*/|$))"
+    r"|(?P<string>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`)"
+    r"|(?P<word>[^\W\d]\w*)"
+    r"|(?P<number>\b\d[\w.]*)"
+)
+_KEYWORDS = frozenset(
+    """
+    abstract and as async await begin bool break case catch class const continue def default defer defmodule defp do
+    elif else end enum except export extends extern false final finally fn for from func function go if impl
+    implements import in instance int interface internal is let local match mod module mut namespace new nil none
+    not null object of or override package private protected protocol pub public raise record return self sealed
+    static string struct super switch template then this throw throws trait true try type typedef union unless
+    unsafe use using val var virtual void when where while with yield None True False
+    """.split()
+)
+_STYLES = {"comment": "2;3", "string": "32", "number": "36", "keyword": "35"}
+
+
+class Painter:
+    """Wraps text in terminal codes, or leaves it alone when `on` is false."""
+
+    def __init__(self, on: bool) -> None:
+        self.on = on
+
+    def _wrap(self, text: str, code: str) -> str:
+        return f"\x1b[{code}m{text}\x1b[0m" if self.on and text else text
+
+    def path(self, text: str) -> str:
+        return self._wrap(printable(text), "1;34")
+
+    def symbol(self, text: str) -> str:
+        return self._wrap(printable(text), "1")
+
+    def dim(self, text: str) -> str:
+        return self._wrap(text, "2")
+
+    def code(self, line: str, terms: Set[str]) -> str:
+        """One line of source, with matched terms marked."""
+        line = printable(line)
+        if not self.on:
+            return line
+        out, position = [], 0
+        for match in _TOKEN.finditer(line):
+            out.append(line[position : match.start()])
+            out.append(self._token(match, terms))
+            position = match.end()
+        return "".join((*out, line[position:]))
+
+    def _token(self, match: re.Match[str], terms: Set[str]) -> str:
+        kind, text = match.lastgroup or "", match[0]
+        if kind == "word":
+            if terms & set(split(text)):
+                return self._wrap(text, "1;33")
+            return self._wrap(text, _STYLES["keyword"]) if text in _KEYWORDS else text
+        if kind in ("comment", "string"):
+            style = _STYLES[kind]
+            # A match inside a comment keeps the comment's colour around it.
+            return self._wrap(
+                re.sub(
+                    r"\w+",
+                    lambda word: f"\x1b[0;1;33m{word[0]}\x1b[0;{style}m" if terms & set(split(word[0])) else word[0],
+                    text,
+                ),
+                style,
+            )
+        return self._wrap(text, _STYLES["number"])
+
+
+def printable(text: str) -> str:
+    """Text without control characters, which a hostile file could use to drive the terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,0 +1,155 @@
+"""Answers as text: plain when piped, with colour, marks and a score bar on a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from lurcher.surfaces.cli.highlight import Painter
+from lurcher.types import Answer, Hit, SymbolHit
+
+_BAR = 10
+_TERMINAL_LINES = 12
+_MOST_STEPS_UP = 3
+
+
+def _colours() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+Locate = Callable[[str], Path]
+"""From a hit's path to the file it stands for."""
+
+
+def _from_here(locate: Locate) -> Callable[[str], str]:
+    """How to write a hit's path so that it can be opened from the current folder."""
+    here = Path.cwd()
+
+    def shown(path: str) -> str:
+        file = locate(path)
+        relative = os.path.relpath(file, here)
+        return relative if Path(relative).parts.count("..") <= _MOST_STEPS_UP else str(file)
+
+    return shown
+
+
+def answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> None:
+    painter = Painter(_colours())
+    shown = _from_here(locate)
+    out: list[str] = []
+    for number, hit in enumerate(answer.hits):
+        if number:
+            out.append("")
+        out += _hit(hit, painter, shown(hit.path))
+        if explain:
+            out += _why(hit, painter)
+    for line in out:
+        print(line)
+    _footer(answer, painter, timings)
+
+
+def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
+    head = f"{painter.path(path)}:{hit.start_line}-{hit.end_line}"
+    if hit.symbol:
+        head += f"  {painter.symbol(hit.symbol)}"
+    if painter.on:
+        filled = round(_BAR * max(0.0, min(hit.score, 1.0)))
+        head += "  " + painter.dim("▰" * filled + "▱" * (_BAR - filled) + f" {hit.score:.2f}")
+    else:
+        head += f"  {hit.score:.3f}"
+    yield head
+    if hit.text:
+        terms = {term for lane in hit.why.lanes.values() for term in lane.terms}
+        lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
+        first = 0
+        if painter.on and len(lines) > _TERMINAL_LINES:
+            from lurcher.budget.excerpt import densest
+
+            _, start, _ = densest(hit.text.replace("\r\n", "\n"), 0, _TERMINAL_LINES, terms)
+            first = start
+        shown = lines[first : first + _TERMINAL_LINES] if painter.on else lines
+        width = len(str(hit.start_line + first + len(shown)))
+        for i, line in enumerate(shown, hit.start_line + first):
+            yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms)}"
+        left = len(lines) - len(shown)
+        if left > 0:
+            yield painter.dim(f"{'':>{width}}  … {left} more lines")
+
+
+def _why(hit: Hit, painter: Painter) -> Iterable[str]:
+    for name, lane in hit.why.lanes.items():
+        terms = ", ".join(f"{term} {weight:.2f}" for term, weight in list(lane.terms.items())[:8])
+        yield painter.dim(f"    {name} lane: rank {lane.rank}, score {lane.score:.3f}" + (f" ({terms})" if terms else ""))
+    for stage in hit.why.stages:
+        push = f"× {stage.factor:.3g}" if stage.factor is not None else f"+ {stage.amount:.3f}"
+        yield painter.dim(f"    {stage.stage} {push}" + (f"  {stage.note}" if stage.note else ""))
+
+
+def _footer(answer: Answer, painter: Painter, timings: bool) -> None:
+    """What belongs to the answer but is not a result goes to stderr."""
+    if not answer.hits:
+        print("nothing found", file=sys.stderr)
+    for note in answer.degraded:
+        print(f"note: {note.reason}" + (f" ({note.hint})" if note.hint else ""), file=sys.stderr)
+    if answer.next and (sys.stderr.isatty() or answer.tokens):
+        print(f"{len(answer.hits)} of {answer.total:,} hits; more: --continue {answer.next}", file=sys.stderr)
+    if timings:
+        print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)
+
+
+def symbols(name: str, hits: Sequence[SymbolHit], locate: Locate) -> None:
+    painter = Painter(_colours())
+    shown = _from_here(locate)
+    if not hits:
+        print(f"nothing defines {name}", file=sys.stderr)
+    for hit in hits:
+        notes = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"]), f"{hit.references} uses"]
+        print(
+            f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
+            f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(notes))}"
+        )
+        print(f"    {painter.code(hit.signature, set())}")
+
+
+def status(status: dict[str, Any]) -> None:
+    for entry in status.get("roots", [status]):
+        _status(entry)
+
+
+def _status(entry: dict[str, Any]) -> None:
+    print(f"root        {entry['root']}")
+    print(f"index       {entry['index']}")
+    if "problem" in entry:
+        print(f"problem     {entry['problem']}" + (f" ({entry['hint']})" if entry.get("hint") else ""))
+        return
+    if not entry["exists"]:
+        print(f"state       none yet; {entry['files_found']:,} files would be indexed")
+    else:
+        fresh = "fresh" if entry["fresh"] else f"{entry['stale_paths']:,} files changed since"
+        print(f"state       generation {entry['generation']}, {fresh}, checked {_ago(entry['age_seconds'])} ago")
+        print(f"files       {entry['files']:,}")
+        print(f"units       {entry['units']:,}")
+        print(f"definitions {entry['definitions']:,}")
+        print(f"size        {_size(entry['bytes'])} in {len(entry['segments'])} segment(s)")
+        print("languages   " + ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()))
+    skipped = ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items())
+    print("skipped     " + (skipped or "nothing"))
+
+
+def _ago(seconds: int) -> str:
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _size(count: int) -> str:
+    value = float(count)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} GB"

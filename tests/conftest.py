@@ -1,0 +1,280 @@
+"""A small repository in several languages, and the real process to search it with."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FILES = {
+    "src/client.py": '''
+        """A small HTTP client."""
+        import time
+
+
+        class Client:
+            """Sends requests and follows redirects."""
+
+            def __init__(self, retries=3, backoff=0.5):
+                self.retries = retries
+                self.backoff = backoff
+
+            def follow_redirects(self, response, limit=20):
+                """Follow the Location header until the chain of redirects ends."""
+                while response.is_redirect and limit:
+                    response = self.send(response.next_request)
+                    limit -= 1
+                return response
+
+            def retry(self, request):
+                """Send a request again after a failure, waiting longer each time."""
+                for attempt in range(self.retries):
+                    try:
+                        return self.send(request)
+                    except ConnectionError:
+                        time.sleep(self.backoff * 2**attempt)
+                raise ConnectionError("gave up after all retries")
+
+            def send(self, request):
+                return request.transport.handle(request)
+    ''',
+    "src/cookies.py": '''
+        """Cookies that a server sets and a request sends back."""
+
+
+        def parse_cookie(header):
+            """Split a Cookie header into names and values."""
+            pairs = (item.partition("=") for item in header.split(";"))
+            return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+        def dump_cookie(jar):
+            return "; ".join(f"{name}={value}" for name, value in sorted(jar.items()))
+    ''',
+    "web/router.ts": '''
+        export interface Route { path: string; handler: (request: Request) => Response }
+
+        /** Matches a request against the registered routes. */
+        export class Router {
+            private routes: Route[] = [];
+
+            register(path: string, handler: Route["handler"]): void {
+                this.routes.push({ path, handler });
+            }
+
+            /** Redirects unknown paths to the start page. */
+            dispatch(request: Request): Response {
+                const found = this.routes.find((route) => request.url.endsWith(route.path));
+                return found ? found.handler(request) : Response.redirect("/");
+            }
+        }
+    ''',
+    "web/getUserById.js": '''
+        // Loads one user; a redirect to the login page means that the session has ended.
+        export async function getUserById(id) {
+            const response = await fetch(`/users/${id}`);
+            if (response.redirected) throw new Error("session has ended");
+            return response.json();
+        }
+    ''',
+    "server/pool.go": '''
+        package server
+
+        // Pool keeps idle connections for the next request.
+        type Pool struct {
+            idle []*Conn
+        }
+
+        // Acquire takes an idle connection or dials a new one.
+        func (p *Pool) Acquire(address string) (*Conn, error) {
+            if n := len(p.idle); n > 0 {
+                conn := p.idle[n-1]
+                p.idle = p.idle[:n-1]
+                return conn, nil
+            }
+            return dial(address)
+        }
+    ''',
+    "engine/cache.rs": '''
+        use std::collections::HashMap;
+
+        /// Remembers responses until they expire.
+        pub struct Cache {
+            entries: HashMap<String, Vec<u8>>,
+        }
+
+        impl Cache {
+            /// Evicts the entries that have expired.
+            pub fn evict(&mut self, now: u64) -> usize {
+                let before = self.entries.len();
+                self.entries.retain(|_, body| body.len() as u64 > now);
+                before - self.entries.len()
+            }
+        }
+    ''',
+    "native/buffer.cpp": '''
+        #include <cstddef>
+
+        namespace net {
+        // A ring buffer for bytes that wait to be sent.
+        class Buffer {
+        public:
+            std::size_t write(const char *data, std::size_t length);
+        };
+
+        std::size_t Buffer::write(const char *data, std::size_t length) {
+            (void)data;
+            return length;
+        }
+        }
+    ''',
+    "tests/test_client.py": '''
+        from client import Client
+
+
+        def test_follow_redirects_stops_at_the_limit():
+            assert Client().follow_redirects(None, limit=0) is None
+    ''',
+    "docs/guide.md": '''
+        # Guide
+
+        ## Redirects
+
+        The client follows redirects by itself, up to twenty of them.
+
+        ## Cookies
+
+        Cookies are kept in a jar.
+    ''',
+    "schema.sql": '''
+        -- One row per user.
+        CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT NOT NULL);
+    ''',
+}  # fmt: skip
+
+
+def _dedented(text: str) -> str:
+    import textwrap
+
+    return textwrap.dedent(text).lstrip("\n").rstrip(" ")
+
+
+def _steps(number: int) -> str:
+    """A file of many units, so that answers have several pages."""
+    body = "".join(
+        f'''
+        def step_{number}_{i}(request):
+            """Step {i} of pipeline {number}: counts the redirects of a request."""
+            if request.redirect_count > {i}:
+                raise ValueError("step {i} saw too many redirects: {"x" * (7 * i)}")
+            return request.with_header("x-step-{number}", {i})
+    '''
+        for i in range(30)
+    )
+    return _dedented(f'"""Pipeline {number}."""\n') + _dedented(body)
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """Run git in a folder, untouched by the settings of whoever runs the tests."""
+    command = ["git", "-c", "user.name=Test", "-c", "user.email=test@example.invalid", "-c", "init.defaultBranch=main"]
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    return subprocess.run(
+        [*command, *arguments], cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=30
+    ).stdout
+
+
+def write_repository(folder: Path, *, commit: bool = True) -> Path:
+    for path, text in FILES.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_dedented(text), encoding="utf-8")
+    for number in range(3):
+        (folder / f"src/pipeline_{number}.py").write_text(_steps(number), encoding="utf-8")
+    git(folder, "init", "-q")
+    if commit:
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", "Begin")
+    return folder
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    status: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Run = Callable[..., Result]
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The environment of a test process: no setting of the person who runs the tests leaks in."""
+    kept = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith(("LURCHER_", "XDG_", "GIT_", "NO_COLOR", "PYTHONHASHSEED"))
+    }
+    return {**kept, "HOME": os.devnull, "PYTHONUTF8": "1", **changes}
+
+
+def run_lurcher(
+    *arguments: str | bytes | Path,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: str = "",
+    before: Sequence[str] = (),
+) -> Result:
+    """Run the command line as a process of its own."""
+    done = subprocess.run(
+        [*before, sys.executable, "-m", "lurcher", *arguments],
+        cwd=cwd, env=environment(**(env or {})), input=stdin.encode(), capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    result = Result(done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace"))
+    assert "Traceback" not in result.err, result.err
+    return result
+
+
+@pytest.fixture
+def run() -> Run:
+    return run_lurcher
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository of one's own, to change at will."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return write_repository(folder)
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with an index, for tests that only ask questions."""
+    folder = tmp_path_factory.mktemp("shared") / "shop"
+    folder.mkdir()
+    write_repository(folder)
+    assert run_lurcher("index", folder, "-q").status == 0
+    return folder
+
+
+@pytest.fixture
+def without_privileges() -> tuple[str, ...]:
+    """What to put before a command so that file permissions hold for it, even when root runs the tests."""
+    if os.geteuid() != 0:
+        return ()
+    found = shutil.which("setpriv")
+    if found is None:
+        pytest.skip("root ignores file permissions, and there is no setpriv to change that")
+    return (found, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")

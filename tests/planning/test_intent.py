@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, parts_of
+
+
+@pytest.mark.parametrize("text", ["getUserById", "Foo::bar", "a.b.c", "Foo#bar", "_private", "response", "empty?", "run()", "größe"])
+def test_one_name_is_a_symbol(text: str) -> None:
+    assert intent_of(text) == SYMBOL
+
+
+@pytest.mark.parametrize("text", ["how are redirects followed", "two words", "what is 42?", "a, b", "404", "::"])
+def test_words_are_a_question(text: str) -> None:
+    assert intent_of(text) == LANGUAGE
+
+
+def test_several_lines_are_a_report_but_blank_lines_are_not() -> None:
+    assert intent_of("crash on start\n\nTraceback follows") == REPORT
+    assert intent_of("\n  how does it start  \n\n") == LANGUAGE
+
+
+def test_names_are_seen_by_how_they_are_written() -> None:
+    text = "why does HttpClient.retry ignore max_retries and the HTTPServer, but not the plain words or _hidden?"
+    assert names_in(text) == ["HttpClient.retry", "max_retries", "HTTPServer", "_hidden"]
+    assert names_in("plain words only") == []
+
+
+def test_capitals_inside_a_sentence_are_types_more_often_than_not() -> None:
+    assert capitalised_in("How does the Session send a Request") == ["Session", "Request"]
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [("Foo::bar", ["Foo", "bar"]), ("a.b.c", ["a", "b", "c"]), ("Foo#bar", ["Foo", "bar"]), ("run()", ["run"]), (".", [])],
+)
+def test_parts(name: str, parts: list[str]) -> None:
+    assert parts_of(name) == parts

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+
+from lurcher import config
+from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
+from lurcher.ranking import default
+from tests.small import context_of, ranked_paths
+
+BODY = "def run(value):\n    return value\n"
+FILES = {
+    "src/redirect.py": "def follow(url):\n    '''Follow a redirect.'''\n    return url\n",
+    "src/session.py": "class Session:\n    def send(self):\n        # redirect\n        return follow(self)\n",
+    "src/other.py": "def unrelated():\n    return 0\n",
+    "tests/test_redirect.py": "def test_redirect():\n    follow('redirect')\n    assert redirect\n",
+}
+
+
+def test_the_file_that_is_named_for_it_comes_first_and_tests_last() -> None:
+    paths = ranked_paths(FILES, "how are redirects followed")
+    assert paths[0] == "src/redirect.py"
+    assert paths[-1] == "tests/test_redirect.py"
+    assert "src/other.py" not in paths
+
+
+def test_naming_tests_lifts_their_penalty() -> None:
+    plain, asked = context_of(FILES, "redirect follow"), context_of(FILES, "redirect follow tests")
+    value = lambda context: default.noise.score(context)[3]  # noqa: E731
+    assert value(plain) == pytest.approx(0.3)
+    assert value(asked) == 1.0
+
+
+def test_a_symbol_query_shows_the_defining_unit_first() -> None:
+    files = {**FILES, "src/session.py": "x = Session\n" * 300 + FILES["src/session.py"]}
+    context = context_of(files, "Session")
+    assert context.plan.intent == SYMBOL
+    first = int(default.rank(context).units[0])
+    assert "class Session" in context.snapshot.unit_text(first)
+
+
+def test_each_file_once_before_any_file_twice() -> None:
+    many = "\n\n".join(f"def redirect_{i}(value):\n    return value  # {'x' * 300}" for i in range(20))
+    paths = ranked_paths({**FILES, "src/many.py": many}, "redirect")
+    firsts = len(set(paths))
+    assert len(paths) > firsts
+    assert len(set(paths[:firsts])) == firsts
+
+
+def test_scores_fall_and_every_push_is_told() -> None:
+    context = context_of(FILES, "how are redirects followed")
+    ranking = default.rank(context)
+    assert all(a >= b for a, b in zip(ranking.scores, ranking.scores[1:], strict=False))
+    why = ranking.why(0)
+    assert why.lanes["lexical"].rank >= 1 and "redirects" in why.lanes["lexical"].terms
+    total = sum(stage.amount for stage in why.stages if stage.amount is not None)
+    for stage in why.stages:
+        total *= stage.factor if stage.factor is not None else 1.0
+    assert total == pytest.approx(why.fused)
+
+
+def test_superseded_versions_fall_behind_unless_asked_for() -> None:
+    files = {"api/v1/auth.py": "def login():\n    return token\n", "api/v2/auth.py": "def login():\n    return token\n"}
+    assert ranked_paths(files, "login token") == ["api/v2/auth.py", "api/v1/auth.py"]
+    assert ranked_paths(files, "login token in v1")[0] == "api/v1/auth.py"
+
+
+def test_a_report_points_to_the_deepest_frame_of_ours() -> None:
+    files = {f"pkg/{name}.py": f"def {name}_one():\n    return session\n" for name in ("alpha", "beta", "gamma")}
+    report = (
+        "session is lost\nIt fails.\n"
+        '  File "/site-packages/pkg/alpha.py", line 1, in alpha_one\n'
+        '  File "/site-packages/pkg/beta.py", line 1, in beta_one\n'
+        '  File "/site-packages/requests/api.py", line 9, in get\n'
+    )
+    context = context_of(files, report)
+    assert context.plan.intent == REPORT
+    assert ranked_paths(files, report) == ["pkg/beta.py", "pkg/alpha.py", "pkg/gamma.py"]
+    assert any(stage.stage == "trace" for stage in default.rank(context).why(0).stages)
+
+
+@pytest.mark.parametrize(
+    ("text", "stage"),
+    [
+        ("it breaks\nsee pkg/beta.py please", "mentioned"),
+        ("it breaks\nsee https://host/o/r/blob/main/pkg/beta.py#L3 please", "url"),
+        ("it breaks\nwhen calling pkg.beta.beta_one() twice", "dotted"),
+    ],
+)
+def test_what_a_report_mentions_counts(text: str, stage: str) -> None:
+    files = {f"pkg/{name}.py": f"def {name}_one():\n    return breaks\n" for name in ("alpha", "beta", "gamma")}
+    context = context_of(files, text)
+    ranking = default.rank(context)
+    assert context.snapshot.path(int(context.snapshot.unit_file[ranking.units[0]])) == "pkg/beta.py"
+    assert stage in {item.stage for item in ranking.why(0).stages}
+
+
+def test_no_match_is_an_empty_ranking() -> None:
+    context = context_of(FILES, "zebra")
+    assert context.plan.intent == SYMBOL
+    assert len(default.rank(context).units) == 0
+    assert context_of(FILES, "zebra crossing").plan.intent == LANGUAGE
+
+
+def test_every_constant_is_a_setting() -> None:
+    settings = config.apply(config.Settings(), {"default.name": 0, "default.name_whole": 0, "noise.tests": 1.0}, "test")
+    paths = ranked_paths(FILES, "redirect follow", settings=settings)
+    assert paths.index("tests/test_redirect.py") < len(paths) - 1

@@ -1,0 +1,36 @@
+"""Snapshots of a few files, made in memory."""
+
+from __future__ import annotations
+
+from lurcher.config import Settings
+from lurcher.index.build import build
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.segment import encode
+from lurcher.lanes import lexical, symbol
+from lurcher.planning.intent import REPORT
+from lurcher.planning.plan import make_plan
+from lurcher.ranking.context import Context, Ranking, own_words
+from lurcher.registry import ranking_named
+
+
+def snapshot_of(files: dict[str, str], chunk_chars: int = 1500) -> Snapshot:
+    data = build([(path, files[path].encode()) for path in sorted(files)], chunk_chars)
+    container = Container(b"".join(pack_sections(*encode(data))), "test.segment")
+    return Snapshot([Segment(container)], 1)
+
+
+def context_of(files: dict[str, str], query: str, settings: Settings | None = None, name: str = "repo") -> Context:
+    snapshot = snapshot_of(files)
+    settings = settings or Settings()
+    plan = make_plan(query, "auto", snapshot)
+    scores = lexical.score(snapshot, plan.groups, settings.lexical, b=settings.report.b if plan.intent == REPORT else None)
+    matches = symbol.find(snapshot, plan.names)
+    return Context(snapshot, plan, settings, scores, matches, snapshot.live_files, own_words(snapshot, plan, [name]))
+
+
+def ranked_paths(files: dict[str, str], query: str, ranking: str = "default", settings: Settings | None = None) -> list[str]:
+    """The paths of the ranked units, best first."""
+    context = context_of(files, query, settings)
+    result: Ranking = ranking_named(ranking)(context)
+    return [context.snapshot.path(int(context.snapshot.unit_file[unit])) for unit in result.units]
