@@ -34,9 +34,7 @@ class Cost:
     output: str
 
 
-def run(
-    command: Sequence[str], environment: Mapping[str, str], *, sample: bool = False, seconds: float = 1800.0
-) -> Cost:
+def run(command: Sequence[str], environment: Mapping[str, str], *, sample: bool = False, seconds: float = 1800.0) -> Cost:
     """Run a command to its end. Sampling memory disturbs the time a little, so timed runs go without."""
     with TemporaryFile() as out, TemporaryFile() as err:
         started = time.perf_counter()

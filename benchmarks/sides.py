@@ -34,8 +34,11 @@ class Lurcher:
     def search(self, query: str, tree: Path, *, sample: bool = False) -> Cost:
         program = _beside(Path(sys.executable), "lurcher")
         cost = run([program, "search", query, str(tree), "-k", LIMIT, "--json"], self.environment(), sample=sample)
-        _expect(json.loads(cost.output)["hits"], self.name, query)
+        _expect(self.paths(cost), self.name, query)
         return cost
+
+    def paths(self, cost: Cost) -> list[str]:
+        return [hit["path"] for hit in json.loads(cost.output)["hits"]]
 
     def in_process(self, tree: Path, queries: Path, check: str) -> dict[str, object]:
         driver = HERE / "drivers" / "lurcher_queries.py"
@@ -63,8 +66,11 @@ class Semble:
         program = _beside(self.python, "semble")
         command = [program, "search", query, str(tree), "-k", LIMIT, "--content", self.content]
         cost = run(command, self.environment(), sample=sample)
-        _expect(json.loads(cost.output).get("results"), self.name, query)
+        _expect(self.paths(cost), self.name, query)
         return cost
+
+    def paths(self, cost: Cost) -> list[str]:
+        return [result["file_path"] for result in json.loads(cost.output).get("results", ())]
 
     def in_process(self, tree: Path, queries: Path, check: str) -> dict[str, object]:
         driver = HERE / "drivers" / "semble_queries.py"
@@ -93,6 +99,6 @@ def _beside(python: Path, name: str) -> str:
     return str(script)
 
 
-def _expect(found: object, name: str, query: str) -> None:
+def _expect(found: list[str], name: str, query: str) -> None:
     if not found:
         raise CommandFailed(f"{name} found nothing for '{query}': an empty answer is no measurement")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
@@ -168,7 +169,7 @@ def _dedented(text: str) -> str:
 
 
 def _steps(number: int) -> str:
-    """A file of many units, so that answers have several pages."""
+    """A file of many units, long and short, so that answers have several pages."""
     body = "".join(
         f'''
         def step_{number}_{i}(request):
@@ -246,9 +247,42 @@ def run_lurcher(
     return result
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run() -> Run:
     return run_lurcher
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same command line without a new process, for tests that ask much and need no process of their own."""
+    from lurcher.surfaces.cli import main
+
+    for key in [key for key in os.environ if key not in environment()]:
+        monkeypatch.delenv(key)
+    monkeypatch.setenv("HOME", os.devnull)
+
+    def answer(*arguments: str | Path) -> Result:
+        streams = {name: io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for name in ("stdout", "stderr")}
+        with monkeypatch.context() as patch:
+            for name, stream in streams.items():
+                patch.setattr(sys, name, stream)
+            status = main([str(argument) for argument in arguments])
+        for stream in streams.values():
+            stream.flush()
+        out, err = (stream.buffer.getvalue().decode() for stream in streams.values())  # type: ignore[attr-defined]
+        return Result(status, out, err)
+
+    return answer
+
+
+@pytest.fixture(scope="session")
+def git_in() -> Callable[..., str]:
+    return git
+
+
+@pytest.fixture(scope="session")
+def clean_environment() -> Callable[..., dict[str, str]]:
+    return environment
 
 
 @pytest.fixture
@@ -274,7 +308,7 @@ def without_privileges() -> tuple[str, ...]:
     """What to put before a command so that file permissions hold for it, even when root runs the tests."""
     if os.geteuid() != 0:
         return ()
-    found = shutil.which("setpriv")
-    if found is None:
-        pytest.skip("root ignores file permissions, and there is no setpriv to change that")
-    return (found, "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+    command = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+    if shutil.which("setpriv") is None or subprocess.run([*command, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("root ignores file permissions, and there is no way here to change that")
+    return command

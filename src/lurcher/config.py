@@ -7,14 +7,18 @@ reference in docs/ come from that declaration.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from lurcher.errors import ConfigError
 
 PROJECT_FILE = "lurcher.toml"
+PYPROJECT = "pyproject.toml"
+MAX_FILE_BYTES = 1_000_000
 
 
 def setting(
@@ -64,6 +68,7 @@ class DefaultRankingSettings:
 
     harmonic_power: float = setting(1.2, "A file's chunks count 1/rank^power.", low=0, high=10)
     name: float = setting(0.5, "How much of the file's name the query explains.", low=0, high=10)
+    name_change: float = setting(0.2, "The same, when the query reports a fault or asks for a change.", low=0, high=10)
     name_whole: float = setting(0.1, "Bonus when every word of the file's name is explained.", low=0, high=10)
     folder: float = setting(0.1, "Share of the query found in the last three folders.", low=0, high=10)
     types: float = setting(0.3, "The file defines a type whose name the query explains.", low=0, high=10)
@@ -80,11 +85,12 @@ class ReportRankingSettings:
     harmonic_power: float = setting(1.4, "A file's chunks count 1/rank^power.", low=0, high=10)
     keep_terms: int = setting(60, "Terms kept, by weight times rarity.", low=1, high=1000)
     name: float = setting(0.1, "How much of the file's name the query explains.", low=0, high=10)
-    definition: float = setting(0.25, "The file defines a name of the report; shared names count less.", low=0, high=10)
-    dotted: float = setting(0.3, "A dotted name resolves to the file.", low=0, high=10)
-    url: float = setting(0.4, "A URL names the file.", low=0, high=10)
-    trace: float = setting(0.25, "The file is in the stack trace, deepest frame first.", low=0, high=10)
-    mentioned: float = setting(0.2, "The report names the file's path.", low=0, high=10)
+    title: float = setting(0.25, "The title explains every word of the file's name.", low=0, high=10)
+    definition: float = setting(0.15, "The file defines a name of the report; shared names count less.", low=0, high=10)
+    dotted: float = setting(0.05, "A dotted name resolves to the file.", low=0, high=10)
+    url: float = setting(0.5, "A URL names the file.", low=0, high=10)
+    trace: float = setting(0.3, "The file is in the stack trace, deepest frame first.", low=0, high=10)
+    mentioned: float = setting(0.1, "The report names the file's path.", low=0, high=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,7 @@ class NoiseSettings:
     stub: float = setting(0.7, "Declaration stubs such as `.d.ts`.", low=0, high=1)
     setup: float = setting(0.5, "Build, CI and set-up files.", low=0, high=1)
     vendored: float = setting(0.3, "Copies of other projects.", low=0, high=1)
+    data: float = setting(0.5, "Data, markup and style files.", low=0, high=1)
     barrel_definitions: int = setting(3, "A barrel defines fewer things than this.", low=0, high=1000)
 
 
@@ -148,9 +155,7 @@ def sections() -> tuple[str, ...]:
 
 def _declared() -> dict[str, Field[Any]]:
     defaults = Settings()
-    return {
-        f"{section}.{item.name}": item for section in sections() for item in fields(getattr(defaults, section))
-    }
+    return {f"{section}.{item.name}": item for section in sections() for item in fields(getattr(defaults, section))}
 
 
 def load(root: Path | None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -158,19 +163,24 @@ def load(root: Path | None, flags: Mapping[str, Any] | None = None, environ: Map
     environ = os.environ if environ is None else environ
     settings = Settings()
     user = _user_file(environ)
-    if user is not None and user.is_file():
-        settings = apply(settings, _flatten(_read_toml(user), user.name), user.name)
+    if user is not None:
+        data = _read(user)
+        if data is None and environ.get("LURCHER_CONFIG"):
+            raise ConfigError(f"LURCHER_CONFIG names {user}, which does not exist", "create it, or unset the variable")
+        settings = _apply_file(settings, data, user.name)
     if root is not None:
-        project = root / PROJECT_FILE
-        pyproject = root / "pyproject.toml"
-        if project.is_file():
-            settings = apply(settings, _flatten(_read_toml(project), PROJECT_FILE), PROJECT_FILE)
-        elif pyproject.is_file():
-            settings = _apply_pyproject(settings, pyproject)
+        data = _read(root / PROJECT_FILE)
+        settings = _apply_pyproject(settings, root) if data is None else _apply_file(settings, data, PROJECT_FILE)
     settings = apply(settings, _environment(environ), "environment")
     if flags:
         settings = apply(settings, flags, "flag")
     return settings
+
+
+def colour_wanted(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a terminal may be written to in colour (no-color.org)."""
+    environ = os.environ if environ is None else environ
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
 def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
@@ -191,13 +201,13 @@ def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Setting
 
 
 def _checked(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
-    kind = type(declared.default)
+    kind: type[Any] = type(declared.default)
     bounds = declared.metadata
     if isinstance(value, str) and kind is not str:
         value = _from_text(value, kind)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < 1 << 63:
         value = float(value)
-    if type(value) is not kind or value != value:
+    if type(value) is not kind or _unusable(value):
         raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(bounds))
     if bounds["choices"] and value not in bounds["choices"]:
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
@@ -205,6 +215,11 @@ def _checked(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
     if (low is not None and value < low) or (high is not None and value > high):
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
     return value
+
+
+def _unusable(value: Any) -> bool:
+    """No amount, or no name of a file: what the type alone does not rule out."""
+    return (isinstance(value, float) and not isfinite(value)) or (isinstance(value, str) and "\0" in value)
 
 
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
@@ -266,28 +281,49 @@ def _flatten(table: Mapping[str, Any], origin: str) -> dict[str, Any]:
     return values
 
 
-def _apply_pyproject(settings: Settings, path: Path) -> Settings:
-    # Parsing TOML costs milliseconds on every query; most pyproject files have no table for us.
+def _apply_file(settings: Settings, data: bytes | None, name: str) -> Settings:
+    return settings if data is None else apply(settings, _flatten(_parsed(data, name), name), name)
+
+
+def _apply_pyproject(settings: Settings, root: Path) -> Settings:
+    # The file belongs to others: where it cannot be used at all, it says nothing about us. Parsing TOML costs milliseconds
+    # on every query, and most such files have no table for us.
     try:
-        if b"tool.lurcher" not in path.read_bytes():
-            return settings
-    except OSError:
+        data = _read(root / PYPROJECT)
+    except ConfigError:
         return settings
-    table = _read_toml(path).get("tool", {}).get("lurcher", {})
-    return apply(settings, _flatten(table, "pyproject.toml"), "pyproject.toml")
+    if data is None or b"lurcher" not in data:
+        return settings
+    tools = _parsed(data, PYPROJECT).get("tool", {})
+    table = tools.get("lurcher", {}) if isinstance(tools, Mapping) else {}
+    if not isinstance(table, Mapping):
+        raise ConfigError(f"{PYPROJECT}: 'tool.lurcher' is not a table", "sections: " + ", ".join(sections()))
+    return apply(settings, _flatten(table, PYPROJECT), PYPROJECT)
 
 
-def _read_toml(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> bytes | None:
+    """A configuration file's bytes, None where there is none. A pipe or a device in its place cannot hold us up."""
     try:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
+            data: bytes = handle.read(MAX_FILE_BYTES + 1) or b""
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigError(f"{path.name}: cannot be read: {reason}", "check what it is and its permissions") from error
+    if len(data) > MAX_FILE_BYTES:
+        raise ConfigError(f"{path.name}: larger than 1 MB", "a configuration file is a few lines of TOML")
+    return data
+
+
+def _parsed(data: bytes, name: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python 3.10
+    else:
         import tomli as tomllib
 
     try:
-        if path.stat().st_size > 1_000_000:
-            raise ConfigError(f"{path.name}: larger than 1 MB", "a configuration file is a few lines of TOML")
-        return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path.name}: not valid TOML: {error}", "fix the file or remove it") from error
-    except OSError as error:
-        raise ConfigError(f"{path.name}: cannot be read: {error.strerror}", "check its permissions") from error
+        table: dict[str, Any] = tomllib.loads(data.decode("utf-8"))
+        return table
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{name}: not valid TOML: {error}", "fix the file or remove it") from error

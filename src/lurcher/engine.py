@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from lurcher.index.project import Project, View
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.writer import Progress, open_segments
 from lurcher.lanes import lexical, symbol
+from lurcher.lanes.symbol import SymbolMatch
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
 from lurcher.planning.intent import REPORT, SYMBOL, parts_of
 from lurcher.planning.plan import Plan, make_plan
@@ -33,6 +35,8 @@ from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Query, SymbolHit
 
 MAX_QUERY_CHARS = 100_000
+_TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""Colours and the like, which come along when a terminal's output is pasted."""
 SOURCES = ("code",)
 
 
@@ -163,17 +167,18 @@ class Engine:
         plan = make_plan(query.text, query.mode, snapshot)
         clock.lap("plan")
         ranked, context = self._rank(snapshot, plan, query, clock)
-        places = _places(snapshot, ranked, query.context)
+        asked = _asked(context)
+        places = _places(snapshot, ranked, query.context, asked)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
             query,
             root="\0".join(str(root) for root in self.roots),
             generation=snapshot.generation,
             checksum=",".join(name for view in views for name in view.manifest.segments),
-            options=repr(sorted(self.settings.to_dict().items())) + repr(sorted(self._prefixes.items())),
+            options=repr(self._decisive_settings()) + repr(sorted(self._prefixes.items())),
         )
         place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
-        shown = _Shown(snapshot, places, ranked, plan, query)
+        shown = _Shown(snapshot, places, ranked, plan, query, asked)
         page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
         hits = tuple(shown.hit(i) for i in page.indices)
         clock.lap("pack")
@@ -201,6 +206,10 @@ class Engine:
         own = own_words(snapshot, plan, [root.name for root in self.roots])
         context = Context(snapshot, plan, settings, scores, matches, allowed, own)
         return ranking_named(query.ranking)(context), context
+
+    def _decisive_settings(self) -> list[tuple[str, Any]]:
+        """The settings that an order of hits depends on; what concerns the index is in the index's own digest."""
+        return sorted((key, value) for key, value in self.settings.to_dict().items() if not key.startswith("index."))
 
     def _filter(self, filter: Filter) -> Filter:
         """The query's filter within the folders that were asked for."""
@@ -269,12 +278,12 @@ class Engine:
             if rebuild:
                 project.rebuild(progress)
             else:
-                project.view(progress)
+                project.view(progress, limited=False)
         return self.status()
 
     def refresh(self, *, progress: Progress = _silent) -> IndexState:
         """Index what changed, whatever its number."""
-        views = [project.view(progress) for project in self._projects]
+        views = [project.view(progress, limited=False) for project in self._projects]
         stale = sum(view.stale_paths for view in views)
         return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
 
@@ -294,8 +303,10 @@ class _Shown:
     """Turns positions of a ranking into hits, each text cut and counted once."""
 
     def __init__(
-        self, snapshot: Snapshot, places: Sequence[tuple[int, Place]], ranked: Ranking, plan: Plan, query: Query
-    ) -> None:
+        self, snapshot: Snapshot, places: Sequence[tuple[int, Place]], ranked: Ranking, plan: Plan, query: Query,
+        asked: Mapping[int, int],
+    ) -> None:  # fmt: skip
+        self._asked = asked
         self._snapshot = snapshot
         self._places = places
         self._ranked = ranked
@@ -333,9 +344,9 @@ class _Shown:
         unit = int(self._ranked.units[position])
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
-        number = self._snapshot.unit(unit)[5]
+        number = self._asked.get(unit, self._snapshot.unit(unit)[5])
         named = self._snapshot.definition(number) if number >= 0 else None
-        identity = hashlib.blake2b(f"code\0{path}\0{place.start_line}\0{place.end_line}".encode(), digest_size=8)
+        identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
             named.qualified if named else None, named.kind if named else None, float(self._ranked.scores[position]),
@@ -357,14 +368,25 @@ class _Clock:
         return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
 
 
-def _places(snapshot: Snapshot, ranked: Ranking, context: str) -> Sequence[tuple[int, Place]]:
+def _asked(context: Context) -> dict[int, int]:
+    """For each unit that defines a queried name, the definition that fits best: a hit is named after what was asked for."""
+    best: dict[int, SymbolMatch] = {}
+    for match in context.symbols:
+        if match.unit not in best or match.strength > best[match.unit].strength:
+            best[match.unit] = match
+    return {unit: match.number for unit, match in best.items()}
+
+
+def _places(
+    snapshot: Snapshot, ranked: Ranking, context: str, asked: Mapping[int, int]
+) -> Sequence[tuple[int, Place]]:
     """Where each hit's text is; units that widen to the same function or class are one hit."""
     if context not in ("function", "class"):
         return _Blocks(snapshot, ranked)
     seen: set[tuple[int, int, int]] = set()
     found = []
     for position, unit in enumerate(ranked.units.tolist()):
-        place = place_of(snapshot, unit, context)
+        place = place_of(snapshot, unit, context, asked.get(unit))
         key = (place.file, place.start, place.end)
         if key not in seen:
             seen.add(key)
@@ -392,7 +414,7 @@ def _checked(query: Query) -> Query:
         raise QueryError(
             f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
         )
-    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in text)
+    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in _TERMINAL_CODE.sub("", text))
     if not clean.strip():
         raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
     if not 1 <= query.limit <= 1000:

@@ -61,6 +61,8 @@ def test_a_shebang_tells_where_the_name_does_not(head: bytes, language: str) -> 
         (b"template <typename T>\nstruct X;\n", "cpp"),
         (b"class Foo {\n};\n", "cpp"),
         (b"std::string name();\n", "cpp"),
+        (b"#include <stdint.h>\n", "c"),
+        (b"#include <cmath>\n", "cpp"),
     ],
 )
 def test_a_header_is_c_unless_it_clearly_is_cpp(head: bytes, language: str) -> None:

@@ -21,13 +21,14 @@ class Place:
     end: int
 
 
-def place_of(snapshot: Snapshot, unit: int, context: str) -> Place:
-    """Where a hit's text comes from under a `--context`."""
+def place_of(snapshot: Snapshot, unit: int, context: str, asked: int | None = None) -> Place:
+    """Where a hit's text comes from under a `--context`; `asked` is the definition in it that the query names, if any."""
     file, start, end, line, last, definition = snapshot.unit(unit)
     here = Place(file, line, last, start, end)
     if context not in ("function", "class"):
         return here
     kinds = TYPE_KINDS if context == "class" else FUNCTION_KINDS
+    definition = definition if asked is None else asked
     own = snapshot.definition(definition) if definition >= 0 else None
     anchor = own.start_byte if own is not None and start <= own.start_byte < end else start
     around = [

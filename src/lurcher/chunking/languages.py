@@ -182,8 +182,11 @@ _BY_ALIAS: dict[str, str] = {alias: lang.name for lang in LANGUAGES.values() for
 _BY_INTERPRETER: dict[str, str] = {name: lang.name for lang in LANGUAGES.values() for name in lang.interpreters}
 
 _CPP_HEADER = re.compile(
-    rb"(?m)^[ \t]*(?:class[ \t]+\w+|(?:inline[ \t]+)?namespace\b|template[ \t]*<|using[ \t]+\w)|\w::\w|\bconstexpr\b"
+    rb"(?m)^[ \t]*(?:class[ \t]+\w+|(?:inline[ \t]+)?namespace\b|template[ \t]*<|using[ \t]+\w)"
+    rb"|^[ \t]*#[ \t]*include[ \t]*<[a-z_]+>"
+    rb"|\w::\w|\bconstexpr\b"
 )
+"""What only C++ says; its own headers have no extension."""
 
 
 def detect(path: str, head: bytes) -> str:

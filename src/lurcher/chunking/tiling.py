@@ -54,7 +54,7 @@ def _boundaries(root: Node, ruler: Ruler, target: int, spec: Spec, comments: Com
             children = node.children
             body = 0 if node is root else _header_length(children, start, ruler, target)
             stack.extend((children[index], 0 < index <= body, False) for index in range(len(children) - 1, 0, -1))
-            stack.append((children[0], in_header or body > 0, first))
+            stack.append((children[0], in_header or body > 0, True))
             continue
         if start >= line_end and following < len(starts):
             while following < len(starts) and starts[following] <= start:
@@ -146,7 +146,14 @@ def _divide(atoms: list[int], ruler: Ruler, target: int, limit: int) -> list[int
             end = begin
         begin = atom
     runs.append((begin, end))
+    runs.reverse()
     cuts: list[int] = []
-    for begin, end in reversed(runs):
-        cuts.extend(cut_lines(ruler, begin, end, target) if ruler.size(begin, end) > limit else [begin])
+    for begin, end in runs:
+        if ruler.size(begin, end) <= limit:
+            cuts.append(begin)
+            continue
+        # Cutting by lines never cuts in the first half of a chunk, so a short header before them is safe with them.
+        if cuts and 2 * ruler.size(cuts[-1], begin) <= target:
+            begin = cuts.pop()
+        cuts.extend(cut_lines(ruler, begin, end, target))
     return cuts

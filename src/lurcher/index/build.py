@@ -28,6 +28,7 @@ from lurcher.types import Definition, ParsedFile, Span
 
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
+
 def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
     """A segment of `inputs` (path, UTF-8 text), which come in path order."""
     import numpy as np
@@ -35,7 +36,9 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
     counter = TermCounter()
     strings = StringPool()
     languages: dict[str, int] = {}
-    files, units, definitions = [], [], []
+    files: list[tuple[int, ...]] = []
+    units: list[tuple[int, ...]] = []
+    definitions: list[tuple[int, ...]] = []
     texts: list[bytes | memoryview] = []
     offset = 0
     keys: list[str] = []
@@ -56,10 +59,9 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
         shown = _shown(parsed, owners)
         for i, chunk in enumerate(parsed.chunks):
             _count_chunk(counter, first_unit + i, chunk, text, parsed.comments)
-            definition = shown[i]
             units.append((
                 number, chunk.start_byte, chunk.end_byte, chunk.start_line, chunk.end_line,
-                -1 if definition < 0 else first_definition + definition, 0, 0, 0,
+                -1 if shown[i] < 0 else first_definition + shown[i], 0, 0, 0,
             ))  # fmt: skip
         for definition, owner in zip(parsed.definitions, owners, strict=True):
             counter.add("symbols", first_unit + owner, definition.name)
@@ -90,9 +92,7 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
     )  # fmt: skip
 
 
-def _count_chunk(
-    counter: TermCounter, unit: int, chunk: Span, text: bytes, comments: tuple[tuple[int, int], ...]
-) -> None:
+def _count_chunk(counter: TermCounter, unit: int, chunk: Span, text: bytes, comments: tuple[tuple[int, int], ...]) -> None:
     """Count a chunk's comments apart from its code, each byte once."""
     position = chunk.start_byte
     i = bisect_right(comments, (position, position))

@@ -124,11 +124,14 @@ class Container:
         entry = self._table.get(name)
         return entry.length if entry else 0
 
-    def array(self, name: str) -> NDArray[Any]:
-        """A whole section as a numpy array, without a copy."""
+    def array(self, name: str, kind: str) -> NDArray[Any]:
+        """A whole section as a numpy array of `kind`, without a copy."""
         import numpy as np
 
-        return np.frombuffer(self.section(name), np.dtype(self._table[name].kind))
+        data = self.section(name)
+        if self._table[name].kind != kind:
+            raise self.corrupt(f"section '{name}' is of another kind")
+        return np.frombuffer(data, kind)
 
     def table(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
         """A whole section as rows of `layout`, without a copy."""
@@ -144,7 +147,7 @@ class Container:
         for name in self._table:
             self.section(name)
         position = _HEADER_BYTES
-        for entry in sorted(self._table.values(), key=lambda entry: entry.position):
+        for entry in sorted(self._table.values(), key=lambda entry: (entry.position, entry.length)):
             if any(self._buffer[position : entry.position]):
                 raise self.corrupt("there is something between its sections")
             position = entry.position + entry.length

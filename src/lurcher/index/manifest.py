@@ -6,6 +6,7 @@ the manifest is dead, whatever the segments hold; so there are no separate tombs
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from lurcher.version import VERSION
 
 NAME = "manifest"
 _ROW = struct.Struct("<16sQqqQiI")
+_SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
 NO_SEGMENT = -1
 
 
@@ -105,11 +107,25 @@ def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
         text = bytes(container.section("paths")).decode()
         paths = text.split("\0") if text else []
         rows = dict(zip(paths, map(Row._make, _ROW.iter_unpack(data)), strict=True))
-        return Manifest(
-            meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"]
-        )
+        _check(meta, rows)
+        return Manifest(meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"])
     except (KeyError, ValueError, TypeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
+
+
+def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:
+    """Believe nothing that would lead outside of the index folder or of a table."""
+    if type(meta["generation"]) is not int or type(meta["checked_ns"]) is not int or meta["generation"] < 1:
+        raise ValueError("it has no generation")
+    if type(meta["segments"]) is not list or not all(_SEGMENT.fullmatch(name) for name in meta["segments"]):
+        raise ValueError("it names what is no segment")
+    if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
+        raise ValueError("it counts what was left out in no numbers")
+    used = {row.segment for row in rows.values()}
+    if used and not NO_SEGMENT <= min(used) <= max(used) < len(meta["segments"]):
+        raise ValueError("a file is in no segment")
+    if NO_SEGMENT in used and any(row.place >= len(SKIP_REASONS) for row in rows.values() if row.segment == NO_SEGMENT):
+        raise ValueError("a file was left out for no reason")
 
 
 def _difference(found: Any, expected: Mapping[str, Any]) -> str:

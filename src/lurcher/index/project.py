@@ -21,6 +21,8 @@ from lurcher.sources.files import FilesSettings, Listing, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
 from lurcher.types import Degraded
 
+_ATTEMPTS = 5
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -47,17 +49,18 @@ class Project:
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
 
-    def view(self, progress: Progress, *, refresh: bool = True) -> View:
-        """The current generation, after indexing what changed, if that is little enough."""
+    def view(self, progress: Progress, *, refresh: bool = True, limited: bool = True) -> View:
+        """The current generation, after indexing what changed, if that is little enough or `limited` is false."""
         with self._lock:
             notes: list[Degraded] = []
             manifest = self._current(notes)
             listing = self.list_files()
             changes = compare(manifest, listing)
-            few = manifest.generation == 0 or len(changes) <= self.settings.index.refresh_limit
-            if changes and (refresh or manifest.generation == 0) and few:
+            # Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once.
+            few = not limited or self.stale_in(manifest, changes) <= self.settings.index.refresh_limit
+            if changes and (manifest.generation == 0 or (refresh and few)):
                 try:
-                    manifest = self._update(listing, changes, progress, notes)
+                    manifest = self._update(manifest, listing, changes, progress)
                     changes = Changes((), ())
                 except IndexLocked as locked:
                     if manifest.generation == 0:
@@ -65,13 +68,12 @@ class Project:
                     notes.append(Degraded("freshness", locked.message, locked.hint))
             stale = self.stale_in(manifest, changes) if changes else 0
             if stale:
-                notes.append(
-                    Degraded("freshness", f"{stale} files changed since the index was made", "run: lurcher index")
-                )
+                notes.append(Degraded("freshness", f"{stale} files changed since the index was made", "run: lurcher index"))
             if self.store.problem:
                 notes.append(
                     Degraded(
-                        "index", f"the index is kept in memory only: {self.store.problem}",
+                        "index",
+                        f"the index is kept in memory only: {self.store.problem}",
                         "set LURCHER_INDEX_DIR to a folder that can be written",
                     )  # fmt: skip
                 )
@@ -80,12 +82,10 @@ class Project:
     def rebuild(self, progress: Progress) -> View:
         """A new index from nothing; the old one serves readers until the new one is whole."""
         with self._lock:
-            old = self._generation_on_disk()
-            listing = self.list_files()
             empty = manifests.empty(self._fingerprint)
-            changes = compare(empty, listing)
             with self.store.lock(self.settings.index.lock_seconds):
-                manifest = self._write(empty, listing, changes, progress, old)
+                listing = self.list_files()
+                manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
             return View(self._open(manifest), manifest, 0, ())
 
     def clear(self) -> bool:
@@ -110,24 +110,38 @@ class Project:
         """The manifest on disk (or in memory where nothing can be written); an empty one where there is none that fits."""
         if self._view is not None and (not self.store.writable or self._identity == self._disk_identity()):
             return self._view[0]
-        identity = self._disk_identity()
         try:
-            manifest = manifests.read(self.store.folder, self._fingerprint)
-            if manifest is not None:
-                snapshot(self.store, manifest)
+            identity, opened = self._read()
         except (OutdatedIndex, CorruptIndex) as problem:
             notes.append(Degraded("index", f"{problem.message}; it was rebuilt", ""))
-            manifest = None
+            identity, opened = self._disk_identity(), None
         except OSError as error:
             raise IndexError_(
                 f"the index in {self.store.folder} cannot be read: {error.strerror}",
                 "check its permissions, or set LURCHER_INDEX_DIR to another folder",
             ) from error
         self._identity = identity
-        if manifest is None:
+        if opened is None:
             return manifests.empty(self._fingerprint)
-        self._view = None if self._view and self._view[0] != manifest else self._view
-        return manifest
+        if self._view is None or self._view[0] != opened[0]:
+            self._view = opened
+        return self._view[0]
+
+    def _read(self) -> tuple[tuple[int, int, int] | None, tuple[Manifest, Snapshot] | None]:
+        """The index on disk with the identity of its manifest.
+
+        A writer removes segments that its new manifest no longer names; a reader that was about to map one of them finds
+        the new manifest in place and takes that.
+        """
+        for attempt in range(_ATTEMPTS):
+            identity = self._disk_identity()
+            try:
+                manifest = manifests.read(self.store.folder, self._fingerprint)
+                return identity, None if manifest is None else (manifest, snapshot(self.store, manifest))
+            except CorruptIndex:
+                if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     def _disk_identity(self) -> tuple[int, int, int] | None:
         try:
@@ -143,17 +157,18 @@ class Project:
             return 0
         return manifest.generation if manifest else 0
 
-    def _update(self, listing: Listing, changes: Changes, progress: Progress, notes: list[Degraded]) -> Manifest:
+    def _update(self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress) -> Manifest:
         with self.store.lock(self.settings.index.lock_seconds):
-            # Another process may have written while we waited: start from what is there now.
+            # Another process may have written while we waited: start from what is there now, and from the tree as it is now.
             manifest = self._current([])
-            if self._view is None or manifest is not self._view[0]:
+            if manifest is not seen and manifest.generation:
+                listing = self.list_files()
                 changes = compare(manifest, listing)
+                if not changes:
+                    return manifest
             return self._write(manifest, listing, changes, progress, manifest.generation)
 
-    def _write(
-        self, current: Manifest, listing: Listing, changes: Changes, progress: Progress, generation: int
-    ) -> Manifest:
+    def _write(self, current: Manifest, listing: Listing, changes: Changes, progress: Progress, generation: int) -> Manifest:
         settings = self.settings.index
         manifest = update(
             self.store, self.root.path, current, listing, changes, generation=generation, chunk_chars=settings.chunk_chars,

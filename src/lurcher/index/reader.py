@@ -11,19 +11,18 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import CorruptIndex
 from lurcher.index.container import Container
 from lurcher.index.segment import (
-    DEFINITION,
     EXPORTED,
-    FILE,
     FILE_FIELDS,
     KINDS,
-    UNIT,
     UNIT_FIELDS,
     decode_owners,
+    definitions_of,
+    files_of,
+    owners_in,
     string_at,
-    table,
+    units_of,
 )
 from lurcher.types import Definition
 
@@ -43,15 +42,15 @@ class Segment:
 
     @cached_property
     def files(self) -> NDArray[Any]:
-        return table(self.container, "files", FILE)
+        return files_of(self.container)
 
     @cached_property
     def units(self) -> NDArray[Any]:
-        return table(self.container, "units", UNIT)
+        return units_of(self.container)
 
     @cached_property
     def definitions(self) -> NDArray[Any]:
-        return table(self.container, "definitions", DEFINITION)
+        return definitions_of(self.container)
 
     @cached_property
     def _term_ends(self) -> memoryview:
@@ -64,6 +63,12 @@ class Segment:
     def term_at(self, number: int) -> bytes:
         ends = self._term_ends
         return bytes(self.container.section("terms", ends[number - 1] if number else 0, ends[number]))
+
+    def term_text(self, number: int) -> str:
+        try:
+            return self.term_at(number).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
 
     def lower_bound(self, term: bytes) -> int:
         """The position of the first term that is not below `term`."""
@@ -85,11 +90,16 @@ class Segment:
     def _family(self, family: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         known = self._families.get(family)
         if known is None:
-            known = self._families[family] = (
-                self.container.array(f"{family}.terms"),
-                self.container.array(f"{family}.rows"),
-                self.container.array(f"{family}.ends"),
+            known = (
+                self.container.array(f"{family}.terms", "<u4"),
+                self.container.array(f"{family}.rows", "<u4"),
+                self.container.array(f"{family}.ends", "<u4"),
             )
+            if not len(known[0]) == len(known[1]) == len(known[2]) or (
+                len(known[0]) and int(known[0][-1]) >= len(self._term_ends)
+            ):
+                raise self.container.corrupt(f"broken postings in '{family}'")
+            self._families[family] = known
         return known
 
     def in_family(self, family: str, first: int, last: int) -> list[int]:
@@ -112,8 +122,10 @@ class Segment:
         first, last = (int(rows[position - 1]) if position else 0), int(rows[position])
         start, end = (int(ends[position - 1]) if position else 0), int(ends[position])
         if last <= first or (end - start) not in ((last - first), 2 * (last - first), 4 * (last - first)):
-            raise CorruptIndex(f"index file {self.container.name} is damaged: broken postings", "run: lurcher index --rebuild")
+            raise self.container.corrupt(f"broken postings in '{family}'")
         owners = decode_owners(self.container.section(f"{family}.owners", start, end), last - first)
+        if int(owners[-1]) >= owners_in(self.container, family):
+            raise self.container.corrupt(f"broken postings in '{family}'")
         counts = np.frombuffer(self.container.section(f"{family}.counts", first, last), np.uint8)
         return owners, counts
 
@@ -283,7 +295,7 @@ class Snapshot:
         for segment in self.segments:
             first, last = segment.lower_bound(key), segment.lower_bound(key + b"\xff")
             numbers = range(first, min(last, first + most)) if family is None else segment.in_family(family, first, last)
-            found.update(segment.term_at(number).decode("utf-8", "surrogatepass") for number in numbers)
+            found.update(map(segment.term_text, numbers))
         return sorted(found)
 
     def _place(self, kind: str, number: int) -> tuple[Segment, int]:

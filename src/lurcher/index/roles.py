@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED = (1 << i for i in range(8))
+from lurcher.chunking.languages import detect
+
+TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
 
 NAMES = {
     TEST: "test",
@@ -15,6 +17,7 @@ NAMES = {
     SETUP: "build or set-up",
     VENDORED: "vendored",
     VERSIONED: "superseded version",
+    DATA: "data",
 }
 
 _TEST_FOLDERS = {
@@ -28,7 +31,18 @@ _EXAMPLE_FOLDERS = {
     "example", "examples", "doc", "docs", "documentation", "demo", "demos", "sample", "samples", "tutorial", "tutorials",
     "playground", "playgrounds", "benchmark", "benchmarks", "bench", "benches",
 }  # fmt: skip
-_DOCUMENTS = {"md", "rst", "adoc", "txt", "markdown", "asciidoc"}
+_DOCUMENTS = {"md", "rst", "adoc", "txt", "markdown", "asciidoc", "tex", "org"}
+_DOCUMENT_NAME = re.compile(
+    r"^(changes|changelog|history|news|release[-_]?notes|releases|whats[-_]?new|readme|authors|contributors|contributing|"
+    r"examples|credits|license|licence|copying|notice|todo|upgrading|security|code_of_conduct)([._-].*)?$"
+)
+_DATA = {
+    "json", "yaml", "yml", "xml", "csv", "tsv", "po", "pot", "svg", "lock", "plist", "ipynb", "snap", "sql", "toml", "ini", "cfg",
+    "properties", "html", "htm", "css", "scss", "less",
+}  # fmt: skip
+_LIBRARY_NAME = re.compile(
+    r"^(jquery|underscore|bootstrap|lodash|modernizr|d3|require|backbone|angular|mathjax|highlight)[.\d_-]"
+)
 _LEGACY = {"compat", "legacy", "deprecated", "obsolete", "_compat", "old", "_legacy", "compatibility", "attic"}
 _BARRELS = {
     "__init__.py", "index.ts", "index.js", "index.tsx", "index.jsx", "index.mjs", "mod.rs", "package-info.java",
@@ -55,9 +69,15 @@ def roles(path: str) -> int:
     flags = 0
     if any(folder in _TEST_FOLDERS for folder in lowered) or _TEST_NAME.match(stem):
         flags |= TEST
-    if any(folder in _EXAMPLE_FOLDERS for folder in lowered) or extension.lower() in _DOCUMENTS:
+    if (
+        any(folder in _EXAMPLE_FOLDERS for folder in lowered)
+        or extension.lower() in _DOCUMENTS
+        or (_DOCUMENT_NAME.match(low_name) and detect(path, b"") == "text")
+    ):
         flags |= EXAMPLE
-    if any(folder in _LEGACY for folder in lowered) or stem.lower() in _LEGACY:
+    elif extension.lower() in _DATA:
+        flags |= DATA
+    if any(folder in _LEGACY for folder in lowered):
         flags |= LEGACY
     if low_name in _BARRELS:
         flags |= BARREL
@@ -65,7 +85,7 @@ def roles(path: str) -> int:
         flags |= STUB
     if low_name in _SETUP_NAMES or any(folder in _SETUP_FOLDERS for folder in lowered):
         flags |= SETUP
-    if any(folder in _VENDORED for folder in lowered):
+    if any(folder in _VENDORED for folder in lowered) or _LIBRARY_NAME.match(low_name):
         flags |= VENDORED
     if any(_VERSION.match(folder) for folder in lowered):
         flags |= VERSIONED

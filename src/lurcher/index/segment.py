@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 2
+FORMAT = 3
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -77,10 +77,12 @@ class StringPool:
         self._size = 0
 
     def put(self, text: str) -> int:
+        if "\0" in text:
+            text = text.replace("\0", " ")
         offset = self._offsets.get(text)
         if offset is None:
             offset = self._offsets[text] = self._size
-            data = text.replace("\0", " ").encode("utf-8", "replace") + b"\0"
+            data = text.encode("utf-8", "replace") + b"\0"
             self._parts.append(data)
             self._size += len(data)
         return offset
@@ -97,9 +99,9 @@ def string_at(strings: bytes | memoryview, offset: int) -> str:
         piece = bytes(strings[end : end + step])
         stop = piece.find(b"\0")
         if stop >= 0:
-            return bytes(strings[offset : end + stop]).decode("utf-8")
+            return bytes(strings[offset : end + stop]).decode("utf-8", "replace")
         if len(piece) < step:
-            return bytes(strings[offset:]).decode("utf-8")
+            return bytes(strings[offset:]).decode("utf-8", "replace")
         end += step
 
 
@@ -132,40 +134,103 @@ def encode(data: SegmentData) -> tuple[dict[str, tuple[str, bytes | memoryview]]
     return sections, meta
 
 
+def check_shape(container: Container) -> Container:
+    """The container, if it is a segment whose tables have the sizes that it names."""
+    meta = container.meta
+    for name, layout in (("files", FILE), ("units", UNIT), ("definitions", DEFINITION)):
+        width = sum(int(kind[-1]) for _, kind in layout)
+        if type(meta.get(name)) is not int or container.length(name) != meta[name] * width:
+            raise container.corrupt(f"its {name} are not as many as it says")
+    if type(meta.get("terms")) is not int or container.length("term_ends") != meta["terms"] * 4:
+        raise container.corrupt("its terms are not as many as it says")
+    languages = meta.get("languages")
+    if meta.get("format") != FORMAT or type(languages) is not list or any(type(name) is not str for name in languages):
+        raise container.corrupt("it is not a segment of this format")
+    return container
+
+
+def files_of(container: Container) -> NDArray[Any]:
+    """The table of files, each row leading to what exists."""
+    rows, meta = container.table("files", FILE), container.meta
+    if len(rows) and (
+        _furthest(rows, "unit", "units") > meta["units"]
+        or _furthest(rows, "definition", "definitions") > meta["definitions"]
+        or _furthest(rows, "text", "size") > container.length("text")
+        or int(rows["path"].max()) >= container.length("strings")
+        or int(rows["language"].max()) >= len(meta["languages"])
+    ):
+        raise container.corrupt("a file leads nowhere")
+    return rows
+
+
+def units_of(container: Container) -> NDArray[Any]:
+    """The table of units, each row leading to what exists."""
+    rows, meta = container.table("units", UNIT), container.meta
+    if len(rows) and (
+        int(rows["file"].max()) >= meta["files"]
+        or int(rows["definition"].max()) >= meta["definitions"]
+        or int(rows["definition"].min()) < -1
+    ):
+        raise container.corrupt("a unit leads nowhere")
+    return rows
+
+
+def definitions_of(container: Container) -> NDArray[Any]:
+    """The table of definitions, each row leading to what exists."""
+    rows, meta = container.table("definitions", DEFINITION), container.meta
+    strings = container.length("strings")
+    if len(rows) and (
+        int(rows["file"].max()) >= meta["files"]
+        or int(rows["unit"].max()) >= meta["units"]
+        or int(rows["kind"].max()) >= len(KINDS)
+        or any(int(rows[column].max()) >= strings for column in ("name", "container", "signature"))
+    ):
+        raise container.corrupt("a definition leads nowhere")
+    return rows
+
+
+def _furthest(rows: NDArray[Any], first: str, count: str) -> int:
+    starts = rows[first].astype("u8")
+    return int(starts.max()) + int(rows[count].max()) if int(starts.max()) >> 62 else int((starts + rows[count]).max())
+
+
+def owners_in(container: Container, family: str) -> int:
+    """How many owners the terms of `family` can have."""
+    kind = "units" if family in UNIT_FIELDS else "files" if family in FILE_FIELDS else "definitions"
+    return int(container.meta[kind])
+
+
 def decode(container: Container) -> SegmentData:
     """The whole segment back in memory, for merging."""
     import numpy as np
 
-    files = table(container, "files", FILE)
+    files = files_of(check_shape(container))
     text = container.section("text")
     blob = bytes(container.section("terms"))
-    ends = container.array("term_ends").tolist()
-    starts = [0, *ends[:-1]]
+    ends = container.array("term_ends", "<u4").tolist()
+    starts = [0, *ends][: len(ends)]
+    try:
+        terms = [blob[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+    except UnicodeDecodeError as error:
+        raise container.corrupt("a term is not text") from error
     return SegmentData(
         files,
-        table(container, "units", UNIT),
-        table(container, "definitions", DEFINITION),
-        [blob[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)],
+        units_of(container),
+        definitions_of(container),
+        terms,
         {family: _decode_postings(container, family) for family in FAMILIES},
         bytes(container.section("strings")),
         list(container.meta["languages"]),
-        [
-            text[a : a + n]
-            for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)
-        ],
+        [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
     )
-
-
-def table(container: Container, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
-    import numpy as np
-
-    return np.frombuffer(container.section(name), np.dtype(layout))
 
 
 def _bytes(array: NDArray[Any]) -> memoryview:
     import numpy as np
 
-    return memoryview(np.ascontiguousarray(array).view(np.uint8)).cast("B") if array.size else memoryview(b"")
+    # np.uint8 arrays are buffers, though the annotations of older numpy versions do not say so.
+    flat: Any = np.ascontiguousarray(array).view(np.uint8)
+    return memoryview(flat).cast("B") if array.size else memoryview(b"")
 
 
 # Postings on disk. Owners are stored as differences within a term, each term in the narrowest width (1, 2 or 4 bytes) that
@@ -178,7 +243,7 @@ def _encode_postings(postings: Postings) -> dict[str, tuple[str, memoryview]]:
     terms, owners = postings.terms, postings.owners
     starts = np.flatnonzero(np.diff(terms.astype(np.int64), prepend=-1))
     rows = np.diff(np.append(starts, len(terms)))
-    steps = np.diff(owners.astype(np.int64), prepend=0)
+    steps: NDArray[np.int64] = np.diff(owners.astype(np.int64), prepend=np.int64(0)).astype(np.int64)
     if len(starts):
         steps[starts] = owners[starts]
         largest = np.maximum.reduceat(steps, starts)
@@ -212,12 +277,29 @@ def decode_owners(data: memoryview, rows: int) -> NDArray[np.int64]:
 def _decode_postings(container: Container, family: str) -> Postings:
     import numpy as np
 
-    terms = container.array(f"{family}.terms")
-    row_ends = container.array(f"{family}.rows").astype(np.int64)
-    byte_ends = container.array(f"{family}.ends").astype(np.int64)
+    terms = container.array(f"{family}.terms", "<u4")
+    row_ends = container.array(f"{family}.rows", "<u4").astype(np.int64)
+    byte_ends = container.array(f"{family}.ends", "<u4").astype(np.int64)
+    raw = container.array(f"{family}.owners", "u1")
+    counts = container.array(f"{family}.counts", "u1")
+    if not len(terms) == len(row_ends) == len(byte_ends):
+        raise container.corrupt(f"broken postings in '{family}'")
     rows = np.diff(row_ends, prepend=0)
-    widths = np.diff(byte_ends, prepend=0) // np.maximum(rows, 1)
-    raw = container.array(f"{family}.owners")
+    sizes = np.diff(byte_ends, prepend=0)
+    widths = sizes // np.maximum(rows, 1)
+    sound = len(counts) == len(raw) == 0
+    if len(terms):
+        sound = bool(
+            (rows > 0).all()
+            and (widths * rows == sizes).all()
+            and np.isin(widths, (1, 2, 4)).all()
+            and (np.diff(terms.astype(np.int64)) > 0).all()
+            and int(terms[-1]) < container.meta["terms"]
+            and row_ends[-1] == len(counts)
+            and byte_ends[-1] == len(raw)
+        )
+    if not sound:
+        raise container.corrupt(f"broken postings in '{family}'")
     row_width = np.repeat(widths, rows)
     position = np.cumsum(row_width) - row_width
     steps = np.zeros(len(row_width), np.int64)
@@ -228,9 +310,9 @@ def _decode_postings(container: Container, family: str) -> Postings:
     starts = row_ends - rows
     if len(starts):
         running -= np.repeat(running[starts] - steps[starts], rows)
-    return Postings(
-        np.repeat(terms, rows), running.astype(np.uint32), container.array(f"{family}.counts")
-    )
+        if int(running.max()) >= owners_in(container, family):
+            raise container.corrupt(f"broken postings in '{family}'")
+    return Postings(np.repeat(terms, rows), running.astype(np.uint32), counts)
 
 
 def merge(parts: Sequence[SegmentData], live: Sequence[NDArray[np.bool_] | None]) -> SegmentData:
@@ -244,15 +326,14 @@ def merge(parts: Sequence[SegmentData], live: Sequence[NDArray[np.bool_] | None]
             if mask is None or mask[i]:
                 rows.append((string_at(part.strings, offset), number, i))
     rows.sort()
-    languages = sorted({language for part in parts for language in part.languages})
-    strings = StringPool()
+    languages: dict[str, int] = {}
     files = np.zeros(len(rows), FILE)
     unit_maps = [np.full(len(part.units), -1, np.int64) for part in parts]
     definition_maps = [np.full(len(part.definitions), -1, np.int64) for part in parts]
     file_maps = [np.full(len(part.files), -1, np.int64) for part in parts]
     texts: list[bytes | memoryview] = []
     unit = definition = text = 0
-    for new, (path, number, old) in enumerate(rows):
+    for new, (_, number, old) in enumerate(rows):
         part = parts[number]
         row = part.files[old]
         files[new] = row
@@ -268,8 +349,7 @@ def merge(parts: Sequence[SegmentData], live: Sequence[NDArray[np.bool_] | None]
         files[new]["text"] = text
         text += int(row["size"])
         texts.append(part.texts[old])
-        files[new]["path"] = strings.put(path)
-        files[new]["language"] = languages.index(part.languages[int(row["language"])])
+        files[new]["language"] = languages.setdefault(part.languages[int(row["language"])], len(languages))
     units = np.zeros(unit, UNIT)
     definitions = np.zeros(definition, DEFINITION)
     for number, part in enumerate(parts):
@@ -284,20 +364,25 @@ def merge(parts: Sequence[SegmentData], live: Sequence[NDArray[np.bool_] | None]
         moved["file"] = file_maps[number][moved["file"]]
         moved["unit"] = unit_maps[number][moved["unit"]]
         definitions[definition_maps[number][kept]] = moved
-    owner = np.full(definition, -1, np.int64)
-    for number, old_to_new in enumerate(definition_maps):
-        owner[old_to_new[old_to_new >= 0]] = number
-    _copy_strings(definitions, owner, [part.strings for part in parts], strings)
+    strings = _copy_strings(files, definitions, [(path, parts[number].strings) for path, number, _ in rows])
     terms, postings = _merge_postings(parts, file_maps, unit_maps, definition_maps)
-    return SegmentData(files, units, definitions, terms, postings, strings.data(), languages, texts)
+    return SegmentData(files, units, definitions, terms, postings, strings, list(languages), texts)
 
 
-def _copy_strings(definitions: NDArray[Any], owner: NDArray[np.int64], sources: list[bytes], pool: StringPool) -> None:
-    for column in ("name", "container", "signature"):
-        offsets = definitions[column].tolist()
-        definitions[column] = [
-            pool.put(string_at(sources[part], offset)) for part, offset in zip(owner.tolist(), offsets, strict=True)
-        ]
+def _copy_strings(files: NDArray[Any], definitions: NDArray[Any], sources: list[tuple[str, bytes]]) -> bytes:
+    """Gather the strings of merged tables in the order in which a build meets them, so that both give the same bytes."""
+    pool = StringPool()
+    offsets = list(zip(*(definitions[column].tolist() for column in ("name", "container", "signature")), strict=True))
+    moved: list[tuple[int, ...]] = []
+    paths = []
+    for (path, strings), count in zip(sources, files["definitions"].tolist(), strict=True):
+        mine = offsets[len(moved) : len(moved) + count]
+        moved += [tuple(pool.put(string_at(strings, offset)) for offset in triple) for triple in mine]
+        paths.append(pool.put(path))
+    files["path"] = paths
+    for i, column in enumerate(("name", "container", "signature")):
+        definitions[column] = [triple[i] for triple in moved]
+    return pool.data()
 
 
 def _merge_postings(

@@ -6,6 +6,7 @@ repository is ever imported by it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import struct
@@ -42,7 +43,7 @@ def build_shards(
             results[number] = result
             progress(len(shards[number]))
 
-    children = [_Child() for _ in range(min(workers, len(shards)) - 1)] if sys.executable else []
+    children = _start(min(workers, len(shards)) - 1)
     threads = [threading.Thread(target=child.work, args=(shards, chunk_chars, take, done)) for child in children]
     for thread in threads:
         thread.start()
@@ -66,6 +67,15 @@ def build_shards(
     return [result for result in results if result is not None]
 
 
+def _start(count: int) -> list[_Child]:
+    """Up to `count` children: as many as the system lets us have."""
+    children: list[_Child] = []
+    with contextlib.suppress(OSError):
+        while sys.executable and len(children) < count:
+            children.append(_Child())
+    return children
+
+
 class _Child:
     def __init__(self) -> None:
         home = Path(__file__).resolve().parents[2]
@@ -87,7 +97,7 @@ class _Child:
             try:
                 _send(self._process.stdin, (shards[number], chunk_chars))
                 result = _receive(self._process.stdout)
-            except (OSError, EOFError, pickle.UnpicklingError):
+            except Exception:  # whatever it was: the shard is built by this process then
                 return
             done(number, result)
 
@@ -96,10 +106,8 @@ class _Child:
 
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
-        try:
+        with contextlib.suppress(OSError):
             self._process.stdin.close()
-        except OSError:
-            pass
         self._process.stdout.close()
         try:
             self._process.wait(5)

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ from lurcher.index.container import Container, pack_sections, write_atomically
 from lurcher.index.freshness import Changes, racy
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 from lurcher.index.reader import Segment, Snapshot
-from lurcher.index.segment import SegmentData, decode, encode, merge
+from lurcher.index.segment import SegmentData, check_shape, decode, encode, merge
 from lurcher.sources.decode import Skip, read_text
 from lurcher.sources.files import Entry, Listing
 
@@ -52,7 +52,7 @@ class Store:
     """Why nothing can be written, once that is known."""
 
     def container(self, name: str) -> Container:
-        return self.memory.get(name) or Container.open(self.folder / name)
+        return self.memory.get(name) or check_shape(Container.open(self.folder / name))
 
     def put(self, data: SegmentData) -> str:
         """Store a segment under a name made from its content."""
@@ -86,30 +86,34 @@ class Store:
 
     def prepare(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        ignore = self.folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
+        # A link could come with the repository and lead anywhere: nothing is written through one.
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(self.folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            with open(descriptor, "w") as handle:
+                handle.write("*\n")
 
     def sweep(self, manifest: Manifest) -> None:
-        """Remove segments that no manifest names. Readers that have them mapped keep them."""
-        for path in self.folder.glob("*.segment"):
+        """Remove segments that no manifest names, and what a killed writer left. Readers keep what they have mapped."""
+        for path in (*self.folder.glob("*.segment"), *self.folder.glob(".*.tmp")):
             if path.name not in manifest.segments:
                 with contextlib.suppress(OSError):
                     path.unlink()
 
     @contextlib.contextmanager
-    def lock(self, seconds: float) -> object:  # type: ignore[misc]
+    def lock(self, seconds: float) -> Iterator[None]:
         """One writer at a time; the system frees the lock of a process that dies."""
         try:
             self.prepare()
-            handle = open(self.folder / "lock", "a")
+            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
             self.give_up(error)
-            yield self
+            yield
             return
-        with handle:
-            _acquire(handle.fileno(), seconds)
-            yield self
+        try:
+            _acquire(descriptor, seconds)
+            yield
+        finally:
+            os.close(descriptor)
 
 
 def _acquire(descriptor: int, seconds: float) -> None:
@@ -124,10 +128,10 @@ def _acquire(descriptor: int, seconds: float) -> None:
             return
         except BlockingIOError as error:
             if time.monotonic() >= deadline:
-                raise IndexLocked(
-                    "another process is writing the index", "wait for it, or raise index.lock_seconds"
-                ) from error
+                raise IndexLocked("another process is writing the index", "wait for it, or raise index.lock_seconds") from error
             time.sleep(0.02)
+        except OSError:  # a file system without locks, as some network ones are
+            return
 
 
 def update(
@@ -151,7 +155,7 @@ def update(
         del rows[path]
     texts: list[tuple[str, bytes]] = []
     new: dict[str, tuple[Entry, bytes]] = {}
-    touched = False
+    touched = dropped = False
     total = len(changes.suspects)
     for done, entry in enumerate(changes.suspects):
         if done % 256 == 0:
@@ -160,9 +164,7 @@ def update(
         old = rows.get(entry.path)
         digest = bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)
         if old is not None and old.digest == digest and outcome.digest:
-            fresh = old._replace(
-                size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode
-            )
+            fresh = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
             touched = touched or fresh != old or racy(old.mtime_ns, current.checked_ns)
             rows[entry.path] = fresh
         elif isinstance(outcome, Skip):
@@ -174,6 +176,7 @@ def update(
                 digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, NO_SEGMENT, SKIP_REASONS.index(reason)
             )
             touched = True
+            dropped = dropped or (old is not None and old.segment != NO_SEGMENT)
         else:
             texts.append((entry.path, outcome.data))
             new[entry.path] = (entry, digest)
@@ -186,10 +189,8 @@ def update(
         segments.append(store.put(data))
         for place, (path, _) in enumerate(texts):
             entry, digest = new[path]
-            rows[path] = Row(
-                digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, len(segments) - 1, place
-            )
-    content_changed = bool(texts or changes.gone or rows.keys() != current.rows.keys())
+            rows[path] = Row(digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, len(segments) - 1, place)
+    content_changed = bool(texts or changes.gone or dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
         current.fingerprint, tuple(segments), rows, listing.skipped, checked,
@@ -294,9 +295,7 @@ def _sorted(manifest: Manifest) -> Manifest:
 
 
 def _with(manifest: Manifest, segments: tuple[str, ...], rows: dict[str, Row]) -> Manifest:
-    return Manifest(
-        manifest.generation, manifest.fingerprint, segments, rows, manifest.skipped, manifest.checked_ns
-    )
+    return Manifest(manifest.generation, manifest.fingerprint, segments, rows, manifest.skipped, manifest.checked_ns)
 
 
 def open_segments(store: Store, manifest: Manifest, prefix: str = "") -> list[Segment]:

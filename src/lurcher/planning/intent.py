@@ -28,6 +28,24 @@ def intent_of(text: str) -> str:
     return SYMBOL if lines and QUALIFIED.match(lines[0].strip()) else LANGUAGE
 
 
+_QUESTION = re.compile(r"^\s*(?:how|what|where|which|who|when|why)\b", re.I)
+_COMPLAINT = re.compile(
+    r"\b(?:do|does|did|is|are|was|were|has|have|could|would|should|ca|wo)n['’]t\b"
+    r"|\b(?:not|cannot|never|no longer|instead of|unable|should|please)\b"
+    r"|\b(?:fails?|failed|failing|crash\w*|raises?|throws?|breaks?|broke|broken|wrong|wrongly|incorrect|incorrectly|missing)\b"
+    r"|\b(?:regression|unexpected\w*|bugs?|hangs?|ignored|ignores|loses|inconsistent\w*|misleading|spurious)\b"
+    r"|\b[A-Z]\w*(?:Error|Exception|Warning)\b"
+    r"|^(?:[\w ]{1,20}: *)?(?:add|support|allow|make|remove|rename|improve|change|enable|disable|provide|fix|feature|drop|avoid"
+    r"|prevent|extend|implement|simplify|deprecate)\b",
+    re.I,
+)
+
+
+def wants_change(text: str) -> bool:
+    """Whether a sentence reads as a bug report or a request rather than as a question about the code."""
+    return not _QUESTION.match(text) and _COMPLAINT.search(text) is not None
+
+
 def names_in(text: str) -> list[str]:
     """Names that stand out in a sentence by how they are written: CamelCase, snake_case, `a.b`."""
     return list(dict.fromkeys(match[0] for match in _CODE_NAME.finditer(text)))

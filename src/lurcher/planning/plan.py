@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lurcher.planning.groups import Group, Terms, expand, query_terms
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in
+from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, wants_change
 from lurcher.planning.report import Report, read_report
 
 
@@ -19,6 +19,8 @@ class Plan:
     names: tuple[str, ...]
     """Qualified or plain names that the query asks for, as written."""
     report: Report | None = None
+    change: bool = False
+    """The query asks for a change (a bug report, a request) rather than for understanding."""
 
     @property
     def lanes(self) -> tuple[str, ...]:
@@ -37,12 +39,13 @@ def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:
         intent = SYMBOL
     if intent == REPORT:
         report = read_report(text)
-        return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report)
+        return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report, True)
     terms = query_terms(text)
     names: tuple[str, ...]
     if intent == SYMBOL:
         names = (text.strip(),)
     else:
         names = tuple(dict.fromkeys((*names_in(text), *capitalised_in(text))))
-    return Plan(text, mode, intent, expand(snapshot, terms.items()), names)
+    change = intent == LANGUAGE and wants_change(text)
+    return Plan(text, mode, intent, expand(snapshot, terms.items()), names, None, change)
 

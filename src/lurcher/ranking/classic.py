@@ -28,7 +28,7 @@ def rank(context: Context) -> Ranking:
     values = np.fromiter(scores.values(), np.float64, len(scores))
     order = best_first(context, units, values)
     units, values = units[order], values[order]
-    ranks = lane_ranks(context.lexical.scores)
+    ranks = lane_ranks(context, context.lexical.scores)
 
     def why(position: int) -> Why:
         unit = int(units[position])

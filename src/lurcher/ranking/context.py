@@ -66,13 +66,13 @@ def best_first(context: Context, units: NDArray[np.int64], values: NDArray[np.fl
     return np.lexsort((units, context.snapshot.path_rank[files], -values))
 
 
-def lane_ranks(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+def lane_ranks(context: Context, scores: NDArray[np.float64]) -> NDArray[np.int64]:
     """Each unit's place in a lane, 1-based; 0 where the lane has nothing."""
     import numpy as np
 
     units = np.flatnonzero(scores > 0)
     ranks = np.zeros(len(scores), np.int64)
-    ranks[units[np.argsort(-scores[units], kind="stable")]] = np.arange(1, len(units) + 1)
+    ranks[units[best_first(context, units, scores[units])]] = np.arange(1, len(units) + 1)
     return ranks
 
 

@@ -42,7 +42,7 @@ def rank(context: Context) -> Ranking:
     leads, values = leads[order], values[order]
     more, more_values = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
     units = np.concatenate((leads, more))
-    ranks = lane_ranks(context.lexical.scores)
+    ranks = lane_ranks(context, context.lexical.scores)
 
     def why(position: int) -> Why:
         unit = int(units[position])
@@ -67,6 +67,7 @@ def _gather(context: Context) -> list[Evidence]:
         return [
             ("content", 1.0, _scaled(body)),
             ("name", weights.name, name.score(context)[0]),
+            ("title", weights.title, name.title_whole(context)),
             ("definition", weights.definition, definition.score(context, shared=True)),
             ("dotted", weights.dotted, dotted.score(context)),
             ("url", weights.url, url.score(context)),
@@ -84,7 +85,7 @@ def _gather(context: Context) -> list[Evidence]:
     names, whole = name.score(context)
     return [
         ("content", 1.0, _scaled(body)),
-        ("name", plain.name, names),
+        ("name", plain.name_change if context.plan.change else plain.name, names),
         ("name-whole", plain.name_whole, whole),
         ("types", plain.types, types.score(context)),
         ("folder", plain.folder, folder.score(context)),

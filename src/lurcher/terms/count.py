@@ -10,7 +10,7 @@ from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lurcher.terms.split import IDENTIFIER, split
+from lurcher.terms.split import split, words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,7 +48,7 @@ class TermCounter:
         if field not in self._fields:
             self._fields[field] = (array("I"), array("I"), array("Q"))
         tokens, owners, ends = self._fields[field]
-        tokens.extend(map(self._identifiers.__getitem__, IDENTIFIER.findall(text)))
+        tokens.extend(map(self._identifiers.__getitem__, words(text)))
         owners.append(owner)
         ends.append(len(tokens))
 

@@ -43,17 +43,17 @@ def compound(name: str) -> str:
     joined = "".join(IDENTIFIER.findall(name)).replace("_", "")
     if not joined:
         return name
-    return joined.lower() if joined.isascii() else unicodedata.normalize("NFKC", joined).lower()
+    return joined.lower() if joined.isascii() else _lower(unicodedata.normalize("NFKC", joined).replace("_", ""))
 
 
 def words(text: str) -> list[str]:
-    """The identifiers of a text, in order."""
-    return IDENTIFIER.findall(text)
+    """The identifiers of a text, in order. An accent that follows its letter is put onto it first."""
+    return IDENTIFIER.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
 
 
 def _split_unicode(identifier: str) -> tuple[str, ...]:
     identifier = unicodedata.normalize("NFKC", identifier)
-    compound = identifier.replace("_", "").lower()
+    compound = _lower(identifier.replace("_", ""))
     if not compound:
         return ()
     parts: list[str] = []
@@ -62,11 +62,16 @@ def _split_unicode(identifier: str) -> tuple[str, ...]:
         if position == len(identifier) or _border(identifier, start, position):
             run = identifier[start:position].replace("_", "")
             if run:
-                parts.extend(_bigrams(run) if _unspaced(run[0]) else [run.lower()])
+                parts.extend(_bigrams(run) if _unspaced(run[0]) else [_lower(run)])
             start = position
     if len(parts) == 1 and parts[0] == compound:
         return (compound,)
     return (compound, *(part for part in parts if len(part) > 1 or part.isdigit() or _unspaced(part[0])))
+
+
+def _lower(text: str) -> str:
+    """Lower case that does not depend on what follows: a sigma at the end of a part is not at the end of the compound."""
+    return text.lower().replace("ς", "σ")
 
 
 def _border(text: str, start: int, position: int) -> bool:

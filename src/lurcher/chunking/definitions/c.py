@@ -70,6 +70,7 @@ _CPP = (
 
 _VARIABLE_NAME = re.compile(r"[*&\s]*([A-Za-z_]\w*)")
 _OPERATOR = re.compile(r"\boperator\b\s*(.*)\Z", re.DOTALL)
+_SCOPE = re.compile(r"[\w:\s]*")
 _INNERMOST_ARGUMENTS = re.compile(r"<[^<>]*>")
 
 
@@ -82,7 +83,7 @@ def _refine(found: Found, text: bytes) -> Found | None:
         found.signature_end = _macro_end(text, found)
     elif "<" in found.name or "operator" in found.name:
         _qualify(found)
-    return found
+    return found if _SCOPE.fullmatch(found.owner) else None
 
 
 def _macro_end(text: bytes, found: Found) -> int:
@@ -98,7 +99,7 @@ def _qualify(found: Found) -> None:
     while bare != scope:
         scope, bare = bare, _INNERMOST_ARGUMENTS.sub("", bare)
     if operator is None:
-        found.name = scope
+        found.name = scope if _SCOPE.fullmatch(scope.replace("~", "")) else ""
         return
     symbol = " ".join(operator.group(1).split())
     found.owner = scope.strip().removesuffix("::")
@@ -111,15 +112,23 @@ def _exported(found: Found, modifiers: bytes, parent_kind: str) -> bool:
 
 
 _LEADS = frozenset({"comment"})
+_TYPEDEF = frozenset({"type"})
 
 SPECS = {
-    "c": Spec(patterns=_shared(_C_CALLABLE, _FILE_LEVEL), leads=_LEADS, exported=_exported, refine=_refine),
+    "c": Spec(
+        patterns=_shared(_C_CALLABLE, _FILE_LEVEL),
+        leads=_LEADS,
+        exported=_exported,
+        contains_nothing=_TYPEDEF,
+        refine=_refine,
+    ),
     "cpp": Spec(
         patterns=_CPP,
         leads=_LEADS | {"access_specifier"},
         exported=_exported,
         qualifiers="::",
         constructor_is_class=True,
+        contains_nothing=_TYPEDEF,
         refine=_refine,
     ),
 }

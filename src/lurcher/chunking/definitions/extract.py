@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 Range = tuple[int, int]
 
+_LONGEST_NAME = 200
+"""Characters beyond which a name is a misreading of broken code."""
 _CALLABLE = frozenset({"function", "method", "constructor", "macro"})
 
 
@@ -48,7 +50,7 @@ def extract(
         found: Found | None = _found(kinds[index], captures, spec, ruler.text, wrappers)
         if found is not None and spec.refine is not None:
             found = spec.refine(found, ruler.text)
-        if found is not None and found.name:
+        if found is not None and 0 < len(found.name) <= _LONGEST_NAME and len(found.owner) <= _LONGEST_NAME:
             found.end = comments.trim(found.name_end, found.end)
             founds.append((index, found))
     if attributes:
@@ -107,6 +109,8 @@ class _Placement:
         """Start, end, qualified name and kind of the definitions around the current one."""
         self._seen: set[tuple[int, int, str]] = set()
         self._result: list[Definition] = []
+        self._equation: tuple[int, str, str, str] | None = None
+        """What tells the previous definition's further equations from other definitions."""
 
     def definitions(self) -> tuple[Definition, ...]:
         return tuple(sorted(self._result, key=lambda entry: (entry.start_byte, -entry.end_byte, entry.name)))
@@ -116,9 +120,12 @@ class _Placement:
         spec = self._spec
         start, end, kind = found.start, found.end, found.kind
         around = self._open
-        while around and (around[-1][1] < end or around[-1][1] <= start or around[-1][:2] == (start, end)):
+        while around and (around[-1][1] < end or around[-1][1] <= start):
             around.pop()
-        container, parent_kind = around[-1][2:] if around else ("", "")
+        outer = len(around) - 1
+        while outer >= 0 and around[outer][:2] == (start, end):
+            outer -= 1
+        scope, _, container, parent_kind = around[outer] if outer >= 0 else (-1, -1, "", "")
         if self._split is not None:
             self._qualify(found)
         name = found.name
@@ -129,21 +136,19 @@ class _Placement:
         if kind is SCOPE or kind is OPEN_SCOPE:
             around.append((start, end, qualified, kind))
             return
-        key = (start, end, qualified)
+        key = (start, end, name)
         if key in self._seen:
             return
         self._seen.add(key)
         found.kind = kind = self._kind(kind, name, container, parent_kind)
-        around.append((start, end, qualified, kind))
-        previous = self._result[-1] if self._result else None
-        if (
-            spec.merge_equations
-            and previous is not None
-            and (previous.name, previous.container, previous.kind) == (name, container, kind)
-            and kind in _CALLABLE
-        ):
-            self._result[-1] = self._joined(previous, end)
-            return
+        if outer == len(around) - 1 and kind not in spec.contains_nothing:
+            around.append((start, end, qualified, kind))
+        if spec.merge_equations:
+            equation = (scope, name, container, kind)
+            if kind in _CALLABLE and equation == self._equation:
+                self._result[-1] = self._joined(self._result[-1], end)
+                return
+            self._equation = equation
         begin = found.signature_start
         if spec.annotations and self._ruler.text[begin] in spec.annotations:
             begin = after_annotations(self._ruler.text, begin, found.name_start)

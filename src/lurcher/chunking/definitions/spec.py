@@ -77,6 +77,8 @@ class Spec:
     """What separates the parts of a qualified name, as a regular expression; None where names have no parts."""
     divided: frozenset[str] = frozenset()
     """Node types that chunking always divides, because their grammar hangs a neighbour's comment in them."""
+    contains_nothing: frozenset[str] = frozenset()
+    """Kinds that are not containers of what lies in them."""
     annotations: bytes = b""
     """First bytes of annotations that lie inside a definition's node; its signature begins after them."""
     signature_at_wrapper: bool = True

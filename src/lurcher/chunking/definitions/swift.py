@@ -25,7 +25,8 @@ _PATTERNS = (
 
 
 def _refine(found: Found, text: bytes) -> Found | None:
-    """`extension Array<Int>?` extends Array."""
+    """`extension Array<Int>?` extends Array; back-ticks quote a name."""
+    found.name = found.name.strip("`")
     if found.kind == SCOPE:
         found.name = found.name.split("<", 1)[0].strip(" ?![]")
     return found

@@ -18,6 +18,7 @@ _LIFTED_BY = {
     roles.LEGACY: {"compat", "legacy", "deprecated", "obsolete", "compatibility", "old", "backport"},
     roles.SETUP: {"setup", "build", "ci", "workflow", "makefile", "packaging", "dockerfile", "install", "gradle", "cmake"},
     roles.VENDORED: {"vendor", "vendored", "third", "bundled"},
+    roles.DATA: {"json", "yaml", "xml", "css", "html", "sql", "translation", "locale", "stylesheet", "schema"},
 }
 
 
@@ -62,8 +63,9 @@ def _factors(context: Context) -> dict[int, float]:
         roles.STUB: settings.stub,
         roles.SETUP: settings.setup,
         roles.VENDORED: settings.vendored,
+        roles.DATA: settings.data,
     }
-    if context.plan.report is None:
+    if not context.plan.change:
         asked = {group.word for group in context.plan.groups}
         for role, words in _LIFTED_BY.items():
             if asked & words:

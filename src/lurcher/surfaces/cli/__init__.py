@@ -39,12 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    from lurcher.surfaces.cli.flags import build_parser
+    from lurcher.surfaces.cli.flags import parse
 
-    parser = build_parser()
-    parsed = parser.parse_args(arguments)
+    parsed = parse(arguments)
     if parsed.command is None:
-        parser.print_help()
         return FOUND
     from lurcher.surfaces.cli import commands
 

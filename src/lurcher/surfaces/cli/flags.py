@@ -160,8 +160,27 @@ def build_parser() -> Any:
     return parser
 
 
+def parse(arguments: Sequence[str]) -> Any:
+    """The arguments as a namespace; paths may stand before, between and after the flags."""
+    parser = build_parser()
+    parsed, rest = parser.parse_known_args(arguments)
+    unknown = [item for item in rest if item.startswith("-")]
+    if not unknown and rest and getattr(parsed, "other", "") is None:
+        parsed.other = rest.pop(0)
+    if rest and (unknown or not hasattr(parsed, "path")):
+        parser.error(f"unrecognized arguments: {' '.join(unknown or rest)}")
+    if rest:
+        # argparse gives a positional of any length only what stands in one piece.
+        parsed.path = [*parsed.path, *rest]
+    if parsed.command is None:
+        parser.print_help()
+    return parsed
+
+
 def _add(parser: Any, flag: Flag) -> None:
     common: dict[str, Any] = {"help": flag.help}
+    if flag.choices and flag.metavar:
+        common["help"] += f": {', '.join(flag.choices)}"
     if flag.choices:
         common["choices"] = flag.choices
     if flag.metavar:

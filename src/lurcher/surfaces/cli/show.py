@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from lurcher.config import colour_wanted
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.types import Answer, Hit, SymbolHit
 
@@ -17,7 +18,7 @@ _MOST_STEPS_UP = 3
 
 
 def _colours() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return sys.stdout.isatty() and colour_wanted()
 
 
 Locate = Callable[[str], Path]
@@ -94,7 +95,7 @@ def _footer(answer: Answer, painter: Painter, timings: bool) -> None:
         print("nothing found", file=sys.stderr)
     for note in answer.degraded:
         print(f"note: {note.reason}" + (f" ({note.hint})" if note.hint else ""), file=sys.stderr)
-    if answer.next and (sys.stderr.isatty() or answer.tokens):
+    if answer.next:
         print(f"{len(answer.hits)} of {answer.total:,} hits; more: --continue {answer.next}", file=sys.stderr)
     if timings:
         print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)

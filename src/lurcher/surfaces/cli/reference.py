@@ -1,0 +1,121 @@
+"""The reference in docs/, written from the declarations: `python -m lurcher.surfaces.cli.reference > docs/reference.md`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any
+
+from lurcher import config
+from lurcher.surfaces.cli.flags import COMMANDS, Command, Flag
+
+_HEAD = """\
+# Reference
+
+Written by `python -m lurcher.surfaces.cli.reference > docs/reference.md` from the declarations in the code; a test fails when
+this page is behind them.
+
+Exit status of every command: 0 something was found or done, 1 nothing was found, 2 an error, 130 interrupted. Results go to
+stdout; notes, progress and errors go to stderr. With `--json` an error is also printed as
+`{"error": {"code": …, "message": …, "hint": …}}`.
+
+## Commands
+"""
+
+_SETTINGS_HEAD = """
+## Settings
+
+Each layer overrides the one before it:
+
+1. the defaults below
+2. the user file: `$LURCHER_CONFIG`, else `$XDG_CONFIG_HOME/lurcher/config.toml`, else `~/.config/lurcher/config.toml`
+3. the project file at the root: `lurcher.toml`, else the table `[tool.lurcher]` of `pyproject.toml`
+4. the environment: `LURCHER_` + section + `_` + name in capitals, such as `LURCHER_SEARCH_LIMIT=5`
+5. flags, and `--set section.name=value` for what has no flag of its own
+
+In a file a section is a table: `search.limit` is `limit` under `[search]`. An unknown key or a bad value is an error that
+names the layer, the key and what is allowed. `lurcher config show --origin` prints every value and where it came from.
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    lines = [_HEAD]
+    for command in COMMANDS:
+        lines += _command(command)
+    lines.append(_SETTINGS_HEAD)
+    for section in config.sections():
+        lines += _section(section)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(command: Command) -> Iterator[str]:
+    positionals = [flag for flag in command.flags if not flag.names[0].startswith("-")]
+    usage = " ".join(["lurcher", command.name, *map(_placed, positionals), "[flags]"])
+    yield f"### `lurcher {command.name}`"
+    yield ""
+    yield f"{command.help[0].upper()}{command.help[1:]}. For example: `{command.example}`"
+    yield ""
+    yield f"Usage: `{usage}`"
+    yield ""
+    yield "| argument | meaning |"
+    yield "|---|---|"
+    for flag in command.flags:
+        choices = f": {', '.join(f'`{choice}`' for choice in flag.choices)}" if flag.choices else ""
+        yield f"| {_named(flag)} | {_cell(flag.help)}{choices} |"
+    yield ""
+
+
+def _placed(flag: Flag) -> str:
+    name = flag.metavar or flag.names[0].upper()
+    return {"paths": f"[{name} …]", "optional": f"[{name}]"}.get(flag.kind, name)
+
+
+def _named(flag: Flag) -> str:
+    if not flag.names[0].startswith("-"):
+        return f"`{_placed(flag)}`"
+    return ", ".join(f"`{name} {flag.metavar}`" if flag.metavar else f"`{name}`" for name in flag.names)
+
+
+def _section(section: str) -> Iterator[str]:
+    part = getattr(config.Settings(), section)
+    yield f"### `[{section}]`"
+    yield ""
+    if part.__doc__ and "(" not in part.__doc__.splitlines()[0]:
+        yield part.__doc__.strip()
+        yield ""
+    yield "| setting | default | allowed | meaning |"
+    yield "|---|---|---|---|"
+    for item in fields(part):
+        value = getattr(part, item.name)
+        cells = (
+            f"`{section}.{item.name}`",
+            f"`{json.dumps(value)}`",
+            _allowed(item.metadata, value),
+            _cell(item.metadata["doc"]),
+        )
+        yield f"| {' | '.join(cells)} |"
+    yield ""
+
+
+def _allowed(bounds: Any, value: object) -> str:
+    if bounds["choices"]:
+        return ", ".join(f"`{choice}`" for choice in bounds["choices"])
+    if isinstance(value, bool):
+        return "`true`, `false`"
+    low, high = bounds["low"], bounds["high"]
+    if low is None and high is None:
+        return "text" if isinstance(value, str) else "any"
+    if high is None:
+        return f"{low:,} or more"
+    return f"{low:,} to {high:,}"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())

@@ -1,0 +1,66 @@
+"""Small trees, and what to ask them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lurcher.engine import Engine
+from lurcher.index import container
+
+Write = Callable[[Mapping[str, str]], None]
+
+TREE = {
+    "src/client.py": (
+        'class Client:\n    """Follows redirects."""\n\n    def follow_redirects(self, response):\n        return response\n'
+    ),
+    "src/cookies.py": "# Cookies of a session.\ndef parse_cookie(header):\n    return dict(header)\n",
+    "web/router.ts": "export class Router {\n    register(path: string) { return path }\n}\n",
+    "server/pool.go": "package server\n\n// Pool keeps connections.\ntype Pool struct{}\n\nfunc (p *Pool) Acquire() {}\n",
+    "docs/guide.md": "# Guide\n\nThe client follows redirects and keeps cookies.\n",
+}
+QUESTIONS = ("how are redirects followed", "parse_cookie", "Pool.Acquire", "router register path", "keeps connections cookies")
+
+
+@pytest.fixture(autouse=True)
+def plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting of whoever runs the tests leaks in, and nothing here has to survive a power cut."""
+    monkeypatch.setattr(container.os, "fsync", lambda descriptor: None)
+    monkeypatch.setenv("LURCHER_CONFIG", "/dev/null")
+    for name in ("LURCHER_INDEX_DIR", "LURCHER_INDEX_WORKERS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    write(folder, TREE)
+    return folder
+
+
+def write(folder: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+def opened(root: Path, index: Path | None = None, **settings: Any) -> Engine:
+    return Engine.open(root, root=root, index_dir=index, overrides={f"index.{name}": value for name, value in settings.items()})
+
+
+def answers(engine: Engine, questions: tuple[str, ...] = QUESTIONS) -> str:
+    """Everything that an engine says, but for the number of its generation and the time that it took."""
+    said = []
+    for question in questions:
+        for options in ({"ranking": "classic"}, {"context": "function", "limit": 30}):
+            answer: dict[str, Any] = engine.search(question, **options).to_dict()  # type: ignore[arg-type]
+            del answer["timings_ms"], answer["index"]["generation"]
+            answer["next"] = answer["next"] is not None
+            said.append(answer)
+    said.append([hit.to_dict() for name in ("Client", "Pool.Acquire", "parse_cookie") for hit in engine.symbol(name)])  # type: ignore[arg-type]
+    return json.dumps(said, indent=1)

@@ -1,0 +1,231 @@
+"""A damaged index costs a rebuild and a line that says so, never an answer."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from lurcher.engine import Engine
+from lurcher.errors import PathError
+from lurcher.index import container
+from lurcher.index.container import Container
+from lurcher.types import Answer
+from tests.index.conftest import QUESTIONS, answers, opened, write
+
+
+def intact(root: Path) -> None:
+    """Every byte of the index on disk is as it should be."""
+    folder = root / ".lurcher"
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == sorted([".gitignore", "lock", "manifest", *(name for name in names if name.endswith(".segment"))])
+    for name in names:
+        if name not in (".gitignore", "lock"):
+            Container.open(folder / name).verify()
+
+
+def index_files(root: Path) -> list[Path]:
+    return [root / ".lurcher" / "manifest", *sorted((root / ".lurcher").glob("*.segment"))]
+
+
+@pytest.fixture
+def indexed(root: Path) -> Path:
+    """A tree with an index of two segments."""
+    for path in root.rglob("*.*"):
+        os.utime(path, (10**9, 10**9))
+    engine = opened(root)
+    engine.refresh()
+    write(root, {"new.py": "def zeppelin(): return parse_cookie\n"})
+    os.utime(root / "new.py", (10**9, 10**9))
+    engine.refresh()
+    assert len(index_files(root)) == 3
+    return root
+
+
+def hits(answer: Answer) -> list[dict[str, object]]:
+    return [hit.to_dict() for hit in answer.hits]
+
+
+def ask(root: Path, engine: Engine | None = None) -> list[Answer]:
+    engine = engine or opened(root)
+    return [engine.search(question) for question in (*QUESTIONS, "zeppelin")]
+
+
+@pytest.mark.parametrize("number", range(3), ids=["manifest", "one segment", "other segment"])
+@pytest.mark.parametrize("how", ["delete", "empty", "half", "last byte", "grow", "folder", "replace"])
+def test_a_file_that_is_broken_as_a_whole_is_made_anew(indexed: Path, number: int, how: str) -> None:
+    expected = [hits(answer) for answer in ask(indexed)]
+    path = index_files(indexed)[number]
+    data = path.read_bytes()
+    path.unlink()
+    if how == "folder":
+        path.mkdir()
+    elif how != "delete":
+        broken = {
+            "empty": b"",
+            "half": data[: len(data) // 2],
+            "last byte": data[:-1],
+            "grow": data + b"x",
+            "replace": b"x" * len(data),
+        }
+        path.write_bytes(broken[how])
+    found = ask(indexed)
+    assert [hits(answer) for answer in found] == expected
+    if how == "folder":
+        # A folder cannot be replaced by a file: what would take its name stays in memory, and the answer says so.
+        assert any("in memory only" in note.reason for note in found[0].degraded) is (number == 0)
+        assert any("it was rebuilt" in note.reason for note in found[0].degraded)
+        return
+    # Without a manifest there is no index that could be damaged: it is simply made.
+    missing = how == "delete" and number == 0
+    assert any("it was rebuilt" in note.reason for note in found[0].degraded) is not missing
+    assert all(answer.degraded == () for answer in found[1:])
+    intact(indexed)
+    assert all(answer.degraded == () for answer in ask(indexed))
+
+
+def test_a_flipped_byte_anywhere_never_changes_an_answer(indexed: Path) -> None:
+    expected = [hits(answer) for answer in ask(indexed)]
+    rebuilt = 0
+    for path in index_files(indexed):
+        whole = path.read_bytes()
+        for position in range(0, len(whole), max(len(whole) // 12, 1)):
+            kept = {other: other.read_bytes() for other in index_files(indexed)}
+            damaged = bytearray(whole)
+            damaged[position] ^= 0x55
+            path.write_bytes(damaged)
+            found = ask(indexed)
+            assert [hits(answer) for answer in found] == expected
+            if any(answer.degraded for answer in found):
+                rebuilt += 1
+                assert all("it was rebuilt" in note.reason for answer in found for note in answer.degraded)
+                intact(indexed)
+            for other in index_files(indexed):
+                other.unlink()
+            for other, data in kept.items():
+                other.write_bytes(data)
+    assert rebuilt > 15
+
+
+def test_a_byte_flipped_under_an_open_engine_is_noticed(indexed: Path) -> None:
+    """Blocks are checked on first touch, so damage may be met in the middle of a search."""
+    expected = [hits(answer) for answer in ask(indexed)]
+    for path in index_files(indexed)[1:]:
+        data = bytearray(path.read_bytes())
+        for position in range(16, len(data) // 2):
+            data[position] ^= 1
+        path.write_bytes(data)
+    engine = opened(indexed)
+    found = ask(indexed, engine)
+    assert [hits(answer) for answer in found] == expected
+    assert any("checksum; it was rebuilt" in note.reason for note in found[0].degraded)
+    intact(indexed)
+
+
+def test_symbols_survive_damage_too(indexed: Path) -> None:
+    expected = opened(indexed).symbol("parse_cookie")
+    for path in index_files(indexed)[1:]:
+        data = bytearray(path.read_bytes())
+        data[16 : len(data) // 2] = bytes(len(data) // 2 - 16)
+        path.write_bytes(data)
+    assert opened(indexed).symbol("parse_cookie") == expected
+    intact(indexed)
+
+
+def test_damage_met_while_merging_is_healed(indexed: Path) -> None:
+    """Indexing a change may read old segments as a whole, to merge them."""
+    for path in index_files(indexed)[1:]:
+        data = bytearray(path.read_bytes())
+        data[16 : len(data) // 2] = bytes(len(data) // 2 - 16)
+        path.write_bytes(data)
+    write(indexed, dict.fromkeys(("src/client.py", "src/cookies.py", "web/router.ts", "new.py"), "def biscuit(): pass\n"))
+    status = opened(indexed).index()
+    assert status["files"] == 6
+    assert opened(indexed).search("biscuit").total == 4
+    opened(indexed).search(QUESTIONS[0])
+    intact(indexed)
+
+
+def test_a_file_in_place_of_the_parent_folder_means_answers_from_memory(root: Path, tmp_path: Path) -> None:
+    said = [hits(answer) for answer in ask(root)]
+    (tmp_path / "blocked").write_text("")
+    engine = opened(root, tmp_path / "blocked" / "index")
+    for attempt in range(2):
+        found = ask(root, engine)
+        assert [hits(answer) for answer in found] == [*said], attempt
+        for answer in found:
+            assert [note.stage for note in answer.degraded] == ["index"]
+            assert "kept in memory only: Not a directory" in answer.degraded[0].reason
+            assert "LURCHER_INDEX_DIR" in answer.degraded[0].hint
+    write(root, {"later.py": "def zeppelin(): pass\n"})
+    assert engine.search("zeppelin").hits[0].path == "later.py"
+    (root / "later.py").unlink()
+    assert [hits(answer) for answer in ask(root, engine)] == said
+
+
+def test_a_file_in_place_of_the_folder_is_a_mistake(root: Path) -> None:
+    (root / ".lurcher").write_text("")
+    with pytest.raises(PathError, match="is a file"):
+        opened(root)
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_a_disk_that_is_full_means_answers_from_memory(root: Path, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    said = [hits(answer) for answer in ask(root)]
+    opened(root).clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(container.os, failing, fail)
+        engine = opened(root)
+        found = ask(root, engine)
+    assert [hits(answer) for answer in found] == said
+    assert all("No space left on device" in answer.degraded[0].reason for answer in found)
+    assert not list((root / ".lurcher").glob("*.segment"))
+    assert not list((root / ".lurcher").glob(".*.tmp"))
+    # Another engine, with space: everything is as it should be.
+    assert all(answer.degraded == () for answer in ask(root))
+    intact(root)
+
+
+def test_a_disk_that_fills_up_later_keeps_the_last_good_generation(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = {path: path.read_bytes() for path in index_files(indexed)}
+    write(indexed, {"later.py": "def airship(): pass\n"})
+    with monkeypatch.context() as patch:
+        patch.setattr(container.os, "replace", fail)
+        answer = opened(indexed).search("airship")
+    assert answer.hits[0].path == "later.py"
+    assert "in memory only" in answer.degraded[0].reason
+    assert {path: path.read_bytes() for path in index_files(indexed)} == before
+    assert opened(indexed).search("airship").degraded == ()
+
+
+def test_damage_and_an_unwritable_folder_at_once_still_give_an_answer(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    expected = [hits(answer) for answer in ask(indexed)]
+    for path in index_files(indexed)[1:]:
+        data = bytearray(path.read_bytes())
+        data[16 : len(data) // 2] = bytes(len(data) // 2 - 16)
+        path.write_bytes(data)
+    with monkeypatch.context() as patch:
+        patch.setattr(container.os, "replace", fail)
+        found = ask(indexed)
+    assert [hits(answer) for answer in found] == expected
+    assert {"in memory only" in note.reason for note in found[0].degraded} == {True, False}
+
+
+def test_leftovers_of_a_killed_writer_are_swept(indexed: Path) -> None:
+    folder = indexed / ".lurcher"
+    (folder / ".abc.segment.999.tmp").write_bytes(b"half")
+    (folder / ("f" * 24 + ".segment")).write_bytes(b"nobody names this")
+    write(indexed, {"later.py": "x = 1\n"})
+    answers(opened(indexed))
+    intact(indexed)

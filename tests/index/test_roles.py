@@ -1,0 +1,61 @@
+"""What part a file plays, by its path."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lurcher.index.roles import (
+    BARREL,
+    EXAMPLE,
+    LEGACY,
+    NAMES,
+    SETUP,
+    STUB,
+    TEST,
+    VENDORED,
+    VERSIONED,
+    roles,
+    version_of,
+)
+
+
+@pytest.mark.parametrize(
+    ("path", "role"),
+    [
+        ("tests/test_client.py", TEST), ("src/client_test.go", TEST), ("web/router.spec.ts", TEST),
+        ("UserServiceTest.java", TEST),
+        ("pkg/__tests__/a.js", TEST), ("examples/hello.py", EXAMPLE), ("docs/guide.rst", EXAMPLE),
+        ("src/compat/a.py", LEGACY), ("pkg/__init__.py", BARREL), ("web/index.ts", BARREL),
+        ("types/a.d.ts", STUB), ("a.pyi", STUB), ("setup.py", SETUP), (".github/workflows/ci.yml", SETUP),
+        ("vendor/lib/a.c", VENDORED), ("third_party/x.py", VENDORED), ("api/v2/users.py", VERSIONED),
+    ],
+)  # fmt: skip
+def test_a_path_tells_the_role(path: str, role: int) -> None:
+    assert roles(path) & role
+
+
+@pytest.mark.parametrize(
+    "path", ["src/client.py", "contest.py", "latest/index_of.go", "attest.rs", "video/v.py", "testament.c"]
+)
+def test_ordinary_files_have_no_role(path: str) -> None:
+    assert roles(path) == 0
+
+
+def test_roles_add_up() -> None:
+    assert roles("vendor/tests/__init__.py") & (VENDORED | TEST | BARREL) == VENDORED | TEST | BARREL
+
+
+def test_the_version_of_a_path_is_that_of_its_first_version_folder() -> None:
+    assert version_of("api/v2/v3/x.py") == ("api", 2)
+    assert version_of("v1/x.py") == ("", 1)
+    assert version_of("api/x.py") is None
+    assert version_of("api/v2.py") is None
+
+
+@given(st.text(max_size=40))
+def test_any_path_has_roles_that_fit_the_table(path: str) -> None:
+    assert 0 <= roles(path) < 1 << 16
+    assert roles(path) & ~sum(NAMES) == 0
+    version_of(path)

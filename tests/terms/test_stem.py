@@ -1,0 +1,80 @@
+"""Word stems, after Porter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lurcher.terms.stem import stem
+from lurcher.terms.vocabulary import ABBREVIATIONS, STOP_WORDS
+
+
+@pytest.mark.parametrize(
+    ("word", "expected"),
+    [
+        # The examples of the paper, step by step.
+        ("caresses", "caress"), ("ponies", "poni"), ("caress", "caress"), ("cats", "cat"), ("agreed", "agre"),
+        ("plastered", "plaster"), ("bled", "bled"), ("motoring", "motor"), ("sing", "sing"), ("conflated", "conflat"),
+        ("troubled", "troubl"), ("sized", "size"), ("hopping", "hop"), ("falling", "fall"), ("hissing", "hiss"),
+        ("filing", "file"), ("happy", "happi"), ("relational", "relat"), ("conditional", "condit"), ("valenci", "valenc"),
+        ("digitizer", "digit"), ("operator", "oper"), ("feudalism", "feudal"), ("decisiveness", "decis"),
+        ("hopefulness", "hope"), ("formaliti", "formal"), ("sensibiliti", "sensibl"), ("triplicate", "triplic"),
+        ("formative", "form"), ("formalize", "formal"), ("electrical", "electr"), ("goodness", "good"),
+        ("revival", "reviv"), ("allowance", "allow"), ("inference", "infer"), ("adjustable", "adjust"),
+        ("replacement", "replac"), ("adoption", "adopt"), ("activate", "activ"), ("effective", "effect"),
+        ("probate", "probat"), ("rate", "rate"), ("cease", "ceas"), ("controlling", "control"), ("roll", "roll"),
+    ],
+)  # fmt: skip
+def test_stems_of_the_paper(word: str, expected: str) -> None:
+    assert stem(word) == expected
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("redirect", "redirects", "redirected", "redirecting", "redirection"),
+        ("configure", "configuration", "configured", "configures"),
+        ("connect", "connection", "connections", "connected", "connecting"),
+        ("retry", "retries", "retried"),
+        ("parse", "parses", "parsed", "parsing"),
+    ],
+)
+def test_forms_of_one_word_share_a_stem(forms: tuple[str, ...]) -> None:
+    assert len({stem(form) for form in forms}) == 1
+
+
+def test_different_words_keep_different_stems() -> None:
+    assert len({stem(word) for word in ("cache", "catch", "route", "root", "parse", "part", "user", "use")}) == 8
+
+
+@pytest.mark.parametrize("word", ["", "a", "is", "as", "utf8", "検索検索", "größen", "x_y_z"])
+def test_short_words_and_other_scripts_are_their_own_stem(word: str) -> None:
+    assert stem(word) == word
+
+
+@given(st.text(max_size=30) | st.from_regex(r"[a-z]{1,20}", fullmatch=True))
+def test_a_stem_is_never_longer_and_never_fails(word: str) -> None:
+    found = stem(word)
+    assert len(found) <= len(word)
+    assert found == stem(word)
+    assert bool(found) == bool(word)
+
+
+@given(st.from_regex(r"[a-z]{1,6}(s|ed|ing|ly|ness|ation|ational|izer)?", fullmatch=True))
+def test_a_stem_keeps_the_beginning_of_its_word(word: str) -> None:
+    found = stem(word)
+    assert word.startswith(found[:-1])
+
+
+def test_abbreviations_lead_both_ways() -> None:
+    assert "config" in ABBREVIATIONS["configuration"]
+    assert "configuration" in ABBREVIATIONS["config"]
+    for word, others in ABBREVIATIONS.items():
+        assert list(others) == sorted(others)
+        assert all(word in ABBREVIATIONS[other] for other in others)
+
+
+def test_stop_words_are_lower_case_words() -> None:
+    assert {"the", "how", "is"} <= STOP_WORDS
+    assert all(word == word.lower() and word for word in STOP_WORDS)

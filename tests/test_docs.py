@@ -1,0 +1,130 @@
+"""The documentation keeps step with the code: commands parse, settings exist, snippets run, links lead somewhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lurcher.config import Settings
+from lurcher.surfaces.cli.flags import COMMANDS, overrides_of, parse
+from lurcher.surfaces.cli.reference import render
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").glob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not here")
+
+
+def blocks(page: Path, *languages: str) -> list[str]:
+    return [text for language, text in FENCE.findall(page.read_text("utf-8")) if language in languages]
+
+
+def command_lines() -> list[tuple[str, str]]:
+    """Every `lurcher …` that a page tells the reader to type."""
+    found = []
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        lines = [line.removeprefix("$ ") for block in blocks(page, "sh", "console") for line in block.splitlines()]
+        lines += re.findall(r"`(lurcher [a-z][^`]*)`", text)
+        found += [(page.name, line) for line in lines if re.match(r"(\w+=\S+ )*lurcher ", line)]
+    return found
+
+
+def test_the_reference_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    assert page == render(), "run: python -m lurcher.surfaces.cli.reference > docs/reference.md"
+
+
+def test_every_command_flag_and_setting_is_documented() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    for command in COMMANDS:
+        section = page.split(f"### `lurcher {command.name}`")[1].split("\n### ")[0]
+        assert command.example in section
+        for name in (name for flag in command.flags for name in flag.names if name.startswith("-")):
+            assert re.search(rf"`{name}[ `]", section), f"{command.name} {name}"
+    for key, _, _, meaning in Settings().rows():
+        assert re.search(rf"^\| `{re.escape(key)}` \| .*{re.escape(meaning)} \|$", page, re.M), key
+
+
+def test_every_command_is_in_the_readme_or_the_guide() -> None:
+    text = (ROOT / "README.md").read_text("utf-8") + (ROOT / "docs" / "guide.md").read_text("utf-8")
+    assert all(f"lurcher {command.name}" in text for command in COMMANDS)
+
+
+@pytest.mark.parametrize(("page", "line"), command_lines())
+def test_documented_commands_parse(page: str, line: str) -> None:
+    words = shlex.split(line.replace("…", ""), comments=True)
+    words = words[words.index("lurcher") + 1 :]
+    if "<" in words:
+        words = words[: words.index("<")]
+    if "|" in words:
+        words = words[: words.index("|")]
+    if "[flags]" in words or "DATASET" in words or len(words) == 1:  # a usage line, or only the command's name
+        assert words[0] in [command.name for command in COMMANDS]
+        return
+    parsed = parse(words)
+    known = Settings().to_dict()
+    assert all(key in known for key in overrides_of([*getattr(parsed, "set", []), *getattr(parsed, "versus", [])]))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_documented_settings_exist(page: Path) -> None:
+    known = Settings().to_dict()
+    sections = {key.split(".")[0] for key in known}
+    for variable in re.findall(r"\bLURCHER_[A-Z0-9_]+[A-Z0-9]\b", page.read_text("utf-8")):
+        section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
+        assert variable == "LURCHER_CONFIG" or f"{section}.{name}" in known, variable
+    for key in re.findall(r"`([a-z]+\.[a-z_0-9]+)`", page.read_text("utf-8")):
+        if key.split(".")[0] in sections and not key.endswith((".py", ".md", ".toml")):
+            assert key in known, key
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text("utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_json_and_toml_examples_are_valid() -> None:
+    for page in PAGES:
+        for block in blocks(page, "json"):
+            for line in block.splitlines():
+                json.loads(line)
+
+
+def test_the_python_of_the_readme_runs(
+    shared: Path, clean_environment: Callable[..., dict[str, str]]
+) -> None:
+    (snippet,) = blocks(ROOT / "README.md", "python")
+    assert len([line for line in snippet.splitlines() if line.strip()]) <= 5
+    done = subprocess.run(
+        [sys.executable, "-c", snippet], cwd=shared, env=clean_environment(), capture_output=True, text=True, timeout=60,
+        check=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("src/client.py:1 Client ")
+    assert done.stdout.count("\n") == 3
+
+
+def test_the_python_of_the_guide_runs(shared: Path, clean_environment: Callable[..., dict[str, str]]) -> None:
+    (snippet,) = blocks(ROOT / "docs" / "guide.md", "python")
+    subprocess.run([sys.executable, "-c", snippet], cwd=shared, env=clean_environment(), timeout=60, check=True)
+
+
+def test_the_readme_has_exactly_two_set_up_commands() -> None:
+    lines = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines() if "pip install" in line]
+    assert len(lines) == 2
+    assert "lurcher search" in lines[0] and lines[1].endswith("-m pytest")
+
+
+def test_the_changelog_names_this_version() -> None:
+    from lurcher import __version__
+
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text("utf-8")

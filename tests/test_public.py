@@ -1,0 +1,135 @@
+"""The public face, and the rules of direction, read off the source."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lurcher
+
+PACKAGE = Path(lurcher.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+STAGES = ("sources", "chunking", "terms", "index", "planning", "lanes", "ranking", "fusion", "rerank", "budget")
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Every module that a file imports, wherever in it, with the names taken from packages."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{relative(path)} imports by a relative path"
+            yield node.module or ""
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def importers(*modules: str) -> set[str]:
+    """The files that import one of `modules` or something inside of it."""
+    return {
+        relative(path)
+        for path in FILES
+        if any(name == module or name.startswith(f"{module}.") for name in imported(path) for module in modules)
+    }
+
+
+def modules_after(code: str) -> set[str]:
+    """The modules that a new interpreter has loaded after running `code`."""
+    script = f"import sys\n{code}\nprint('\\nMODULES ' + ' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    assert "MODULES " in done.stdout, done.stderr
+    return set(done.stdout.rpartition("MODULES ")[2].split())
+
+
+def after_command(*arguments: str) -> set[str]:
+    return modules_after(
+        "from lurcher.surfaces.cli import main\n"
+        f"try:\n    main({list(arguments)!r})\nexcept SystemExit as end:\n    assert not end.code, end.code"
+    )
+
+
+def test_the_public_names_are_these() -> None:
+    assert lurcher.__all__ == ["Answer", "Engine", "Hit", "LurcherError", "__version__"]
+    for name in lurcher.__all__:
+        assert getattr(lurcher, name) is not None
+
+
+def test_other_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'engin'"):
+        _ = lurcher.engin  # type: ignore[attr-defined]
+
+
+def test_importing_the_package_is_cheap() -> None:
+    assert not modules_after("import lurcher") & {"numpy", "tree_sitter", "argparse", "tomllib", "subprocess", "rs_bpe"}
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("search", "--help"), ("config", "show")], ids=" ".join)
+def test_commands_that_search_nothing_load_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    assert not after_command(*arguments) & {"numpy", "tree_sitter", "rs_bpe"}
+
+
+def test_only_surfaces_know_the_command_line_and_the_network() -> None:
+    found = importers("argparse", "mcp", "starlette", "uvicorn")
+    assert found
+    assert {path.split("/")[0] for path in found} == {"surfaces"}
+
+
+def test_only_the_configuration_reads_toml() -> None:
+    assert importers("tomllib", "tomli") == {"config.py"}
+
+
+ENVIRONMENT_READERS = {
+    "config.py",
+    "__init__.py",  # sets how many threads numpy may start, before anyone imports it
+    "sources/git.py",  # hands git an environment that nobody else decides on
+    "index/worker.py",  # hands the same to its children
+}
+
+
+def test_only_the_configuration_reads_the_environment() -> None:
+    readers = set()
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv"):
+                readers.add(relative(path))
+    readers |= importers("os.environ", "os.environb", "os.getenv")
+    assert readers == ENVIRONMENT_READERS
+
+
+def test_stages_know_no_surface_and_not_the_engine() -> None:
+    for path in FILES:
+        if relative(path).split("/")[0] in STAGES:
+            found = [name for name in imported(path) if name.startswith(("lurcher.surfaces", "lurcher.engine"))]
+            assert not found, f"{relative(path)} imports {found}"
+
+
+def test_types_and_errors_know_nobody() -> None:
+    for name in ("types.py", "errors.py"):
+        assert not [module for module in imported(PACKAGE / name) if module.startswith("lurcher")]
+
+
+HEAVY = {"numpy", "tree_sitter", "rs_bpe", "pathspec"}
+
+
+def test_heavy_modules_are_imported_where_they_are_needed() -> None:
+    """At the top of a file they would be paid for by everyone who imports it."""
+    for path in FILES:
+        for node in ast.parse(path.read_text("utf-8")).body:
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [name.name for name in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            assert not {name.split(".")[0] for name in names} & HEAVY, relative(path)
+
+
+def test_no_module_is_called_by_what_says_nothing() -> None:
+    assert not {path.stem for path in FILES} & {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
