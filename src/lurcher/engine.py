@@ -122,9 +122,13 @@ class Engine:
         context: str | None = None,
         snippet_lines: int | None = None,
         refresh: bool = True,
+        check: bool = True,
         progress: Progress = _silent,
     ) -> Answer:
-        """The best answer to a question: hits in order, each with its reason."""
+        """The best answer to a question: hits in order, each with its reason.
+
+        `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
+        """
         started = time.perf_counter()
         defaults = self.settings.search
         query = _checked(
@@ -144,7 +148,7 @@ class Engine:
             if source not in SOURCES:
                 raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
         try:
-            return self._answer(query, started, refresh, progress, ())
+            return self._answer(query, started, (refresh, check), progress, ())
         except CorruptIndex as damage:
             self._heal(progress)
             return self._answer(
@@ -158,10 +162,11 @@ class Engine:
         self._combined = None
 
     def _answer(
-        self, query: Query, started: float, refresh: bool, progress: Progress, notes: tuple[Degraded, ...]
+        self, query: Query, started: float, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
     ) -> Answer:
         clock = _Clock(started)
-        views = [project.view(progress, refresh=refresh) for project in self._projects]
+        refresh, check = freshness
+        views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
         snapshot = self._snapshot(views)
         clock.lap("refresh")
         plan = make_plan(query.text, query.mode, snapshot)
@@ -188,7 +193,7 @@ class Engine:
         degraded = notes + tuple(note for view in views for note in view.degraded) + _oversized(page, shown)
         return Answer(
             query.text, plan.mode, plan.intent, query.ranking, SOURCES, hits, len(places), page.tokens, following,
-            IndexState(snapshot.generation, stale == 0, stale), degraded, clock.total(),
+            IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale), degraded, clock.total(),
         )  # fmt: skip
 
     def _rank(self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock) -> tuple[Ranking, Context]:
@@ -341,7 +346,7 @@ class _Shown:
 
     def hit(self, i: int) -> Hit:
         position, place = self._places[i]
-        unit = int(self._ranked.units[position])
+        unit = self._ranked.unit(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
         number = self._asked.get(unit, self._snapshot.unit(unit)[5])
@@ -349,7 +354,7 @@ class _Shown:
         identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
-            named.qualified if named else None, named.kind if named else None, float(self._ranked.scores[position]),
+            named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
             self.cost(i), text, self._ranked.why(position),
         )  # fmt: skip
 
@@ -385,7 +390,7 @@ def _places(
         return _Blocks(snapshot, ranked)
     seen: set[tuple[int, int, int]] = set()
     found = []
-    for position, unit in enumerate(ranked.units.tolist()):
+    for position, unit in enumerate(ranked.units):
         place = place_of(snapshot, unit, context, asked.get(unit))
         key = (place.file, place.start, place.end)
         if key not in seen:
@@ -402,10 +407,10 @@ class _Blocks(Sequence[tuple[int, Place]]):
         self._ranked = ranked
 
     def __len__(self) -> int:
-        return len(self._ranked.units)
+        return len(self._ranked)
 
     def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
-        return i, place_of(self._snapshot, int(self._ranked.units[i]), "block")
+        return i, place_of(self._snapshot, self._ranked.unit(i), "block")
 
 
 def _checked(query: Query) -> Query:

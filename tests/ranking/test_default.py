@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from lurcher import config
@@ -49,7 +51,7 @@ def test_each_file_once_before_any_file_twice() -> None:
 def test_scores_fall_and_every_push_is_told() -> None:
     context = context_of(FILES, "how are redirects followed")
     ranking = default.rank(context)
-    assert all(a >= b for a, b in zip(ranking.scores, ranking.scores[1:], strict=False))
+    assert all(a >= b for a, b in pairwise(ranking.scores))
     why = ranking.why(0)
     assert why.lanes["lexical"].rank >= 1 and "redirects" in why.lanes["lexical"].terms
     total = sum(stage.amount for stage in why.stages if stage.amount is not None)

@@ -32,6 +32,8 @@ class View:
     manifest: Manifest
     stale_paths: int
     degraded: tuple[Degraded, ...]
+    checked: bool = True
+    """Whether the tree was compared with the index at all."""
 
 
 class Project:
@@ -49,11 +51,17 @@ class Project:
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
 
-    def view(self, progress: Progress, *, refresh: bool = True, limited: bool = True) -> View:
-        """The current generation, after indexing what changed, if that is little enough or `limited` is false."""
+    def view(self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True) -> View:
+        """The current generation, after indexing what changed, if that is little enough or `limited` is false.
+
+        Without `check` the tree is not looked at, where there is an index to answer from.
+        """
         with self._lock:
             notes: list[Degraded] = []
             manifest = self._current(notes)
+            if not check and manifest.generation:
+                notes.append(Degraded("freshness", "the tree was not compared with the index", ""))
+                return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
             listing = self.list_files()
             changes = compare(manifest, listing)
             # Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once.

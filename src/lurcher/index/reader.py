@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
+from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
     EXPORTED,
     FILE_FIELDS,
@@ -29,6 +30,9 @@ from lurcher.types import Definition
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_MOST_REMEMBERED = 50_000
 
 
 class Segment:
@@ -60,9 +64,18 @@ class Segment:
     def _families(self) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
         return {}
 
+    @cached_property
+    def _terms(self) -> memoryview:
+        return self.container.section("terms")
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Look-ups made before: a query asks for the same term in several fields."""
+        return {}
+
     def term_at(self, number: int) -> bytes:
         ends = self._term_ends
-        return bytes(self.container.section("terms", ends[number - 1] if number else 0, ends[number]))
+        return bytes(self._terms[ends[number - 1] if number else 0 : ends[number]])
 
     def term_text(self, number: int) -> str:
         try:
@@ -83,6 +96,14 @@ class Segment:
 
     def find(self, term: str) -> int:
         """The term's number, or -1."""
+        known = self._numbers.get(term)
+        if known is None:
+            if len(self._numbers) >= _MOST_REMEMBERED:
+                self._numbers.clear()
+            known = self._numbers[term] = self._find(term)
+        return known
+
+    def _find(self, term: str) -> int:
         key = term.encode("utf-8", "surrogatepass")
         position = self.lower_bound(key)
         return position if position < len(self._term_ends) and self.term_at(position) == key else -1
@@ -240,6 +261,23 @@ class Snapshot:
     @cached_property
     def file_roles(self) -> NDArray[Any]:
         return self.file_column("roles")
+
+    @cached_property
+    def superseded(self) -> dict[int, int]:
+        """Files in a version folder (`v1`) that has a later one beside it, with their version."""
+        import numpy as np
+
+        flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
+        found = {file: version for file in flagged if (version := version_of(self.path(file))) is not None}
+        newest: dict[str, int] = {}
+        for place, number in found.values():
+            newest[place] = max(newest.get(place, 0), number)
+        return {file: number for file, (place, number) in found.items() if number < newest[place]}
+
+    @cached_property
+    def first_unit(self) -> NDArray[np.int64]:
+        """The number of each file's first unit."""
+        return self._numbered("files", "unit", "units")
 
     @cached_property
     def file_definitions(self) -> NDArray[Any]:

@@ -37,8 +37,8 @@ _DOCUMENT_NAME = re.compile(
     r"examples|credits|license|licence|copying|notice|todo|upgrading|security|code_of_conduct)([._-].*)?$"
 )
 _DATA = {
-    "json", "yaml", "yml", "xml", "csv", "tsv", "po", "pot", "svg", "lock", "plist", "ipynb", "snap", "sql", "toml", "ini", "cfg",
-    "properties", "html", "htm", "css", "scss", "less",
+    "json", "yaml", "yml", "xml", "csv", "tsv", "po", "pot", "svg", "lock", "plist", "ipynb", "snap", "sql", "toml", "ini",
+    "cfg", "properties", "html", "htm", "css", "scss", "less",
 }  # fmt: skip
 _LIBRARY_NAME = re.compile(
     r"^(jquery|underscore|bootstrap|lodash|modernizr|d3|require|backbone|angular|mathjax|highlight)[.\d_-]"

@@ -30,8 +30,7 @@ def rank(context: Context) -> Ranking:
     units, values = units[order], values[order]
     ranks = lane_ranks(context, context.lexical.scores)
 
-    def why(position: int) -> Why:
-        unit = int(units[position])
+    def why(unit: int) -> Why:
         return Why(lane_whys(context, unit, ranks), fused.get(unit, 0.0), tuple(log.get(unit, ())))
 
     return Ranking(units, values, why)

@@ -35,13 +35,64 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
+class Unordered:
+    """Units that come after all others: counted now, put in order when a page gets to them."""
+
+    count: int
+    order: Callable[[], tuple[NDArray[np.int64], NDArray[np.float64]]]
+
+
 class Ranking:
     """Every unit that matched, best first; the reasons are worked out for those that are shown."""
 
-    units: NDArray[np.int64]
-    scores: NDArray[np.float64]
-    why: Callable[[int], Why]
-    """The reasons for the unit at a position of this ranking."""
+    def __init__(
+        self,
+        units: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        why: Callable[[int], Why],
+        more: Unordered | None = None,
+    ) -> None:
+        """`why` gives the reasons for a unit."""
+        self._units = units
+        self._scores = scores
+        self._why = why
+        self._more = more
+
+    def __len__(self) -> int:
+        return len(self._units) + (self._more.count if self._more else 0)
+
+    def _reach(self, position: int) -> None:
+        if position >= len(self._units) and self._more is not None:
+            import numpy as np
+
+            units, scores = self._more.order()
+            self._units = np.concatenate((self._units, units))
+            self._scores = np.concatenate((self._scores, scores))
+            self._more = None
+
+    def unit(self, position: int) -> int:
+        self._reach(position)
+        return int(self._units[position])
+
+    def score(self, position: int) -> float:
+        self._reach(position)
+        return float(self._scores[position])
+
+    def why(self, position: int) -> Why:
+        return self._why(self.unit(position))
+
+    @property
+    def units(self) -> list[int]:
+        """Every unit in order."""
+        self._reach(len(self))
+        found: list[int] = self._units.tolist()
+        return found
+
+    @property
+    def scores(self) -> list[float]:
+        self._reach(len(self))
+        found: list[float] = self._scores.tolist()
+        return found
 
 
 _EVERYWHERE = 0.5

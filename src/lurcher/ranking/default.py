@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
-from lurcher.ranking.context import Context, Ranking, best_first, lane_ranks, lane_whys
+from lurcher.ranking.context import Context, Ranking, Unordered, best_first, lane_ranks, lane_whys
 from lurcher.ranking.evidence import content, definition, dotted, folder, mentioned, name, noise, stem, trace, types, url
 from lurcher.types import StageWhy, Why
 
@@ -40,12 +40,10 @@ def rank(context: Context) -> Ranking:
     values = x[files] / scale
     order = best_first(context, leads, values)
     leads, values = leads[order], values[order]
-    more, more_values = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
-    units = np.concatenate((leads, more))
+    more = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
     ranks = lane_ranks(context, context.lexical.scores)
 
-    def why(position: int) -> Why:
-        unit = int(units[position])
+    def why(unit: int) -> Why:
         file = int(context.snapshot.unit_file[unit])
         stages = [
             StageWhy(kind, amount=float(weight * values[file]), note=context.notes.get((kind, file), ""))
@@ -55,7 +53,7 @@ def rank(context: Context) -> Ranking:
         stages += noise.why(context, file)
         return Why(lane_whys(context, unit, ranks), float(x[file]), tuple(stages))
 
-    return Ranking(units, np.concatenate((values, more_values)), why)
+    return Ranking(leads, values, why, more)
 
 
 def _gather(context: Context) -> list[Evidence]:
@@ -104,22 +102,21 @@ def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]
 
     scores = context.lexical.scores
     unit_file = context.snapshot.unit_file
-    best = np.full(context.snapshot.file_total, -1, np.int64)
+    best = context.snapshot.first_unit.copy()
     # Written in ascending order of score, and of ties from the last line up: the best and first of a file stays.
-    units = np.flatnonzero(context.snapshot.live_units)
-    order = units[np.lexsort((-units, scores[units]))]
-    best[unit_file[order]] = order
+    units = np.flatnonzero(scores > 0)[::-1]
+    units = units[np.argsort(scores[units], kind="stable")]
+    best[unit_file[units]] = units
     strongest: dict[int, float] = {}
     for match in context.symbols:
         if match.strength > strongest.get(match.file, DEFINING[context.plan.intent]):
             strongest[match.file] = match.strength
             best[match.file] = match.unit
-    return best[files]
+    chosen: NDArray[np.int64] = best[files]
+    return chosen
 
 
-def _further_units(
-    context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> Unordered:
     """The remaining matching units, by their file's score times their share of its best unit; below every first unit."""
     import numpy as np
 
@@ -128,11 +125,13 @@ def _further_units(
     left = (scores > 0) & (x[unit_file] > 0)
     left[leads] = False
     units = np.flatnonzero(left)
-    if not len(units):
-        return units, np.zeros(0)
-    best = np.zeros(context.snapshot.file_total)
-    np.maximum.at(best, unit_file, scores)
-    files = unit_file[units]
-    values = ceiling * (x[files] / x.max()) * scores[units] / best[files]
-    order = best_first(context, units, values)
-    return units[order], values[order]
+
+    def order() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        best = np.zeros(context.snapshot.file_total)
+        np.maximum.at(best, unit_file, scores)
+        files = unit_file[units]
+        values = ceiling * (x[files] / x.max()) * scores[units] / best[files]
+        ordered = best_first(context, units, values)
+        return units[ordered], values[ordered]
+
+    return Unordered(len(units), order)

@@ -77,19 +77,6 @@ def _superseded(context: Context) -> NDArray[np.int64]:
     """Files of a version folder that has a later one beside it, unless the query names the version."""
     import numpy as np
 
-    snapshot = context.snapshot
-    candidates = np.flatnonzero(((snapshot.file_roles & roles.VERSIONED) != 0) & snapshot.live_files).tolist()
-    versions = {file: roles.version_of(snapshot.path(file)) for file in candidates}
-    newest: dict[str, int] = {}
-    for version in versions.values():
-        if version:
-            newest[version[0]] = max(newest.get(version[0], 0), version[1])
     asked = {group.word for group in context.plan.groups}
-    return np.array(
-        [
-            file
-            for file, version in versions.items()
-            if version and version[1] < newest[version[0]] and f"v{version[1]}" not in asked
-        ],
-        np.int64,
-    )
+    older = context.snapshot.superseded.items()
+    return np.array([file for file, version in older if f"v{version}" not in asked], np.int64)
