@@ -152,7 +152,7 @@ class Engine:
         except CorruptIndex as damage:
             self._heal(progress)
             return self._answer(
-                query, started, refresh, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)
+                query, started, (refresh, check), progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)
             )
 
     def _heal(self, progress: Progress) -> None:

@@ -68,9 +68,10 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
             key = compound(definition.name)
             counter.require(key)
             keys.append(key)
-            if definition.kind in TYPE_KINDS:
-                counter.add("types", len(definitions), " ".join(name_parts(definition.name)))
-            definitions.append(_row(definition, number, first_unit + owner, strings))
+            named = name_parts(definition.name) if definition.kind in TYPE_KINDS else []
+            if named:
+                counter.add("types", len(definitions), " ".join(named))
+            definitions.append(_row(definition, number, first_unit + owner, len(named), strings))
         files.append((
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), strings.put(path),
             zlib.crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
@@ -135,12 +136,12 @@ def _shown(parsed: ParsedFile, owners: list[int]) -> list[int]:
     return shown
 
 
-def _row(definition: Definition, file: int, unit: int, strings: StringPool) -> tuple[int, ...]:
+def _row(definition: Definition, file: int, unit: int, parts: int, strings: StringPool) -> tuple[int, ...]:
     return (
         file, unit, definition.start_byte, definition.end_byte, definition.start_line, definition.end_line,
         strings.put(definition.name), strings.put(definition.container), strings.put(definition.signature),
         _KIND_NUMBERS.get(definition.kind, 0), EXPORTED if definition.exported else 0,
-        len(name_parts(definition.name)),
+        parts,
     )  # fmt: skip
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lurcher import config
 from lurcher.config import Settings
-from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, OutdatedIndex, PathError
+from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, OutdatedIndex, PathError
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, compare
 from lurcher.index.manifest import Manifest
@@ -46,10 +47,22 @@ class Project:
         if folder.exists() and not folder.is_dir():
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
         self.store = Store(folder)
-        self._fingerprint: Mapping[str, Any] = manifests.fingerprint(settings.index.chunk_chars)
         self._lock = threading.RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What an index must have in common with us to be used.
+
+        One inside of the tree is good only in the very folder that it was made in: a repository may come with an index
+        that shows other text than its files have, and only the folder's number in the file system cannot be forged.
+        """
+        place = 0
+        if self.store.folder.is_relative_to(self.root.path):
+            with contextlib.suppress(OSError):
+                place = self.store.folder.stat().st_ino
+        return {**manifests.fingerprint(self.settings.index.chunk_chars), "place": place}
 
     def view(self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True) -> View:
         """The current generation, after indexing what changed, if that is little enough or `limited` is false.
@@ -90,7 +103,7 @@ class Project:
     def rebuild(self, progress: Progress) -> View:
         """A new index from nothing; the old one serves readers until the new one is whole."""
         with self._lock:
-            empty = manifests.empty(self._fingerprint)
+            empty = manifests.empty(self.fingerprint)
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
                 manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
@@ -130,7 +143,7 @@ class Project:
             ) from error
         self._identity = identity
         if opened is None:
-            return manifests.empty(self._fingerprint)
+            return manifests.empty(self.fingerprint)
         if self._view is None or self._view[0] != opened[0]:
             self._view = opened
         return self._view[0]
@@ -144,7 +157,7 @@ class Project:
         for attempt in range(_ATTEMPTS):
             identity = self._disk_identity()
             try:
-                manifest = manifests.read(self.store.folder, self._fingerprint)
+                manifest = manifests.read(self.store.folder, self.fingerprint)
                 return identity, None if manifest is None else (manifest, snapshot(self.store, manifest))
             except CorruptIndex:
                 if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
@@ -160,7 +173,7 @@ class Project:
 
     def _generation_on_disk(self) -> int:
         try:
-            manifest = manifests.read(self.store.folder, self._fingerprint)
+            manifest = manifests.read(self.store.folder, self.fingerprint)
         except (IndexError_, OSError):
             return 0
         return manifest.generation if manifest else 0
@@ -204,7 +217,10 @@ class Project:
 
 def _index_folder(root: Root, settings: Settings) -> Path:
     if not settings.index.dir:
-        return root.path / INDEX_FOLDER
+        folder = root.path / INDEX_FOLDER
+        if folder.is_symlink() and not _within(folder, root.path):
+            raise PathError(f"{folder} is a link that leads out of the tree", "remove it, or set LURCHER_INDEX_DIR")
+        return folder
     base = Path(settings.index.dir).expanduser()
     if settings.origins.get("index.dir") == "environment":
         # One folder for many roots: each gets its own inside.
@@ -212,4 +228,14 @@ def _index_folder(root: Root, settings: Settings) -> Path:
 
         name = hashlib.blake2b(os.fsencode(root.path), digest_size=6).hexdigest()
         return base.resolve() / f"{root.path.name or 'root'}-{name}"
-    return base if base.is_absolute() else root.path / base
+    folder = base if base.is_absolute() else root.path / base
+    if settings.origins.get("index.dir") in (config.PROJECT_FILE, "pyproject.toml") and not _within(folder, root.path):
+        # A repository's own file must not make us write elsewhere.
+        raise ConfigError(
+            f"index.dir of the project leads out of it: {settings.index.dir}", "set LURCHER_INDEX_DIR, or a folder inside"
+        )
+    return folder
+
+
+def _within(folder: Path, root: Path) -> bool:
+    return folder.resolve().is_relative_to(root)

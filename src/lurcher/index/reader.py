@@ -128,7 +128,7 @@ class Segment:
         import numpy as np
 
         terms = self._family(family)[0]
-        a, b = np.searchsorted(terms, [first, last])
+        a, b = terms.searchsorted(np.array((first, last), terms.dtype))
         found: list[int] = terms[a:b].tolist()
         return found
 
@@ -137,7 +137,7 @@ class Segment:
         import numpy as np
 
         terms, rows, ends = self._family(family)
-        position = int(np.searchsorted(terms, term))
+        position = int(terms.searchsorted(terms.dtype.type(term)))  # another type would copy the whole array
         if position >= len(terms) or terms[position] != term:
             return None
         first, last = (int(rows[position - 1]) if position else 0), int(rows[position])
@@ -222,7 +222,7 @@ class Snapshot:
 
     @cached_property
     def definition_parts(self) -> NDArray[Any]:
-        """How many words each definition's name has."""
+        """How many words each type's name has; 0 for other definitions."""
         return self._column("definitions", "parts")
 
     @cached_property
@@ -301,6 +301,10 @@ class Snapshot:
             live = values[self.live_units]
             known = self._lengths[field] = (values, float(live.sum()) / max(len(live), 1))
         return known
+
+    def knows(self, term: str) -> bool:
+        """Whether any segment has the term at all."""
+        return any(segment.find(term) >= 0 for segment in self.segments)
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Live owners of `term`, numbered across segments, with counts."""

@@ -93,6 +93,9 @@ class StringPool:
 
 def string_at(strings: bytes | memoryview, offset: int) -> str:
     """The zero-terminated string at `offset`."""
+    if isinstance(strings, bytes):
+        end = strings.find(b"\0", offset)
+        return strings[offset : end if end >= 0 else None].decode("utf-8", "replace")
     end = offset
     step = 64
     while True:

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 
 def status_of(project: Project) -> dict[str, Any]:
-    settings = project.settings.index
     status: dict[str, Any] = {"root": str(project.root.path), "index": str(project.store.folder), "exists": False}
     try:
-        manifest = manifests.read(project.store.folder, manifests.fingerprint(settings.chunk_chars))
+        manifest = manifests.read(project.store.folder, project.fingerprint)
     except IndexError_ as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
     except OSError as error:

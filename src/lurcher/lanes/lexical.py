@@ -107,14 +107,19 @@ def _frequencies(
     """The group's weighted frequency in every unit, or None where it does not occur."""
     import numpy as np
 
+    known = [
+        (term, quality)
+        for term, quality in ((group.word, 1.0), *((form, variant) for form in group.forms))
+        if quality and snapshot.knows(term)
+    ]
+    if not known:
+        return None
     tf = np.zeros(snapshot.unit_total)
     in_files = np.zeros(snapshot.file_total)
     any_unit = any_file = False
-    for term, quality in ((group.word, 1.0), *((form, variant) for form in group.forms)):
+    for term, quality in known:
         for field, weight in weights.items():
-            if not weight or not quality:
-                continue
-            owners, counts = snapshot.postings(field, term)
+            owners, counts = snapshot.postings(field, term) if weight else ((), ())
             if not len(owners):
                 continue
             if field in UNIT_FIELDS:
@@ -125,6 +130,4 @@ def _frequencies(
                 any_file = True
     if any_file:
         tf += in_files[snapshot.unit_file]
-        if not snapshot.live_units.all():
-            tf[~snapshot.live_units] = 0
     return tf if any_unit or any_file else None

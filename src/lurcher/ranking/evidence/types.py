@@ -27,8 +27,9 @@ def score(context: Context) -> NDArray[np.float64]:
         owners, counts = snapshot.postings("types", term)
         explained[owners] += quality * counts
         covered[owners] += quality * rarity.get(term, 0.0)
-    share = np.minimum(explained / np.maximum(snapshot.definition_parts, 1), 1.0)
-    np.maximum.at(found, snapshot.definition_file, share * np.minimum(covered / total, 1.0))
+    matched = np.flatnonzero(explained)
+    share = np.minimum(explained[matched] / np.maximum(snapshot.definition_parts[matched], 1), 1.0)
+    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(covered[matched] / total, 1.0))
     return found
 
 
