@@ -66,7 +66,7 @@ class LexicalSettings:
 class DefaultRankingSettings:
     """The file-first ranking of short questions."""
 
-    harmonic_power: float = setting(1.2, "A file's chunks count 1/rank^power.", low=0, high=10)
+    harmonic_power: float = setting(1.4, "A file's chunks count 1/rank^power.", low=0, high=10)
     name: float = setting(0.5, "How much of the file's name the query explains.", low=0, high=10)
     name_change: float = setting(0.2, "The same, when the query reports a fault or asks for a change.", low=0, high=10)
     name_whole: float = setting(0.1, "Bonus when every word of the file's name is explained.", low=0, high=10)
@@ -84,12 +84,11 @@ class ReportRankingSettings:
     b: float = setting(0.9, "BM25: how much long units are held back.", low=0, high=1)
     harmonic_power: float = setting(1.4, "A file's chunks count 1/rank^power.", low=0, high=10)
     keep_terms: int = setting(60, "Terms kept, by weight times rarity.", low=1, high=1000)
-    name: float = setting(0.1, "How much of the file's name the query explains.", low=0, high=10)
-    title: float = setting(0.25, "The title explains every word of the file's name.", low=0, high=10)
-    definition: float = setting(0.15, "The file defines a name of the report; shared names count less.", low=0, high=10)
+    name: float = setting(0.2, "How much of the file's name the query explains.", low=0, high=10)
+    definition: float = setting(0.25, "The file defines a name of the report; shared names count less.", low=0, high=10)
     dotted: float = setting(0.05, "A dotted name resolves to the file.", low=0, high=10)
     url: float = setting(0.5, "A URL names the file.", low=0, high=10)
-    trace: float = setting(0.3, "The file is in the stack trace, deepest frame first.", low=0, high=10)
+    trace: float = setting(0.5, "The file is in the stack trace, deepest frame first.", low=0, high=10)
     mentioned: float = setting(0.1, "The report names the file's path.", low=0, high=10)
 
 

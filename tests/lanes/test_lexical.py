@@ -24,10 +24,13 @@ def test_bm25_worked_by_hand() -> None:
     assert scores.terms_of(1) == {}
 
 
-def test_a_group_is_as_rare_as_its_forms_together() -> None:
+def test_a_group_is_as_rare_as_its_word_and_its_forms_on_average() -> None:
     snapshot = snapshot_of({"a.txt": "redirect\n", "b.txt": "redirects\n", "c.txt": "other\n"})
     scores = lexical.score(snapshot, (Group("redirects", 1.0, ("redirect",)),), PLAIN)
-    assert scores.idf["redirects"] == pytest.approx(log(1 + (3 - 2 + 0.5) / (2 + 0.5)))
+    own, together = log(1 + (3 - 1 + 0.5) / (1 + 0.5)), log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    assert scores.idf["redirects"] == pytest.approx((own + together) / 2)
+    absent = lexical.score(snapshot, (Group("redirecting", 1.0, ("redirect", "redirects")),), PLAIN)
+    assert absent.idf["redirecting"] == pytest.approx(together)
     assert scores.scores[1] > scores.scores[0] > 0
 
 

@@ -68,14 +68,10 @@ def score(
     norm = k1 * (1 - b + b * _relative_lengths(snapshot, field_weights))
     found = []
     for group in groups:
-        tf = _frequencies(snapshot, group, field_weights, settings.variant)
-        if tf is None:
-            continue
+        tf, own = _frequencies(snapshot, group, field_weights, settings.variant)
         units = np.flatnonzero(tf)
         if len(units):
-            df = len(units)
-            idf = log(1 + (snapshot.unit_count - df + 0.5) / (df + 0.5))
-            found.append((group, idf, units, tf[units]))
+            found.append((group, _rarity(snapshot.unit_count, own, len(units)), units, tf[units]))
     if keep is not None and len(found) > keep:
         best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
         found = [found[i] for i in sorted(best)]
@@ -101,33 +97,50 @@ def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[
     return length / mean if mean else length
 
 
+def _rarity(total: int, own: int, together: int) -> float:
+    """The IDF of a group: the mean of the word's own and of all its forms together.
+
+    All forms together alone would make a rare word common because of a common relative; the word alone would make
+    `redirects` rare where only `redirect` is written.
+    """
+
+    def idf(df: int) -> float:
+        return log(1 + (total - df + 0.5) / (df + 0.5))
+
+    return (idf(own) + idf(together)) / 2 if own else idf(together)
+
+
 def _frequencies(
     snapshot: Snapshot, group: Group, weights: dict[str, float], variant: float
-) -> NDArray[np.float64] | None:
-    """The group's weighted frequency in every unit, or None where it does not occur."""
+) -> tuple[NDArray[np.float64], int]:
+    """The group's weighted frequency in every unit, and in how many units the word itself stands."""
     import numpy as np
 
-    known = [
-        (term, quality)
-        for term, quality in ((group.word, 1.0), *((form, variant) for form in group.forms))
-        if quality and snapshot.knows(term)
-    ]
-    if not known:
+    tf, own = _term_frequencies(snapshot, group.word, weights), 0
+    if tf is not None:
+        own = int(np.count_nonzero(tf))
+    else:
+        tf = np.zeros(snapshot.unit_total)
+    for form in group.forms if variant else ():
+        more = _term_frequencies(snapshot, form, weights)
+        if more is not None:
+            tf += variant * more
+    return tf, own
+
+
+def _term_frequencies(snapshot: Snapshot, term: str, weights: dict[str, float]) -> NDArray[np.float64] | None:
+    """One term's weighted frequency in every unit; None where no segment has the term."""
+    import numpy as np
+
+    if not snapshot.knows(term):
         return None
     tf = np.zeros(snapshot.unit_total)
     in_files = np.zeros(snapshot.file_total)
-    any_unit = any_file = False
-    for term, quality in known:
-        for field, weight in weights.items():
-            owners, counts = snapshot.postings(field, term) if weight else ((), ())
-            if not len(owners):
-                continue
-            if field in UNIT_FIELDS:
-                tf[owners] += quality * weight * counts
-                any_unit = True
-            else:
-                in_files[owners] += quality * weight * counts
-                any_file = True
-    if any_file:
+    for field, weight in weights.items():
+        if weight:
+            owners, counts = snapshot.postings(field, term)
+            target = tf if field in UNIT_FIELDS else in_files
+            target[owners] += weight * counts
+    if in_files.any():
         tf += in_files[snapshot.unit_file]
-    return tf if any_unit or any_file else None
+    return tf

@@ -65,7 +65,6 @@ def _gather(context: Context) -> list[Evidence]:
         return [
             ("content", 1.0, _scaled(body)),
             ("name", weights.name, name.score(context)[0]),
-            ("title", weights.title, name.title_whole(context)),
             ("definition", weights.definition, definition.score(context, shared=True)),
             ("dotted", weights.dotted, dotted.score(context)),
             ("url", weights.url, url.score(context)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from lurcher.planning.groups import Group, query_terms
 from lurcher.ranking.context import Context
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
@@ -18,23 +17,14 @@ EXACT, FORM, PREFIX = 1.0, 0.9, 0.7
 MIN_PREFIX = 4
 
 
-def title_whole(context: Context) -> NDArray[np.float64]:
-    """1 where a report's title explains every word of the file's name."""
-    title = context.plan.report.title if context.plan.report else context.plan.text
-    terms = query_terms(title)
-    return score(context, tuple(group for group in context.plan.groups if group.word in terms), title)[1]
-
-
-def score(
-    context: Context, groups: tuple[Group, ...] | None = None, text: str | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The share of each file's name that is explained, and 1 where every word of it is."""
     import numpy as np
 
     snapshot = context.snapshot
     share, complete = np.zeros(snapshot.file_total), np.zeros(snapshot.file_total)
     whole = np.zeros(snapshot.file_total)
-    for term, quality in matches(context, "name", groups, text).items():
+    for term, quality in matches(context, "name").items():
         owners, counts = snapshot.postings("name", term)
         share[owners] += quality * counts
         complete[owners] += counts
@@ -44,20 +34,15 @@ def score(
     return np.maximum(np.minimum(share / size, 1.0), whole), ((complete >= size) | (whole > 0)).astype(float)
 
 
-def matches(
-    context: Context, family: str, groups: tuple[Group, ...] | None = None, text: str | None = None
-) -> dict[str, float]:
+def matches(context: Context, family: str) -> dict[str, float]:
     """Each term of `family` that some query word explains, with how well."""
-    plan = context.plan
-    if text is None and plan.report is None:
-        text = plan.text
     best: dict[str, float] = {}
 
     def offer(term: str, quality: float) -> None:
         if quality > best.get(term, 0.0):
             best[term] = quality
 
-    for group in plan.groups if groups is None else groups:
+    for group in context.plan.groups:
         word = group.word
         if word in context.own_words:
             continue
@@ -69,7 +54,7 @@ def matches(
                 offer(term, PREFIX)
             for length in range(MIN_PREFIX, len(word)):
                 offer(word[:length], PREFIX)
-    for joined in _joined(text or ""):
+    for joined in _joined(context.plan.text) if context.plan.report is None else ():
         offer(joined, EXACT)
     return best
 
