@@ -121,7 +121,7 @@ def measure_warm(sides: tuple[Side, Side], tree: Path, queries: Sequence[str], r
 def measure_in_process(sides: tuple[Side, Side], tree: Path, queries: Path, runs: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Queries inside a process that holds the index open; the peer never looks at the tree again, lurcher does by default."""
     ours, peer = sides
-    contestants = (("lurcher", ours, "CHECK"), ("lurcher_no_refresh", ours, "NOCHECK"), ("semble", peer, ""))
+    contestants = (("lurcher", ours, "CHECK"), ("lurcher_unchecked", ours, "NOCHECK"), ("semble", peer, ""))
     times: dict[str, list[list[float]]] = {name: [] for name, _, _ in contestants}
     indexed: dict[str, Any] = {}
     for number in range(runs):
@@ -134,7 +134,7 @@ def measure_in_process(sides: tuple[Side, Side], tree: Path, queries: Path, runs
         best = sorted(min(column) for column in zip(*passes, strict=True))
         measured[name] = {"p50_ms": {"best": _percentile(best, 50)}, "p95_ms": {"best": _percentile(best, 95)}}
         _say(f"in process {name}: p50 {measured[name]['p50_ms']['best']:.2f} ms")
-    ratios = {name: _ratios(measured["semble"], measured[name]) for name in ("lurcher", "lurcher_no_refresh")}
+    ratios = {name: _ratios(measured["semble"], measured[name]) for name in ("lurcher", "lurcher_unchecked")}
     return {**measured, "ratio": ratios}, indexed
 
 
@@ -302,9 +302,9 @@ def table(result: dict[str, Any]) -> str:
                 theirs = part["semble"][name][kind]
                 rows.append(_line(f"{section} {name} {kind}", kinds[kind], theirs, part["ratio"][name][kind]))
     part = result["in_process"]
-    for variant in ("lurcher", "lurcher_no_refresh"):
+    for variant in ("lurcher", "lurcher_unchecked"):
         for name, kinds in part[variant].items():
-            label = f"in-process {name}" + ("" if variant == "lurcher" else " (no refresh)")
+            label = f"in-process {name}" + ("" if variant == "lurcher" else " (tree not looked at)")
             rows.append(_line(label, kinds["best"], part["semble"][name]["best"], part["ratio"][variant][name]["best"]))
     indexed = result["indexed"]
     rows += [

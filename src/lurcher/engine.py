@@ -22,7 +22,7 @@ from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, QueryError, UsageError
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Segment, Snapshot
-from lurcher.index.writer import Progress, open_segments
+from lurcher.index.store import open_segments
 from lurcher.lanes import lexical, symbol
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
@@ -32,7 +32,7 @@ from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
-from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Query, SymbolHit
+from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Progress, Query, SymbolHit
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")

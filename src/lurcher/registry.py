@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import UsageError
@@ -22,8 +21,14 @@ RANKINGS = ("default", "classic")
 
 def find(folder: str, name: str, attribute: str) -> Any:
     """`attribute` of lurcher.<folder>.<name>, else of the entry point `name` in the group `lurcher.<folder>`."""
-    if _NAME.match(name) and find_spec(f"lurcher.{folder}.{name}") is not None:
-        found = getattr(import_module(f"lurcher.{folder}.{name}"), attribute, None)
+    module = f"lurcher.{folder}.{name}"
+    if _NAME.match(name):
+        try:
+            found = getattr(import_module(module), attribute, None)
+        except ModuleNotFoundError as missing:
+            if missing.name != module:
+                raise
+            found = None
         if found is not None:
             return found
     from importlib.metadata import entry_points

@@ -5,6 +5,7 @@ Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +54,9 @@ class ParsedFile:
     comments: tuple[tuple[int, int], ...]
     """Byte ranges of comments and documentation strings, in order, disjoint."""
 
+
+Progress = Callable[[str, int, int], None]
+"""Called with (what is being done, how many are done, of how many)."""
 
 # -- what a question is -----------------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ from lurcher.index import worker, writer
 from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.segment import SegmentData, encode
+from lurcher.index.store import Store
 from lurcher.index.worker import build_shards
-from lurcher.index.writer import Store
 from tests.index.conftest import QUESTIONS, answers, opened, write
 
 INDEX = "import sys; from lurcher.engine import Engine; Engine.open(sys.argv[1], root=sys.argv[1]).index()"

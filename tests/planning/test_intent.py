@@ -5,7 +5,9 @@ import pytest
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, parts_of
 
 
-@pytest.mark.parametrize("text", ["getUserById", "Foo::bar", "a.b.c", "Foo#bar", "_private", "response", "empty?", "run()", "größe"])
+@pytest.mark.parametrize(
+    "text", ["getUserById", "Foo::bar", "a.b.c", "Foo#bar", "_private", "response", "empty?", "run()", "größe"]
+)
 def test_one_name_is_a_symbol(text: str) -> None:
     assert intent_of(text) == SYMBOL
 

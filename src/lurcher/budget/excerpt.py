@@ -46,7 +46,7 @@ def place_of(snapshot: Snapshot, unit: int, context: str, asked: int | None = No
 
 
 def text_at(snapshot: Snapshot, place: Place) -> str:
-    return snapshot.file_text(place.file)[place.start : place.end].decode("utf-8", "replace")
+    return snapshot.text(place.file, place.start, place.end)
 
 
 def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> tuple[str, int, int]:

@@ -133,5 +133,6 @@ def _difference(found: Any, expected: Mapping[str, Any]) -> str:
         return "another format"
     keys: Iterable[str] = sorted(key for key in {*found, *expected} if found.get(key) != expected.get(key))
     return ", ".join(
-        "another folder for its place" if key == "place" else f"{key} {found.get(key)} (now {expected.get(key)})" for key in keys
+        "another folder for its place" if key == "place" else f"{key} {found.get(key)} (now {expected.get(key)})"
+        for key in keys
     )

@@ -17,10 +17,10 @@ from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, compare
 from lurcher.index.manifest import Manifest
 from lurcher.index.reader import Snapshot
-from lurcher.index.writer import Progress, Store, snapshot, update
+from lurcher.index.store import Store, snapshot
 from lurcher.sources.files import FilesSettings, Listing, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
-from lurcher.types import Degraded
+from lurcher.types import Degraded, Progress
 
 _ATTEMPTS = 5
 
@@ -190,6 +190,9 @@ class Project:
             return self._write(manifest, listing, changes, progress, manifest.generation)
 
     def _write(self, current: Manifest, listing: Listing, changes: Changes, progress: Progress, generation: int) -> Manifest:
+        # Writing needs the grammars and all that chunking brings; most queries do not write.
+        from lurcher.index.writer import update
+
         settings = self.settings.index
         manifest = update(
             self.store, self.root.path, current, listing, changes, generation=generation, chunk_chars=settings.chunk_chars,

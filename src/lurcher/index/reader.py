@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 
 _MOST_REMEMBERED = 50_000
+_MOST_PREFIXES = 500
+_MOST_DECODED = 1_000_000
+"""Rows of postings that are kept taken apart, 9 bytes each."""
 
 
 class Segment:
@@ -42,6 +45,7 @@ class Segment:
         self.container = container
         self.live = live
         self.prefix = prefix
+        self._decoded_rows = 0
         self.meta = container.meta
 
     @cached_property
@@ -133,7 +137,36 @@ class Segment:
         return found
 
     def postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
-        """The owners of a term in `family`, live or not, and how often each has it."""
+        """The live owners of a term in `family`, and how often each has it."""
+        key = family, term
+        known = self._decoded.get(key)
+        if known is None:
+            found = self._live_postings(family, term)
+            self._decoded_rows += len(found[0]) if found else 1
+            if self._decoded_rows > _MOST_DECODED:
+                self._decoded.clear()
+                self._decoded_rows = 0
+            known = self._decoded[key] = (found,)
+        return known[0]
+
+    def _live_postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        found = self._postings(family, term)
+        if found is None or self.live is None:
+            return found
+        owners, counts = found
+        if family in UNIT_FIELDS:
+            files = self.units["file"][owners]
+        else:
+            files = owners if family in FILE_FIELDS else self.definitions["file"][owners]
+        kept = self.live[files]
+        return owners[kept], counts[kept]
+
+    @cached_property
+    def _decoded(self) -> dict[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]]:
+        """Postings taken apart before: lanes and evidence ask for the same ones."""
+        return {}
+
+    def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
         import numpy as np
 
         terms, rows, ends = self._family(family)
@@ -288,6 +321,11 @@ class Snapshot:
     def _lengths(self) -> dict[str, tuple[NDArray[np.float64], float]]:
         return {}
 
+    @cached_property
+    def relative_lengths(self) -> dict[tuple[tuple[str, float], ...], NDArray[np.float64]]:
+        """Room for lengths under given field weights, worked out once."""
+        return {}
+
     def lengths(self, field: str) -> tuple[NDArray[np.float64], float]:
         """A field's length for every unit, and the mean over live units. File fields count for each unit of the file."""
         import numpy as np
@@ -308,30 +346,36 @@ class Snapshot:
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Live owners of `term`, numbered across segments, with counts."""
-        import numpy as np
-
         base = "units" if family in UNIT_FIELDS else "files" if family in FILE_FIELDS else "definitions"
-        owners_found, counts_found = [], []
+        parts = []
         for segment, offset in zip(self.segments, self._bases[base], strict=False):
             number = segment.find(term)
             found = segment.postings(family, number) if number >= 0 else None
-            if found is None:
-                continue
-            owners, counts = found
-            if segment.live is not None:
-                files = owners if base == "files" else getattr(segment, base)["file"][owners]
-                kept = segment.live[files]
-                owners, counts = owners[kept], counts[kept]
-            owners_found.append(owners + offset)
-            counts_found.append(counts)
-        if not owners_found:
+            if found is not None:
+                parts.append((found[0] + offset, found[1]) if offset else found)
+        if len(parts) == 1:
+            return parts[0]
+        import numpy as np
+
+        if not parts:
             return np.zeros(0, np.int64), np.zeros(0, np.uint8)
-        if len(owners_found) == 1:
-            return owners_found[0], counts_found[0]
-        return np.concatenate(owners_found), np.concatenate(counts_found)
+        return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
         """Known terms that begin with `prefix`, sorted; only those of `family` where one is given."""
+        asked = prefix, family, most
+        known = self._prefixed.get(asked)
+        if known is None:
+            if len(self._prefixed) > _MOST_PREFIXES:
+                self._prefixed.clear()
+            known = self._prefixed[asked] = self._with_prefix(prefix, family, most)
+        return known
+
+    @cached_property
+    def _prefixed(self) -> dict[tuple[str, str | None, int], list[str]]:
+        return {}
+
+    def _with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
         key = prefix.encode("utf-8", "surrogatepass")
         found: set[str] = set()
         for segment in self.segments:
@@ -372,6 +416,12 @@ class Snapshot:
         row = segment.files[local]
         start = int(row["text"])
         return bytes(segment.container.section("text", start, start + int(row["size"])))
+
+    def text(self, file: int, start: int, end: int) -> str:
+        """Bytes [start, end) of a file's text."""
+        segment, local = self._place("files", file)
+        base = int(segment.files["text"][local])
+        return bytes(segment.container.section("text", base + start, base + end)).decode("utf-8", "replace")
 
     def units_of(self, file: int) -> range:
         """The numbers of a file's units."""

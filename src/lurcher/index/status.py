@@ -30,7 +30,7 @@ def status_of(project: Project) -> dict[str, Any]:
     totals = {"units": 0, "definitions": 0, "terms": 0}
     languages: dict[str, int] = {}
     try:
-        from lurcher.index.writer import open_segments
+        from lurcher.index.store import open_segments
 
         for name, segment in zip(manifest.segments, open_segments(project.store, manifest), strict=True):
             path = project.store.folder / name

@@ -7,6 +7,7 @@ repository is ever imported by it.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import struct
@@ -118,6 +119,7 @@ class _Child:
 
 def serve() -> None:
     """The child's side: build what comes in until the pipe closes."""
+    gc.disable()  # as the parent does while it builds
     source, target = sys.stdin.buffer, sys.stdout.buffer
     while True:
         try:

@@ -88,13 +88,17 @@ def score(
 def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[np.float64]:
     import numpy as np
 
-    length = np.zeros(snapshot.unit_total)
-    mean = 0.0
-    for field, weight in weights.items():
-        values, average = snapshot.lengths(field)
-        length += weight * values
-        mean += weight * average
-    return length / mean if mean else length
+    key = tuple(weights.items())
+    known = snapshot.relative_lengths.get(key)
+    if known is None:
+        length = np.zeros(snapshot.unit_total)
+        mean = 0.0
+        for field, weight in weights.items():
+            values, average = snapshot.lengths(field)
+            length += weight * values
+            mean += weight * average
+        known = snapshot.relative_lengths[key] = length / mean if mean else length
+    return known
 
 
 def _rarity(total: int, own: int, together: int) -> float:
@@ -116,31 +120,34 @@ def _frequencies(
     """The group's weighted frequency in every unit, and in how many units the word itself stands."""
     import numpy as np
 
-    tf, own = _term_frequencies(snapshot, group.word, weights), 0
-    if tf is not None:
-        own = int(np.count_nonzero(tf))
-    else:
-        tf = np.zeros(snapshot.unit_total)
-    for form in group.forms if variant else ():
-        more = _term_frequencies(snapshot, form, weights)
-        if more is not None:
-            tf += variant * more
-    return tf, own
+    tf, in_files = np.zeros(snapshot.unit_total), np.zeros(snapshot.file_total)
+    own = 0
+    if _accumulate(snapshot, group.word, 1.0, weights, tf, in_files):
+        own = int(np.count_nonzero(_spread(snapshot, tf, in_files)))
+    found = [_accumulate(snapshot, form, variant, weights, tf, in_files) for form in group.forms if variant]
+    return (_spread(snapshot, tf, in_files) if own or any(found) else tf), own
 
 
-def _term_frequencies(snapshot: Snapshot, term: str, weights: dict[str, float]) -> NDArray[np.float64] | None:
-    """One term's weighted frequency in every unit; None where no segment has the term."""
-    import numpy as np
-
+def _accumulate(
+    snapshot: Snapshot,
+    term: str,
+    quality: float,
+    weights: dict[str, float],
+    tf: NDArray[np.float64],
+    in_files: NDArray[np.float64],
+) -> bool:
+    """Add one term's weighted counts to its units and files; False where no segment has the term."""
     if not snapshot.knows(term):
-        return None
-    tf = np.zeros(snapshot.unit_total)
-    in_files = np.zeros(snapshot.file_total)
+        return False
     for field, weight in weights.items():
         if weight:
             owners, counts = snapshot.postings(field, term)
-            target = tf if field in UNIT_FIELDS else in_files
-            target[owners] += weight * counts
-    if in_files.any():
-        tf += in_files[snapshot.unit_file]
-    return tf
+            if len(owners):
+                target = tf if field in UNIT_FIELDS else in_files
+                target[owners] += quality * weight * counts
+    return True
+
+
+def _spread(snapshot: Snapshot, tf: NDArray[np.float64], in_files: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What stands in a unit, and what stands in its file's name and folders."""
+    return tf + in_files[snapshot.unit_file] if in_files.any() else tf

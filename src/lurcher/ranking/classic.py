@@ -6,7 +6,7 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 from __future__ import annotations
 
 from lurcher.fusion.rrf import fuse
-from lurcher.ranking.context import Context, Ranking, best_first, lane_ranks, lane_whys
+from lurcher.ranking.context import Context, Ranking, best_first, lane_whys
 from lurcher.ranking.stages import coherence, definition, noise, saturation, stem
 from lurcher.types import StageWhy, Why
 
@@ -28,9 +28,8 @@ def rank(context: Context) -> Ranking:
     values = np.fromiter(scores.values(), np.float64, len(scores))
     order = best_first(context, units, values)
     units, values = units[order], values[order]
-    ranks = lane_ranks(context, context.lexical.scores)
 
     def why(unit: int) -> Why:
-        return Why(lane_whys(context, unit, ranks), fused.get(unit, 0.0), tuple(log.get(unit, ())))
+        return Why(lane_whys(context, unit), fused.get(unit, 0.0), tuple(log.get(unit, ())))
 
     return Ranking(units, values, why)

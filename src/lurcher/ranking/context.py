@@ -117,21 +117,24 @@ def best_first(context: Context, units: NDArray[np.int64], values: NDArray[np.fl
     return np.lexsort((units, context.snapshot.path_rank[files], -values))
 
 
-def lane_ranks(context: Context, scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Each unit's place in a lane, 1-based; 0 where the lane has nothing."""
+def lane_rank(context: Context, scores: NDArray[np.float64], unit: int) -> int:
+    """A unit's place in a lane, 1-based and in the total order; 0 where the lane has nothing."""
     import numpy as np
 
-    units = np.flatnonzero(scores > 0)
-    ranks = np.zeros(len(scores), np.int64)
-    ranks[units[best_first(context, units, scores[units])]] = np.arange(1, len(units) + 1)
-    return ranks
+    value = scores[unit]
+    if not value > 0:
+        return 0
+    tied = np.flatnonzero(scores == value)
+    ahead = int(np.flatnonzero(tied[best_first(context, tied, scores[tied])] == unit)[0]) if len(tied) > 1 else 0
+    return int(np.count_nonzero(scores > value)) + ahead + 1
 
 
-def lane_whys(context: Context, unit: int, ranks: NDArray[np.int64]) -> dict[str, LaneWhy]:
+def lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
     """What each lane says about a unit."""
     lanes = {}
-    if ranks[unit]:
-        lanes["lexical"] = LaneWhy(int(ranks[unit]), float(context.lexical.scores[unit]), context.lexical.terms_of(unit))
+    rank = lane_rank(context, context.lexical.scores, unit)
+    if rank:
+        lanes["lexical"] = LaneWhy(rank, float(context.lexical.scores[unit]), context.lexical.terms_of(unit))
     here = [match.strength for match in context.symbols if match.unit == unit]
     if here:
         better = sum(match.strength > max(here) for match in context.symbols)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.index.reader import Snapshot
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
-from lurcher.ranking.context import Context, Ranking, Unordered, best_first, lane_ranks, lane_whys
+from lurcher.ranking.context import Context, Ranking, Unordered, best_first, lane_whys
 from lurcher.ranking.evidence import content, definition, dotted, folder, mentioned, name, noise, stem, trace, types, url
 from lurcher.types import StageWhy, Why
 
@@ -41,7 +42,6 @@ def rank(context: Context) -> Ranking:
     order = best_first(context, leads, values)
     leads, values = leads[order], values[order]
     more = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
-    ranks = lane_ranks(context, context.lexical.scores)
 
     def why(unit: int) -> Why:
         file = int(context.snapshot.unit_file[unit])
@@ -51,7 +51,7 @@ def rank(context: Context) -> Ranking:
             if weight * values[file]
         ]
         stages += noise.why(context, file)
-        return Why(lane_whys(context, unit, ranks), float(x[file]), tuple(stages))
+        return Why(lane_whys(context, unit), float(x[file]), tuple(stages))
 
     return Ranking(leads, values, why, more)
 
@@ -99,13 +99,11 @@ def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]
     """The unit each file shows first: the one that defines the queried name, else its best."""
     import numpy as np
 
+    snapshot = context.snapshot
     scores = context.lexical.scores
-    unit_file = context.snapshot.unit_file
-    best = context.snapshot.first_unit.copy()
-    # Written in ascending order of score, and of ties from the last line up: the best and first of a file stays.
-    units = np.flatnonzero(scores > 0)[::-1]
-    units = units[np.argsort(scores[units], kind="stable")]
-    best[unit_file[units]] = units
+    best = snapshot.first_unit.copy()
+    top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
+    best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
     strongest: dict[int, float] = {}
     for match in context.symbols:
         if match.strength > strongest.get(match.file, DEFINING[context.plan.intent]):
@@ -113,6 +111,17 @@ def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]
             best[match.file] = match.unit
     chosen: NDArray[np.int64] = best[files]
     return chosen
+
+
+def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each file's best unit score. A file's units are numbered one after the other."""
+    import numpy as np
+
+    best = np.zeros(snapshot.file_total)
+    filled = np.flatnonzero(snapshot.file_column("units"))
+    if len(filled):
+        best[filled] = np.maximum.reduceat(scores, snapshot.first_unit[filled])
+    return best
 
 
 def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> Unordered:
@@ -126,8 +135,7 @@ def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.flo
     units = np.flatnonzero(left)
 
     def order() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        best = np.zeros(context.snapshot.file_total)
-        np.maximum.at(best, unit_file, scores)
+        best = file_best(context.snapshot, scores)
         files = unit_file[units]
         values = ceiling * (x[files] / x.max()) * scores[units] / best[files]
         ordered = best_first(context, units, values)

@@ -19,7 +19,10 @@ def score(context: Context, power: float) -> NDArray[np.float64]:
     units = np.flatnonzero((scores > 0) & context.allowed[unit_file])
     files = unit_file[units]
     values = scores[units]
-    order = np.lexsort((-values, files))
+    # By score, then stably by file; equal scores may stand in any order, and small file numbers sort in linear time.
+    order = np.argsort(-values)
+    number = files[order].astype(np.uint16 if context.snapshot.file_total < 1 << 16 else np.int64)
+    order = order[np.argsort(number, kind="stable")]
     files, values = files[order], values[order]
     first = np.flatnonzero(np.diff(files, prepend=-1))
     rank = np.arange(len(files)) - np.repeat(first, np.diff(np.append(first, len(files)))) + 1

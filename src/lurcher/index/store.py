@@ -1,0 +1,154 @@
+"""Where an index lives: segments and a manifest in a folder, one writer at a time, and memory where nothing can be written."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lurcher.errors import CorruptIndex, IndexLocked
+from lurcher.index import manifest as manifests
+from lurcher.index.container import Container, pack_sections, write_atomically
+from lurcher.index.manifest import NO_SEGMENT, Manifest
+from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.segment import SegmentData, check_shape, encode
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass
+class Store:
+    """Where segments live: a folder, and memory for what the folder will not take."""
+
+    folder: Path
+    memory: dict[str, Container] = field(default_factory=dict)
+    writable: bool = True
+    problem: str = ""
+    """Why nothing can be written, once that is known."""
+
+    def container(self, name: str) -> Container:
+        return self.memory.get(name) or check_shape(Container.open(self.folder / name))
+
+    def put(self, data: SegmentData) -> str:
+        """Store a segment under a name made from its content."""
+        pieces = pack_sections(*encode(data))
+        digest = hashlib.blake2b(digest_size=12)
+        for piece in pieces:
+            digest.update(piece)
+        name = f"{digest.hexdigest()}.segment"
+        if self.writable:
+            try:
+                self.prepare()
+                write_atomically(self.folder / name, pieces)
+                return name
+            except OSError as error:
+                self.give_up(error)
+        self.memory[name] = Container(b"".join(pieces), name)
+        return name
+
+    def commit(self, manifest: Manifest) -> None:
+        if self.writable and not self.memory:
+            try:
+                self.prepare()
+                manifests.write(self.folder, manifest)
+                self.sweep(manifest)
+            except OSError as error:
+                self.give_up(error)
+
+    def give_up(self, error: OSError) -> None:
+        self.writable = False
+        self.problem = error.strerror or str(error)
+
+    def prepare(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # A link could come with the repository and lead anywhere: nothing is written through one.
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(self.folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            with open(descriptor, "w") as handle:
+                handle.write("*\n")
+
+    def sweep(self, manifest: Manifest) -> None:
+        """Remove segments that no manifest names, and what a killed writer left. Readers keep what they have mapped."""
+        for path in (*self.folder.glob("*.segment"), *self.folder.glob(".*.tmp")):
+            if path.name not in manifest.segments:
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    @contextlib.contextmanager
+    def lock(self, seconds: float) -> Iterator[None]:
+        """One writer at a time; the system frees the lock of a process that dies."""
+        try:
+            self.prepare()
+            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            self.give_up(error)
+            yield
+            return
+        try:
+            _acquire(descriptor, seconds)
+            yield
+        finally:
+            os.close(descriptor)
+
+
+def _acquire(descriptor: int, seconds: float) -> None:
+    try:
+        import fcntl
+    except ImportError:  # no advisory locks on this system
+        return
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError as error:
+            if time.monotonic() >= deadline:
+                raise IndexLocked("another process is writing the index", "wait for it, or raise index.lock_seconds") from error
+            time.sleep(0.02)
+        except OSError:  # a file system without locks, as some network ones are
+            return
+
+
+def live_places(manifest: Manifest) -> list[list[int]]:
+    """For each segment the rows of its file table that are live."""
+    live: list[list[int]] = [[] for _ in manifest.segments]
+    for row in manifest.rows.values():
+        if row.segment != NO_SEGMENT:
+            live[row.segment].append(row.place)
+    return live
+
+
+def live_mask(count: int, places: Sequence[int]) -> NDArray[np.bool_] | None:
+    """Which of `count` files are live; None where all are."""
+    if len(places) == count:
+        return None
+    import numpy as np
+
+    mask = np.zeros(count, bool)
+    mask[list(places)] = True
+    return mask
+
+
+def open_segments(store: Store, manifest: Manifest, prefix: str = "") -> list[Segment]:
+    """The manifest's segments, mapped, each with its live files."""
+    live = live_places(manifest)
+    segments = []
+    for name, places in zip(manifest.segments, live, strict=True):
+        container = store.container(name)
+        count = int(container.meta["files"])
+        if places and max(places) >= count:
+            raise CorruptIndex(f"the manifest does not fit {name}", "run: lurcher index --rebuild")
+        segments.append(Segment(container, live_mask(count, places), prefix))
+    return segments
+
+
+def snapshot(store: Store, manifest: Manifest) -> Snapshot:
+    order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT]
+    return Snapshot(open_segments(store, manifest), manifest.generation, order)
