@@ -405,12 +405,15 @@ class _Blocks(Sequence[tuple[int, Place]]):
     def __init__(self, snapshot: Snapshot, ranked: Ranking) -> None:
         self._snapshot = snapshot
         self._ranked = ranked
+        self._known: dict[int, Place] = {}
 
     def __len__(self) -> int:
         return len(self._ranked)
 
     def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
-        return i, place_of(self._snapshot, self._ranked.unit(i), "block")
+        if i not in self._known:
+            self._known[i] = place_of(self._snapshot, self._ranked.unit(i), "block")
+        return i, self._known[i]
 
 
 def _checked(query: Query) -> Query:

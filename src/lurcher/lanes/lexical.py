@@ -11,7 +11,7 @@ from math import log
 from typing import TYPE_CHECKING
 
 from lurcher.config import LexicalSettings
-from lurcher.index.reader import Snapshot
+from lurcher.index.reader import Snapshot, Sum
 from lurcher.index.segment import UNIT_FIELDS
 from lurcher.planning.groups import Group
 
@@ -20,13 +20,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_SPARSE = 8
+"""Units are picked out where fewer than one in this many has the group; picking costs more than it saves otherwise."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one group gave to the units that have it."""
+    """What one group gave to the units that have it; `units` is None where amounts are kept for every unit."""
 
     word: str
-    units: NDArray[np.int64]
+    units: NDArray[np.int64] | None
     amounts: NDArray[np.float64]
+
+    def of(self, unit: int) -> float:
+        if self.units is None:
+            return float(self.amounts[unit])
+        position = int(self.units.searchsorted(unit))
+        found = position < len(self.units) and self.units[position] == unit
+        return float(self.amounts[position]) if found else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +49,7 @@ class LexicalScores:
 
     def terms_of(self, unit: int) -> dict[str, float]:
         """What each word gave to a unit, largest first."""
-        import numpy as np
-
-        found = {}
-        for share in self.shares:
-            position = int(np.searchsorted(share.units, unit))
-            if position < len(share.units) and share.units[position] == unit:
-                found[share.word] = float(share.amounts[position])
+        found = {share.word: amount for share in self.shares if (amount := share.of(unit))}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -65,22 +70,31 @@ def score(
     k1 = settings.k1
     total = snapshot.unit_total
     scores = np.zeros(total)
-    norm = k1 * (1 - b + b * _relative_lengths(snapshot, field_weights))
+    # Not quite zero, so that a unit without a single word divides by something.
+    norm = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, field_weights)), 1e-9)
     found = []
     for group in groups:
         tf, own = _frequencies(snapshot, group, field_weights, settings.variant)
-        units = np.flatnonzero(tf)
-        if len(units):
-            found.append((group, _rarity(snapshot.unit_count, own, len(units)), units, tf[units]))
+        together = int(np.count_nonzero(tf))
+        if together:
+            found.append((group, _rarity(snapshot.unit_count, own, together), together, tf))
     if keep is not None and len(found) > keep:
         best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
         found = [found[i] for i in sorted(best)]
     shares = []
     idfs = {}
-    for group, idf, units, tf in found:
-        amounts = group.weight * idf * tf * (k1 + 1) / (tf + norm[units])
-        scores[units] += amounts
-        shares.append(Share(group.word, units, amounts))
+    for group, idf, together, tf in found:
+        times = group.weight * idf * (k1 + 1)
+        if together * _SPARSE < len(tf):
+            units = np.flatnonzero(tf)
+            here = tf[units]
+            amounts = times * here / (here + norm[units])
+            scores[units] += amounts
+            shares.append(Share(group.word, units, amounts))
+        else:
+            amounts = times * tf / (tf + norm)
+            scores += amounts
+            shares.append(Share(group.word, None, amounts))
         idfs[group.word] = idf
     return LexicalScores(scores, tuple(shares), idfs)
 
@@ -120,34 +134,32 @@ def _frequencies(
     """The group's weighted frequency in every unit, and in how many units the word itself stands."""
     import numpy as np
 
-    tf, in_files = np.zeros(snapshot.unit_total), np.zeros(snapshot.file_total)
-    own = 0
-    if _accumulate(snapshot, group.word, 1.0, weights, tf, in_files):
-        own = int(np.count_nonzero(_spread(snapshot, tf, in_files)))
-    found = [_accumulate(snapshot, form, variant, weights, tf, in_files) for form in group.forms if variant]
-    return (_spread(snapshot, tf, in_files) if own or any(found) else tf), own
+    total = Sum()
+    own = _weighted(snapshot, group.word, weights)
+    total.add(*own, 1.0)
+    for form in group.forms if variant else ():
+        total.add(*_weighted(snapshot, form, weights), variant)
+    tf = total.over(snapshot.unit_total)
+    return (np.zeros(snapshot.unit_total) if tf is None else tf), len(own[0])
 
 
-def _accumulate(
-    snapshot: Snapshot,
-    term: str,
-    quality: float,
-    weights: dict[str, float],
-    tf: NDArray[np.float64],
-    in_files: NDArray[np.float64],
-) -> bool:
-    """Add one term's weighted counts to its units and files; False where no segment has the term."""
-    if not snapshot.knows(term):
-        return False
-    for field, weight in weights.items():
-        if weight:
-            owners, counts = snapshot.postings(field, term)
-            if len(owners):
-                target = tf if field in UNIT_FIELDS else in_files
-                target[owners] += quality * weight * counts
-    return True
+def _weighted(
+    snapshot: Snapshot, term: str, weights: dict[str, float]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The units that a term stands in, or in the name and folders of whose file it stands, with its weighted count."""
+    import numpy as np
 
-
-def _spread(snapshot: Snapshot, tf: NDArray[np.float64], in_files: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What stands in a unit, and what stands in its file's name and folders."""
-    return tf + in_files[snapshot.unit_file] if in_files.any() else tf
+    key = term, tuple(weights.values())
+    known = snapshot.weighted.get(key)
+    if known is None:
+        units, files = Sum(), Sum()
+        for field, weight in weights.items() if snapshot.knows(term) else ():
+            if weight:
+                (units if field in UNIT_FIELDS else files).add(*snapshot.postings(field, term), weight)
+        tf, in_files = units.over(snapshot.unit_total), files.over(snapshot.file_total)
+        if in_files is not None:
+            tf = in_files[snapshot.unit_file] if tf is None else tf + in_files[snapshot.unit_file]
+        owners = np.zeros(0, np.int64) if tf is None else np.flatnonzero(tf)
+        known = owners, (np.zeros(0) if tf is None else tf[owners])
+        snapshot.weighted.put(key, known, len(owners))
+    return known

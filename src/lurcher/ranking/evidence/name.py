@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from lurcher.index.reader import Sum
 from lurcher.ranking.context import Context
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
@@ -22,16 +23,20 @@ def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     import numpy as np
 
     snapshot = context.snapshot
-    share, complete = np.zeros(snapshot.file_total), np.zeros(snapshot.file_total)
+    explained, complete = Sum(), Sum()
     whole = np.zeros(snapshot.file_total)
     for term, quality in matches(context, "name").items():
         owners, counts = snapshot.postings("name", term)
-        share[owners] += quality * counts
-        complete[owners] += counts
+        explained.add(owners, counts, quality)
+        complete.add(owners, counts, 1.0)
         owners, _ = snapshot.postings("stem", term)
-        whole[owners] = np.maximum(whole[owners], quality)
+        if len(owners):
+            whole[owners] = np.maximum(whole[owners], quality)
     size = np.maximum(snapshot.file_column("name"), 1)
-    return np.maximum(np.minimum(share / size, 1.0), whole), ((complete >= size) | (whole > 0)).astype(float)
+    share, counted = explained.over(snapshot.file_total), complete.over(snapshot.file_total)
+    if share is None or counted is None:
+        return whole, (whole > 0).astype(float)
+    return np.maximum(np.minimum(share / size, 1.0), whole), ((counted >= size) | (whole > 0)).astype(float)
 
 
 def matches(context: Context, family: str) -> dict[str, float]:
@@ -56,7 +61,7 @@ def matches(context: Context, family: str) -> dict[str, float]:
                 offer(word[:length], PREFIX)
     for joined in _joined(context.plan.text) if context.plan.report is None else ():
         offer(joined, EXACT)
-    return best
+    return {term: quality for term, quality in best.items() if context.snapshot.knows(term)}
 
 
 def _joined(text: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.index.reader import Sum
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.name import matches
 
@@ -20,16 +21,19 @@ def score(context: Context) -> NDArray[np.float64]:
     total = sum(context.lexical.idf.values())
     if not total:
         return found
-    explained = np.zeros(len(snapshot.definition_file))
-    covered = np.zeros(len(snapshot.definition_file))
+    explained, covered = Sum(), Sum()
     rarity = _rarity(context)
     for term, quality in matches(context, "types").items():
         owners, counts = snapshot.postings("types", term)
-        explained[owners] += quality * counts
-        covered[owners] += quality * rarity.get(term, 0.0)
-    matched = np.flatnonzero(explained)
-    share = np.minimum(explained[matched] / np.maximum(snapshot.definition_parts[matched], 1), 1.0)
-    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(covered[matched] / total, 1.0))
+        explained.add(owners, counts, quality)
+        covered.add(owners, (counts > 0), quality * rarity.get(term, 0.0))
+    definitions = len(snapshot.definition_file)
+    shares, cover = explained.over(definitions), covered.over(definitions)
+    if shares is None or cover is None:
+        return found
+    matched = np.flatnonzero(shares)
+    share = np.minimum(shares[matched] / np.maximum(snapshot.definition_parts[matched], 1), 1.0)
+    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(cover[matched] / total, 1.0))
     return found
 
 
