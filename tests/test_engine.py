@@ -150,3 +150,16 @@ def test_importing_lurcher_is_light(clean_environment: Callable[..., dict[str, s
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, env=clean_environment(), check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_name_looked_up_in_a_damaged_index_says_that_it_was_rebuilt(tmp_path: Path) -> None:
+    (tmp_path / "code.py").write_text("def harmless():\n    return 1\n")
+    with Engine.open(tmp_path) as engine:
+        assert not engine.symbol("harmless").degraded
+    for segment in (tmp_path / ".lurcher").glob("*.segment"):
+        segment.write_bytes(segment.read_bytes()[:-20])
+    with Engine.open(tmp_path) as engine:
+        answer = engine.symbol("harmless")
+        assert [hit.path for hit in answer] == ["code.py"]
+        assert "rebuilt" in answer.degraded[0].reason
+        assert not engine.symbol("harmless").degraded

@@ -32,7 +32,7 @@ from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
-from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Progress, Query, SymbolHit
+from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Progress, Query, SymbolAnswer
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -189,11 +189,10 @@ class Engine:
         clock.lap("pack")
         notes += _unknown_name(context)
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
-        stale = sum(view.stale_paths for view in views)
         degraded = notes + tuple(note for view in views for note in view.degraded) + _oversized(page, shown)
         return Answer(
             query.text, plan.mode, plan.intent, query.ranking, SOURCES, hits, len(places), page.tokens, following,
-            IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale), degraded, clock.total(),
+            _state(snapshot, views), degraded, clock.total(),
         )  # fmt: skip
 
     def _rank(self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock) -> tuple[Ranking, Context]:
@@ -253,20 +252,22 @@ class Engine:
 
     def symbol(
         self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = _silent
-    ) -> tuple[SymbolHit, ...]:
+    ) -> SymbolAnswer:
         """The definitions of a name, best first."""
         query = _checked(Query(name, limit, filter=Filter(resolve_languages(tuple(languages)))))
         try:
-            return self._definitions(query, progress)
-        except CorruptIndex:
+            return self._definitions(query, progress, ())
+        except CorruptIndex as damage:
             self._heal(progress)
-            return self._definitions(query, progress)
+            return self._definitions(query, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),))
 
-    def _definitions(self, query: Query, progress: Progress) -> tuple[SymbolHit, ...]:
-        snapshot = self._snapshot([project.view(progress) for project in self._projects])
+    def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
+        views = [project.view(progress) for project in self._projects]
+        snapshot = self._snapshot(views)
         allowed = allowed_files(snapshot, self._filter(query.filter))
         matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
-        return symbol.best(snapshot, matches, query.limit)
+        degraded = notes + tuple(note for view in views for note in view.degraded)
+        return SymbolAnswer(query.text, symbol.best(snapshot, matches, query.limit), _state(snapshot, views), degraded)
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
@@ -302,6 +303,11 @@ class Engine:
 
         entries = [status_of(project) for project in self._projects]
         return entries[0] if len(entries) == 1 else {"roots": entries}
+
+
+def _state(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
+    stale = sum(view.stale_paths for view in views)
+    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale)
 
 
 class _Shown:

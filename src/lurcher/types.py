@@ -5,7 +5,7 @@ Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -256,3 +256,30 @@ class SymbolHit:
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolAnswer:
+    """The definitions of a name, best first; reads as a sequence of them."""
+
+    name: str
+    definitions: tuple[SymbolHit, ...]
+    index: IndexState
+    degraded: tuple[Degraded, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.definitions)
+
+    def __iter__(self) -> Iterator[SymbolHit]:
+        return iter(self.definitions)
+
+    def __getitem__(self, position: int) -> SymbolHit:
+        return self.definitions[position]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "definitions": [hit.to_dict() for hit in self.definitions],
+            "index": self.index.to_dict(),
+            "degraded": [entry.to_dict() for entry in self.degraded],
+        }

@@ -66,14 +66,14 @@ def run_search(parsed: Namespace) -> int:
 
 def run_symbol(parsed: Namespace) -> int:
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
-        hits = engine.symbol(
+        answer = engine.symbol(
             parsed.name, limit=20 if parsed.limit is None else parsed.limit, languages=parsed.lang, progress=meter.update
         )
     if parsed.json:
-        _print_json({"name": parsed.name, "definitions": [hit.to_dict() for hit in hits]})
+        _print_json(answer.to_dict())
     else:
-        show.symbols(parsed.name, hits, engine.locate)
-    return FOUND if hits else NOTHING
+        show.symbols(answer, engine.locate)
+    return FOUND if answer.definitions else NOTHING
 
 
 def run_index(parsed: Namespace) -> int:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.config import colour_wanted
-from lurcher.surfaces.cli.highlight import Painter
-from lurcher.types import Answer, Hit, SymbolHit
+from lurcher.surfaces.cli.highlight import Painter, printable
+from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
 
 _BAR = 10
 _TERMINAL_LINES = 12
@@ -93,20 +93,25 @@ def _footer(answer: Answer, painter: Painter, timings: bool) -> None:
     """What belongs to the answer but is not a result goes to stderr."""
     if not answer.hits:
         print("nothing found", file=sys.stderr)
-    for note in answer.degraded:
-        print(f"note: {note.reason}" + (f" ({note.hint})" if note.hint else ""), file=sys.stderr)
+    _notes(answer.degraded)
     if answer.next:
         print(f"{len(answer.hits)} of {answer.total:,} hits; more: --continue {answer.next}", file=sys.stderr)
     if timings:
         print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)
 
 
-def symbols(name: str, hits: Sequence[SymbolHit], locate: Locate) -> None:
+def _notes(degraded: Sequence[Degraded]) -> None:
+    for note in degraded:
+        print(f"note: {printable(note.reason)}" + (f" ({note.hint})" if note.hint else ""), file=sys.stderr)
+
+
+def symbols(answer: SymbolAnswer, locate: Locate) -> None:
     painter = Painter(_colours())
     shown = _from_here(locate)
-    if not hits:
-        print(f"nothing defines {name}", file=sys.stderr)
-    for hit in hits:
+    if not answer.definitions:
+        print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
+    _notes(answer.degraded)
+    for hit in answer.definitions:
         notes = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"]), f"{hit.references} uses"]
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
