@@ -10,8 +10,8 @@ from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.terms.vocabulary import ABBREVIATIONS, STOP_WORDS
 
-SAME_STEM = "stem"
-ABBREVIATION = "abbreviation"
+_PART = 0.3
+"""What a part of a queried name counts against the whole: who asks for `getUser` does not ask for every `get`."""
 
 _MOST_SCANNED = 1500
 _SUFFIXES = ("", "s", "es", "ed", "d", "ing", "er", "ers", "or", "ors", "ion", "ions", "ation", "ations", "ment", "able", "ly")
@@ -41,6 +41,15 @@ def query_terms(text: str) -> dict[str, float]:
             counted[term] = counted.get(term, 0.0) + 1.0
     content = {term: count for term, count in counted.items() if term not in STOP_WORDS and (len(term) > 1 or term.isdigit())}
     return content or counted
+
+
+def name_terms(text: str) -> dict[str, float]:
+    """The terms of a query that is a name: each component whole, and with less weight its parts."""
+    weights: dict[str, float] = {}
+    for identifier in words(text):
+        for place, term in enumerate(split(identifier)):
+            weights[term] = max(weights.get(term, 0.0), 1.0 if place == 0 else _PART)
+    return weights
 
 
 def expand(snapshot: Terms, weights: Iterable[tuple[str, float]]) -> tuple[Group, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lurcher.planning.groups import Group, Terms, expand, query_terms
+from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, wants_change
 from lurcher.planning.report import Report, read_report
 
@@ -40,11 +40,12 @@ def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:
     if intent == REPORT:
         report = read_report(text)
         return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report, True)
-    terms = query_terms(text)
     names: tuple[str, ...]
     if intent == SYMBOL:
+        terms = name_terms(text)
         names = (text.strip(),)
     else:
+        terms = query_terms(text)
         names = tuple(dict.fromkeys((*names_in(text), *capitalised_in(text))))
     change = intent == LANGUAGE and wants_change(text)
     return Plan(text, mode, intent, expand(snapshot, terms.items()), names, None, change)
