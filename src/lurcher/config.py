@@ -258,7 +258,7 @@ def _user_file(environ: Mapping[str, str]) -> Path | None:
     return Path(base) / "lurcher" / "config.toml" if base else None
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", "LURCHER_KERNEL"}
+_NOT_SETTINGS = {"LURCHER_CONFIG"}
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

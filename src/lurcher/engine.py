@@ -9,6 +9,7 @@ import hashlib
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,12 +17,13 @@ from typing import Any
 from lurcher import config
 from lurcher.budget import cursor as cursors
 from lurcher.budget import tokens
-from lurcher.budget.excerpt import Place, densest, place_of, text_at
+from lurcher.budget.excerpt import Place, around, densest, focus_of, place_of, text_at
 from lurcher.budget.pack import START, Page, pack
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, QueryError, UsageError
-from lurcher.index.project import Project, View
+from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.index.store import open_segments
 from lurcher.lanes import lexical, symbol
 from lurcher.lanes.symbol import SymbolMatch
@@ -32,7 +34,7 @@ from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
-from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, Hit, IndexState, Progress, Query, SymbolAnswer
+from lurcher.types import CONTEXTS, MODES, Answer, Definition, Degraded, Filter, Hit, IndexState, Progress, Query, SymbolAnswer
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -74,7 +76,7 @@ class Engine:
             top = Path(root).resolve()
             roots = [Root(top, (top / ".git").exists(), _inside(item, top)) for item in paths]
         else:
-            roots = [find_root(item) for item in paths]
+            roots = _outermost([find_root(item) for item in paths])
         projects: list[Project] = []
         prefixes: dict[int, tuple[str, ...] | None] = {}
         settings: Settings | None = None
@@ -83,7 +85,9 @@ class Engine:
             if number == len(projects):
                 mine = config.load(found.path, overrides)
                 settings = settings or mine
-                projects.append(Project(found, mine, Path(index_dir) if index_dir else None))
+                several = len({item.path for item in roots}) > 1
+                folder = None if index_dir is None else Path(index_dir) / root_digest(found) if several else Path(index_dir)
+                projects.append(Project(found, mine, folder))
                 prefixes[number] = (found.prefix,) if found.prefix else None
             else:
                 known = prefixes[number]
@@ -137,14 +141,14 @@ class Engine:
                 defaults.limit if limit is None else limit,
                 mode or defaults.mode,
                 ranking or defaults.ranking,
-                Filter(resolve_languages(tuple(languages)), check_globs(tuple(paths)), check_globs(tuple(excludes))),
+                Filter(resolve_languages(_several(languages)), check_globs(_several(paths)), check_globs(_several(excludes))),
                 budget,
                 cursor,
                 context or defaults.context,
                 snippet_lines,
             )
         )
-        for source in sources:
+        for source in _several(sources):
             if source not in SOURCES:
                 raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
         try:
@@ -172,8 +176,8 @@ class Engine:
         plan = make_plan(query.text, query.mode, snapshot)
         clock.lap("plan")
         ranked, context = self._rank(snapshot, plan, query, clock)
-        asked = _asked(context)
-        places = _places(snapshot, ranked, query.context, asked)
+        focus = _Focus(context)
+        places = _places(snapshot, ranked, query.context, focus)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
             query,
@@ -183,7 +187,7 @@ class Engine:
             options=repr(self._decisive_settings()) + repr(sorted(self._prefixes.items())),
         )
         place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
-        shown = _Shown(snapshot, places, ranked, plan, query, asked)
+        shown = _Shown(snapshot, places, ranked, query, focus)
         page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
         hits = tuple(shown.hit(i) for i in page.indices)
         clock.lap("pack")
@@ -231,9 +235,14 @@ class Engine:
         if len(self._projects) == 1:
             return [""]
         names = [project.root.path.name or "root" for project in self._projects]
-        return [
-            f"{name}-{names[:i].count(name) + 1}/" if name in names[:i] else f"{name}/" for i, name in enumerate(names)
-        ]
+        labels: list[str] = []
+        for name in names:
+            label, number = name, 1
+            while label in labels or (number > 1 and label in names):
+                number += 1
+                label = f"{name}-{number}"
+            labels.append(label)
+        return [f"{label}/" for label in labels]
 
     def _snapshot(self, views: list[View]) -> Snapshot:
         if len(views) == 1:
@@ -254,7 +263,7 @@ class Engine:
         self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = _silent
     ) -> SymbolAnswer:
         """The definitions of a name, best first."""
-        query = _checked(Query(name, limit, filter=Filter(resolve_languages(tuple(languages)))))
+        query = _checked(Query(name, limit, filter=Filter(resolve_languages(_several(languages)))))
         try:
             return self._definitions(query, progress, ())
         except CorruptIndex as damage:
@@ -267,7 +276,10 @@ class Engine:
         allowed = allowed_files(snapshot, self._filter(query.filter))
         matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
         degraded = notes + tuple(note for view in views for note in view.degraded)
-        return SymbolAnswer(query.text, symbol.best(snapshot, matches, query.limit), _state(snapshot, views), degraded)
+        if matches and not any(match.fits for match in matches):
+            degraded += (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
+        best = symbol.best(snapshot, symbol.fitting(matches), query.limit)
+        return SymbolAnswer(query.text, best, _state(snapshot, views), degraded)
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
@@ -314,15 +326,13 @@ class _Shown:
     """Turns positions of a ranking into hits, each text cut and counted once."""
 
     def __init__(
-        self, snapshot: Snapshot, places: Sequence[tuple[int, Place]], ranked: Ranking, plan: Plan, query: Query,
-        asked: Mapping[int, int],
-    ) -> None:  # fmt: skip
-        self._asked = asked
+        self, snapshot: Snapshot, places: Sequence[tuple[int, Place]], ranked: Ranking, query: Query, focus: _Focus
+    ) -> None:
         self._snapshot = snapshot
         self._places = places
         self._ranked = ranked
         self._query = query
-        self._wanted = {term for group in plan.groups for term in (group.word, *group.forms)}
+        self._focus = focus
         self._texts: dict[int, tuple[str, int, int]] = {}
         self._costs: dict[int, int] = {}
 
@@ -336,7 +346,7 @@ class _Shown:
                 text = text_at(self._snapshot, place)
                 known = (text, place.start_line, place.end_line)
                 if self._query.snippet_lines is not None:
-                    known = densest(text, place.start_line, self._query.snippet_lines, self._wanted)
+                    known = self._focus.lines(text, place.start_line, self._query.snippet_lines)
             self._texts[i] = known
         return known
 
@@ -355,8 +365,7 @@ class _Shown:
         unit = self._ranked.unit(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
-        number = self._asked.get(unit, self._snapshot.unit(unit)[5])
-        named = self._snapshot.definition(number) if number >= 0 else None
+        named = self._focus.definition(unit)
         identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
@@ -379,17 +388,36 @@ class _Clock:
         return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
 
 
-def _asked(context: Context) -> dict[int, int]:
-    """For each unit that defines a queried name, the definition that fits best: a hit is named after what was asked for."""
-    best: dict[int, SymbolMatch] = {}
-    for match in context.symbols:
-        if match.unit not in best or match.strength > best[match.unit].strength:
-            best[match.unit] = match
-    return {unit: match.number for unit, match in best.items()}
+class _Focus:
+    """Which byte of its file matters most in a unit: where it defines what was asked for, else its best line."""
+
+    def __init__(self, context: Context) -> None:
+        self._snapshot = context.snapshot
+        self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
+        self._asked: dict[int, SymbolMatch] = {}
+        for match in context.symbols:
+            if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
+                self._asked[match.unit] = match
+
+    def byte(self, unit: int) -> int:
+        match = self._asked.get(unit)
+        return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
+
+    def definition(self, unit: int) -> Definition | None:
+        """What a hit is named after: the definition asked for, else the innermost one around its best line."""
+        match = self._asked.get(unit)
+        if match:
+            return match.definition
+        file, _, _, _, _, shown = self._snapshot.unit(unit)
+        found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
+        return found or (self._snapshot.definition(shown) if shown >= 0 else None)
+
+    def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
+        return densest(text, first, count, self._wanted)
 
 
 def _places(
-    snapshot: Snapshot, ranked: Ranking, context: str, asked: Mapping[int, int]
+    snapshot: Snapshot, ranked: Ranking, context: str, focus: _Focus
 ) -> Sequence[tuple[int, Place]]:
     """Where each hit's text is; units that widen to the same function or class are one hit."""
     if context not in ("function", "class"):
@@ -397,7 +425,7 @@ def _places(
     seen: set[tuple[int, int, int]] = set()
     found = []
     for position, unit in enumerate(ranked.units):
-        place = place_of(snapshot, unit, context, asked.get(unit))
+        place = place_of(snapshot, unit, context, partial(focus.byte, unit))
         key = (place.file, place.start, place.end)
         if key not in seen:
             seen.add(key)
@@ -422,8 +450,19 @@ class _Blocks(Sequence[tuple[int, Place]]):
         return i, self._known[i]
 
 
+def _several(values: Sequence[str]) -> tuple[str, ...]:
+    """One string is one value, not its letters."""
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
 def _checked(query: Query) -> Query:
     text = query.text
+    if not isinstance(text, str):
+        raise QueryError(f"a query is text, not {type(text).__name__}", "pass a string")
+    for name in ("limit", "budget", "snippet_lines"):
+        value = getattr(query, name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise QueryError(f"{name} is {value!r}", "pass a whole number")
     if len(text) > MAX_QUERY_CHARS:
         raise QueryError(
             f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
@@ -471,6 +510,21 @@ def _oversized(page: Page, shown: _Shown) -> tuple[Degraded, ...]:
             f"raise the budget to {smallest}, or use --snippet-lines",
         ),  # fmt: skip
     )
+
+
+def _outermost(roots: list[Root]) -> list[Root]:
+    """Roots with those outside of git that lie inside another one made a part of that one, so that no file is there twice."""
+    tops = [root for root in roots if not root.git]
+    found = []
+    for root in roots:
+        around = [top for top in tops if top.path != root.path and root.path.is_relative_to(top.path)]
+        if root.git or not around:
+            found.append(root)
+            continue
+        top = min(around, key=lambda item: len(item.path.parts))
+        inside = root.path.relative_to(top.path).as_posix()
+        found.append(Root(top.path, False, f"{inside}/{root.prefix}" if root.prefix else inside))
+    return found
 
 
 def _inside(path: Path, root: Path) -> str:

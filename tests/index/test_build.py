@@ -108,7 +108,7 @@ def test_segments_are_numbered_as_one() -> None:
     one = {"b.py": "def beta(): pass\n", "d.py": "class Delta:\n    def beta(self): pass\n"}
     other = {"a.py": "def alpha(): pass\n", "c.go": "package c\n\nfunc beta() {}\n"}
     snapshot = snapshot_of(one, other)
-    assert snapshot.all_paths == ["b.py", "d.py", "a.py", "c.go"]
+    assert [snapshot.path(file) for file in range(snapshot.file_total)] == ["b.py", "d.py", "a.py", "c.go"]
     assert snapshot.path_rank.tolist() == [1, 3, 0, 2]
     assert (snapshot.file_count, snapshot.file_total) == (4, 4)
     owners, counts = snapshot.postings("definitions", "beta")
@@ -137,7 +137,7 @@ def test_an_unknown_term_has_no_owners(term: str) -> None:
 
 def test_an_empty_snapshot_holds_nothing() -> None:
     snapshot = Snapshot([], 0)
-    assert (snapshot.file_count, snapshot.unit_count, snapshot.all_paths) == (0, 0, [])
+    assert (snapshot.file_count, snapshot.unit_count, snapshot.file_total) == (0, 0, 0)
     assert snapshot.terms_with_prefix("a") == []
     assert len(snapshot.postings("body", "a")[0]) == 0
     assert snapshot.lengths("body")[1] == 0.0

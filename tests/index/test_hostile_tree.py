@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -36,21 +37,40 @@ def test_an_index_that_was_moved_with_its_tree_is_kept(tmp_path: Path) -> None:
         assert not engine.search("harmless").degraded
 
 
-def test_an_index_folder_that_links_elsewhere_is_refused(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
+@pytest.mark.parametrize("inside", [True, False])
+def test_an_index_folder_that_is_a_link_is_refused(tmp_path: Path, inside: bool) -> None:
     root = tree(tmp_path / "root")
-    (root / ".lurcher").symlink_to(outside)
+    target = root if inside else tmp_path / "outside"
+    target.mkdir(exist_ok=True)
+    (root / ".lurcher").symlink_to(target)
+    before = sorted(path.name for path in target.iterdir())
     with pytest.raises(LurcherError):
         Engine.open(root).search("harmless")
-    assert list(outside.iterdir()) == []
+    assert sorted(path.name for path in target.iterdir()) == before
 
 
-@pytest.mark.parametrize("place", ["../outside", "/tmp/outside-of-it"])
-def test_a_projects_own_setting_cannot_lead_out_of_it(tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("place", ["../outside", "/tmp/outside-of-it", ".", ".git", "src"])
+def test_a_projects_own_setting_cannot_make_us_write_over_files(tmp_path: Path, place: str) -> None:
     root = tree(tmp_path / "root")
     (root / "lurcher.toml").write_text(f'[index]\ndir = "{place}"\n')
     with pytest.raises(LurcherError) as caught:
         Engine.open(root)
     assert caught.value.code == "config"
-    assert not (tmp_path / "outside").exists()
+    assert sorted(path.name for path in root.iterdir()) == ["code.py", "lurcher.toml"]
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    root, other = tree(tmp_path / "root"), tree(tmp_path / "other")
+    (other / "manifest").write_text("precious")
+    answer = Engine.open(root, index_dir=other).search("harmless")
+    assert answer.hits and "not an index folder" in answer.degraded[0].reason
+    assert sorted(path.name for path in other.iterdir()) == ["code.py", "manifest"]
+    assert (other / "manifest").read_text() == "precious"
+
+
+def test_a_pipe_in_place_of_the_manifest_is_not_waited_for(tmp_path: Path) -> None:
+    root = tree(tmp_path / "root")
+    Engine.open(root).index()
+    (root / ".lurcher" / "manifest").unlink()
+    os.mkfifo(root / ".lurcher" / "manifest")
+    assert Engine.open(root).search("harmless").hits

@@ -342,9 +342,9 @@ def test_one_folder_can_hold_the_indexes_of_many_roots(root: Path, tmp_path: Pat
 
 
 def test_a_project_can_say_where_its_index_lies(root: Path) -> None:
-    (root / "lurcher.toml").write_text('[index]\ndir = "build/index"\n')
+    (root / "lurcher.toml").write_text('[index]\ndir = "build/.lurcher-index"\n')
     opened(root).refresh()
-    assert (root / "build/index/manifest").exists()
+    assert (root / "build/.lurcher-index/manifest").exists()
     assert not (root / ".lurcher").exists()
 
 

@@ -54,9 +54,9 @@ def running(code: str, root: Path) -> Iterator[subprocess.Popen[str]]:
 
 def intact(root: Path) -> None:
     names = sorted(path.name for path in (root / ".lurcher").iterdir())
-    assert [name for name in names if not name.endswith(".segment")] == [".gitignore", "lock", "manifest"]
+    assert [name for name in names if not name.endswith(".segment")] == [".gitignore", "CACHEDIR.TAG", "lock", "manifest"]
     for name in names:
-        if name not in (".gitignore", "lock"):
+        if name not in (".gitignore", "CACHEDIR.TAG", "lock"):
             Container.open(root / ".lurcher" / name).verify()
 
 

@@ -54,10 +54,18 @@ def test_scores_fall_and_every_push_is_told() -> None:
     assert all(a >= b for a, b in pairwise(ranking.scores))
     why = ranking.why(0)
     assert why.lanes["lexical"].rank >= 1 and "redirects" in why.lanes["lexical"].terms
-    total = sum(stage.amount for stage in why.stages if stage.amount is not None)
-    for stage in why.stages:
-        total *= stage.factor if stage.factor is not None else 1.0
-    assert total == pytest.approx(why.fused)
+
+
+@pytest.mark.parametrize("query", ["how are redirects followed", "redirect", "Session.send", "it breaks\nredirect"])
+def test_the_reasons_lead_to_the_score(query: str) -> None:
+    many = "\n\n".join(f"def redirect_{i}(value):\n    return value  # {'x' * 300}" for i in range(20))
+    ranking = default.rank(context_of({**FILES, "src/many.py": many}, query))
+    for position, score in enumerate(ranking.scores):
+        stages = ranking.why(position).stages
+        value = sum(stage.amount for stage in stages if stage.amount is not None)
+        for stage in stages:
+            value *= 1.0 if stage.factor is None else stage.factor
+        assert value == pytest.approx(score)
 
 
 def test_superseded_versions_fall_behind_unless_asked_for() -> None:

@@ -313,7 +313,7 @@ def test_a_repository_that_git_refuses_for_its_owner_is_walked(repo, put):
         os.chown(path, 12345, 12345)
     result = listing(repo)
     assert ([entry.path for entry in result.entries], result.method) == ([".gitignore", "pkg/a.py"], "walk")
-    assert find_root(repo / "pkg") == Root(repo.resolve(), False, "pkg")
+    assert find_root(repo / "pkg") == Root(repo.resolve() / "pkg", False, "")
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def test_an_interrupt_while_indexing_leaves_no_broken_index(
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (130, b"", b"interrupted\n")
     left = sorted(path.name for path in (large / ".lurcher").iterdir())
-    assert left == [".gitignore", "lock"]
+    assert left == [".gitignore", "CACHEDIR.TAG", "lock"]
     assert run("status", large).status == 1
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.terms.split import split, words
+from lurcher.types import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,37 +22,50 @@ class Place:
     end: int
 
 
-def place_of(snapshot: Snapshot, unit: int, context: str, asked: int | None = None) -> Place:
-    """Where a hit's text comes from under a `--context`; `asked` is the definition in it that the query names, if any."""
-    file, start, end, line, last, definition = snapshot.unit(unit)
+def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], int] = lambda: 0) -> Place:
+    """Where a hit's text comes from under a `--context`; `focus` gives the byte of the file that matters most in it."""
+    file, start, end, line, last, _ = snapshot.unit(unit)
     here = Place(file, line, last, start, end)
     if context not in ("function", "class"):
         return here
-    kinds = TYPE_KINDS if context == "class" else FUNCTION_KINDS
-    definition = definition if asked is None else asked
-    own = snapshot.definition(definition) if definition >= 0 else None
-    anchor = own.start_byte if own is not None and start <= own.start_byte < end else start
-    around = [
-        item
-        for item in snapshot.definitions_of(file)
-        if item.kind in kinds and item.start_byte <= anchor < item.end_byte
-    ]
-    if not around:
+    tightest = around(snapshot, file, focus(), TYPE_KINDS if context == "class" else FUNCTION_KINDS)
+    if tightest is None:
         return here
-    tightest = min(around, key=lambda item: (item.end_byte - item.start_byte, item.start_byte))
     text = snapshot.file_text(file)
     begin = text.rfind(b"\n", 0, tightest.start_byte) + 1
     stop = text.find(b"\n", max(tightest.end_byte - 1, 0))
     return Place(file, tightest.start_line, tightest.end_line, begin, len(text) if stop < 0 else stop + 1)
 
 
+def around(snapshot: Snapshot, file: int, byte: int, kinds: Collection[str]) -> Definition | None:
+    """The innermost definition of one of `kinds` that holds a byte of a file."""
+    holding = [item for item in snapshot.definitions_of(file) if item.kind in kinds and item.start_byte <= byte < item.end_byte]
+    return min(holding, key=lambda item: (item.end_byte - item.start_byte, item.start_byte), default=None)
+
+
+def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
+    """The byte of the file at which the unit's best line begins its text."""
+    _, start, _, line, _, _ = snapshot.unit(unit)
+    text = snapshot.unit_text(unit)
+    best, first, _ = densest(text, line, 1, wanted)
+    before = "".join(lines_of(text)[: first - line])
+    return start + len((before + best[: len(best) - len(best.lstrip())]).encode())
+
+
 def text_at(snapshot: Snapshot, place: Place) -> str:
     return snapshot.text(place.file, place.start, place.end)
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines of a text with their ends. Only line feeds end a line, as in every line number here."""
+    rows = [row + "\n" for row in text.split("\n")]
+    rows[-1] = rows[-1][:-1]
+    return rows if rows[-1] else rows[:-1]
+
+
 def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> tuple[str, int, int]:
     """The `lines` consecutive lines with the most different wanted terms: (text, first line, last line)."""
-    rows = text.splitlines(keepends=True)
+    rows = lines_of(text)
     if len(rows) <= lines:
         return text, first_line, first_line + max(len(rows) - 1, 0)
     found = [{term for word in words(row) for term in split(word) if term in wanted} for row in rows]

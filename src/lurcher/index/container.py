@@ -9,9 +9,11 @@ a hostile one is called damaged like any other.
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
+import stat
 import struct
 import zlib
 from collections.abc import Mapping
@@ -98,15 +100,23 @@ class Container:
     @classmethod
     def open(cls, path: Path) -> Container:
         try:
-            with open(path, "rb") as handle:
-                size = os.fstat(handle.fileno()).st_size
-                if size == 0:
+            # Neither a link nor a pipe that came with the tree is followed or waited for.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    raise CorruptIndex(f"index file {path.name} is not a file", "run: lurcher index --rebuild")
+                if status.st_size == 0:
                     raise CorruptIndex(f"index file {path.name} is damaged: it is empty", "run: lurcher index --rebuild")
-                return cls(mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ), path.name)
+                return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), path.name)
+            finally:
+                os.close(descriptor)
         except FileNotFoundError as error:
             raise CorruptIndex(f"index file {path.name} is missing", "run: lurcher index --rebuild") from error
-        except IsADirectoryError as error:
-            raise CorruptIndex(f"index file {path.name} is a folder", "run: lurcher index --rebuild") from error
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+                raise
+            raise CorruptIndex(f"index file {path.name} is not a file", "run: lurcher index --rebuild") from error
 
     def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
         """Bytes [start, end) of a section, verified."""

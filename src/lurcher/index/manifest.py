@@ -19,6 +19,8 @@ from lurcher.index.segment import FORMAT
 from lurcher.version import VERSION
 
 NAME = "manifest"
+MARK = "CACHEDIR.TAG"
+"""Marks the folder as ours, and for backup programs as not worth keeping."""
 _ROW = struct.Struct("<16sQqqQiI")
 _SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
 NO_SEGMENT = -1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import threading
 from collections.abc import Mapping
@@ -58,8 +59,10 @@ class Project:
         One inside of the tree is good only in the very folder that it was made in: a repository may come with an index
         that shows other text than its files have, and only the folder's number in the file system cannot be forged.
         """
-        place = 0
-        if self.store.folder.is_relative_to(self.root.path):
+        place: int | str = 0
+        if not self.store.folder.is_relative_to(self.root.path):
+            place = root_digest(self.root)
+        else:
             with contextlib.suppress(OSError):
                 place = self.store.folder.stat().st_ino
         return {**manifests.fingerprint(self.settings.index.chunk_chars), "place": place}
@@ -157,7 +160,7 @@ class Project:
         for attempt in range(_ATTEMPTS):
             identity = self._disk_identity()
             try:
-                manifest = manifests.read(self.store.folder, self.fingerprint)
+                manifest = self.store.read(self.fingerprint)
                 return identity, None if manifest is None else (manifest, snapshot(self.store, manifest))
             except CorruptIndex:
                 if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
@@ -173,7 +176,7 @@ class Project:
 
     def _generation_on_disk(self) -> int:
         try:
-            manifest = manifests.read(self.store.folder, self.fingerprint)
+            manifest = self.store.read(self.fingerprint)
         except (IndexError_, OSError):
             return 0
         return manifest.generation if manifest else 0
@@ -209,11 +212,11 @@ class Project:
         return self._view[1]
 
     def stale_in(self, manifest: Manifest, changes: Changes) -> int:
-        """Changes that are not merely a time stamp that cannot be trusted yet."""
+        """Changes that are not merely a young time stamp, which cannot be trusted yet."""
         differing = 0
         for entry in changes.suspects:
             row = manifest.rows.get(entry.path)
-            if row is None or (row.size, row.mtime_ns) != (entry.size, entry.mtime_ns):
+            if row is None or row[1:5] != entry[1:5]:
                 differing += 1
         return differing + len(changes.gone)
 
@@ -221,23 +224,26 @@ class Project:
 def _index_folder(root: Root, settings: Settings) -> Path:
     if not settings.index.dir:
         folder = root.path / INDEX_FOLDER
-        if folder.is_symlink() and not _within(folder, root.path):
-            raise PathError(f"{folder} is a link that leads out of the tree", "remove it, or set LURCHER_INDEX_DIR")
+        if folder.is_symlink():
+            raise PathError(f"the index folder {folder} is a link", "remove it, or set LURCHER_INDEX_DIR")
         return folder
     base = Path(settings.index.dir).expanduser()
-    if settings.origins.get("index.dir") == "environment":
-        # One folder for many roots: each gets its own inside.
-        import hashlib
+    origin = settings.origins.get("index.dir")
+    if origin in (config.PROJECT_FILE, "pyproject.toml"):
+        # A repository's own file must not make us write elsewhere, nor over its files.
+        folder = root.path / base
+        if not folder.name.startswith(INDEX_FOLDER) or not _within(folder, root.path):
+            raise ConfigError(
+                f"{origin}: index.dir must be a folder of the project named {INDEX_FOLDER}…, not {settings.index.dir!r}",
+                "set LURCHER_INDEX_DIR for a place elsewhere",
+            )
+        return folder
+    # One folder may serve many roots: each gets its own inside.
+    return base.resolve() / f"{root.path.name or 'root'}-{root_digest(root)}"
 
-        name = hashlib.blake2b(os.fsencode(root.path), digest_size=6).hexdigest()
-        return base.resolve() / f"{root.path.name or 'root'}-{name}"
-    folder = base if base.is_absolute() else root.path / base
-    if settings.origins.get("index.dir") in (config.PROJECT_FILE, "pyproject.toml") and not _within(folder, root.path):
-        # A repository's own file must not make us write elsewhere.
-        raise ConfigError(
-            f"index.dir of the project leads out of it: {settings.index.dir}", "set LURCHER_INDEX_DIR, or a folder inside"
-        )
-    return folder
+
+def root_digest(root: Root) -> str:
+    return hashlib.blake2b(os.fsencode(root.path), digest_size=6).hexdigest()
 
 
 def _within(folder: Path, root: Path) -> bool:

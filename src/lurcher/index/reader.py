@@ -290,6 +290,10 @@ class Snapshot:
         return self._numbered("definitions", "file", "files")
 
     @cached_property
+    def definition_start(self) -> NDArray[Any]:
+        return self._column("definitions", "start")
+
+    @cached_property
     def definition_parts(self) -> NDArray[Any]:
         """How many words each type's name has; 0 for other definitions."""
         return self._column("definitions", "parts")
@@ -433,10 +437,10 @@ class Snapshot:
             known = self._paths[file] = segment.path(local)
         return known
 
-    @cached_property
-    def all_paths(self) -> list[str]:
-        """The path of every file by number; dead ones too."""
-        return [self.path(file) for file in range(self.file_total)]
+    def bare_path(self, file: int) -> str:
+        """The path within its own root, without what tells roots apart."""
+        segment, _ = self._place("files", file)
+        return self.path(file)[len(segment.prefix) :]
 
     def language(self, file: int) -> str:
         segment, local = self._place("files", file)

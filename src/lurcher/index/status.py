@@ -6,7 +6,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_
-from lurcher.index import manifest as manifests
 from lurcher.index.freshness import compare
 from lurcher.index.manifest import NO_SEGMENT
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 def status_of(project: Project) -> dict[str, Any]:
     status: dict[str, Any] = {"root": str(project.root.path), "index": str(project.store.folder), "exists": False}
     try:
-        manifest = manifests.read(project.store.folder, project.fingerprint)
+        manifest = project.store.read(project.fingerprint)
     except IndexError_ as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
     except OSError as error:

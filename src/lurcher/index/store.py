@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import CorruptIndex, IndexLocked
 from lurcher.index import manifest as manifests
 from lurcher.index.container import Container, pack_sections, write_atomically
-from lurcher.index.manifest import NO_SEGMENT, Manifest
+from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import SegmentData, check_shape, encode
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+_SWEPT = ("*.segment", ".*.segment.*.tmp", ".manifest.*.tmp")
+_MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
 @dataclass
@@ -35,6 +40,10 @@ class Store:
 
     def container(self, name: str) -> Container:
         return self.memory.get(name) or check_shape(Container.open(self.folder / name))
+
+    def read(self, expected: Mapping[str, Any]) -> Manifest | None:
+        """The manifest on disk; None where there is none of ours."""
+        return manifests.read(self.folder, expected) if (self.folder / MARK).exists() else None
 
     def put(self, data: SegmentData) -> str:
         """Store a segment under a name made from its content."""
@@ -67,16 +76,25 @@ class Store:
         self.problem = error.strerror or str(error)
 
     def prepare(self) -> None:
+        """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        names = os.listdir(self.folder)
+        if MARK not in names:
+            if names:
+                raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
+            self._create(MARK, _MARK_TEXT)
         # A link could come with the repository and lead anywhere: nothing is written through one.
+        self._create(".gitignore", "*\n")
+
+    def _create(self, name: str, text: str) -> None:
         with contextlib.suppress(FileExistsError):
-            descriptor = os.open(self.folder / ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+            descriptor = os.open(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             with open(descriptor, "w") as handle:
-                handle.write("*\n")
+                handle.write(text)
 
     def sweep(self, manifest: Manifest) -> None:
         """Remove segments that no manifest names, and what a killed writer left. Readers keep what they have mapped."""
-        for path in (*self.folder.glob("*.segment"), *self.folder.glob(".*.tmp")):
+        for path in (path for pattern in _SWEPT for path in self.folder.glob(pattern)):
             if path.name not in manifest.segments:
                 with contextlib.suppress(OSError):
                     path.unlink()

@@ -24,7 +24,6 @@ from lurcher.index.segment import SegmentData
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.index.worker import serve; serve()"
 
-Job = tuple[list[tuple[str, bytes]], int]
 
 
 def build_shards(

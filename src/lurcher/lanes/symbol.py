@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
@@ -13,6 +14,12 @@ from lurcher.planning.intent import parts_of
 from lurcher.terms.split import compound
 from lurcher.types import Definition, SymbolHit
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_HOLDERS = 100
+_FITTING = 0.9
 _MOST = 2000
 """Definitions of one name that are looked at; a name with more says nothing."""
 
@@ -29,6 +36,8 @@ class SymbolMatch:
     definition: Definition
     strength: float
     """How surely this is what was asked for: kind, nesting, spelling and container, in (0, 1]."""
+    fits: bool
+    """Whether its container is the one that the name asks for, where it asks for one."""
 
 
 def find(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:
@@ -39,15 +48,36 @@ def find(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:
         if not parts:
             continue
         numbers, _ = snapshot.postings("definitions", compound(parts[-1]))
+        if len(parts) > 1:
+            numbers = _inside(snapshot, numbers, parts[-2])
         for number in numbers[:_MOST].tolist():
             definition = snapshot.definition(number)
-            strength = _strength(definition, parts)
-            if strength:
-                file, unit = snapshot.definition_place(number)
-                strength *= _container(definition, parts[:-1], snapshot.path(file))
-                if strength:
-                    matches.append(SymbolMatch(name, number, file, unit, definition, strength))
+            file, unit = snapshot.definition_place(number)
+            container = _container(definition, parts[:-1], snapshot.path(file))
+            strength = _strength(definition, parts) * container
+            matches.append(SymbolMatch(name, number, file, unit, definition, strength, container >= _FITTING))
     return tuple(matches)
+
+
+def fitting(matches: Iterable[SymbolMatch]) -> list[SymbolMatch]:
+    """Those in the container that the name asks for; all of them where none is."""
+    matches = list(matches)
+    return [match for match in matches if match.fits] or matches
+
+
+def _inside(snapshot: Snapshot, numbers: NDArray[np.int64], container: str) -> NDArray[np.int64]:
+    """Definitions within the container come first, then those in files that mention it: a common name has too many."""
+    import numpy as np
+
+    files = snapshot.definition_file[numbers]
+    starts = snapshot.definition_start[numbers]
+    far = np.where(np.isin(files, list(_files_with(snapshot, container))), 1, 2)
+    holders, _ = snapshot.postings("definitions", compound(container))
+    for holder in holders[:_MOST_HOLDERS].tolist():
+        around = snapshot.definition(holder)
+        file, _ = snapshot.definition_place(holder)
+        far[(files == file) & (starts >= around.start_byte) & (starts < around.end_byte)] = 0
+    return numbers[np.argsort(far, kind="stable")]
 
 
 def _strength(definition: Definition, parts: list[str]) -> float:

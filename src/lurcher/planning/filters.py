@@ -58,9 +58,10 @@ def _passes(snapshot: Snapshot, file: int, filter: Filter) -> bool:
         return False
     if filter.languages and snapshot.language(file) not in filter.languages:
         return False
-    if filter.globs and not any(glob_matches(glob, path) for glob in filter.globs):
+    bare = snapshot.bare_path(file)
+    if filter.globs and not any(glob_matches(glob, bare) for glob in filter.globs):
         return False
-    return not any(glob_matches(glob, path) for glob in filter.excludes)
+    return not any(glob_matches(glob, bare) for glob in filter.excludes)
 
 
 def glob_matches(glob: str, path: str) -> bool:

@@ -7,7 +7,7 @@ import re
 SYMBOL, LANGUAGE, REPORT = "symbol", "natural-language", "report"
 
 _NAME = r"[^\W\d]\w*[?!]?"
-QUALIFIED = re.compile(rf"^[@$#.:]*{_NAME}(?:(?:::|\.|#|->|/|\\){_NAME})*(?:\(\))?$")
+QUALIFIED = re.compile(rf"^[@$#.:]*{_NAME}(?:(?:::?|\.|#|->|/|\\){_NAME})*(?:\(\))?$")
 """`name`, `a.b.c`, `Foo::bar`, `Foo#bar`, `call()`."""
 
 _CODE_NAME = re.compile(
@@ -58,4 +58,4 @@ def capitalised_in(text: str) -> list[str]:
 
 def parts_of(name: str) -> list[str]:
     """A qualified name's components, outermost first."""
-    return [part for part in re.split(r"::|\.|#|->|/|\\", name.strip("@$#.:").removesuffix("()")) if part]
+    return [part for part in re.split(r"::?|\.|#|->|/|\\", name.strip("@$#.:").removesuffix("()")) if part]

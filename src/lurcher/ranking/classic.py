@@ -29,7 +29,7 @@ def rank(context: Context) -> Ranking:
     order = best_first(context, units, values)
     units, values = units[order], values[order]
 
-    def why(unit: int) -> Why:
+    def why(unit: int, score: float) -> Why:
         return Why(lane_whys(context, unit), fused.get(unit, 0.0), tuple(log.get(unit, ())))
 
     return Ranking(units, values, why)

@@ -49,10 +49,10 @@ class Ranking:
         self,
         units: NDArray[np.int64],
         scores: NDArray[np.float64],
-        why: Callable[[int], Why],
+        why: Callable[[int, float], Why],
         more: Unordered | None = None,
     ) -> None:
-        """`why` gives the reasons for a unit."""
+        """`why` gives the reasons for a unit and its score."""
         self._units = units
         self._scores = scores
         self._why = why
@@ -79,7 +79,7 @@ class Ranking:
         return float(self._scores[position])
 
     def why(self, position: int) -> Why:
-        return self._why(self.unit(position))
+        return self._why(self.unit(position), self.score(position))
 
     @property
     def units(self) -> list[int]:

@@ -43,7 +43,7 @@ def rank(context: Context) -> Ranking:
     leads, values = leads[order], values[order]
     more = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
 
-    def why(unit: int) -> Why:
+    def why(unit: int, score: float) -> Why:
         file = int(context.snapshot.unit_file[unit])
         stages = [
             StageWhy(kind, amount=float(weight * values[file]), note=context.notes.get((kind, file), ""))
@@ -51,6 +51,9 @@ def rank(context: Context) -> Ranking:
             if weight * values[file]
         ]
         stages += noise.why(context, file)
+        stages.append(StageWhy("scale", factor=1 / scale, note="of what all evidence together can give"))
+        if score != x[file] / scale:
+            stages.append(StageWhy("further", factor=score * scale / float(x[file]), note="not its file's first unit"))
         return Why(lane_whys(context, unit), float(x[file]), tuple(stages))
 
     return Ranking(leads, values, why, more)

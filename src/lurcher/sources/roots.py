@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,8 @@ def find_root(path: Path) -> Root:
     """The git work tree that holds PATH, else the nearest folder with an index, else PATH itself.
 
     A PATH that its repository ignores is its own root: the repository's listing would never show it. When git is
-    missing or refuses the repository (another owner), the work tree's top stays the root and its files are walked.
+    missing, the work tree's top stays the root and its files are walked; when git refuses the repository (another
+    owner), so do we, and PATH is its own root.
     """
     asked = _existing(path)
     folder = asked if asked.is_dir() else asked.parent
@@ -37,7 +39,7 @@ def find_root(path: Path) -> Root:
         if _has_git(ancestor):
             return _in_work_tree(ancestor, asked, folder)
     for ancestor in (folder, *folder.parents):
-        if (ancestor / INDEX_FOLDER).is_dir():
+        if _own_index(ancestor / INDEX_FOLDER):
             return Root(ancestor, False, _relative(asked, ancestor))
     return Root(folder, False, _relative(asked, folder))
 
@@ -47,10 +49,22 @@ def _in_work_tree(top: Path, asked: Path, folder: Path) -> Root:
     if not prefix:
         return Root(top, True, "")
     # "./" keeps a name such as ":(top)" from being read as pathspec magic; this command refuses --literal-pathspecs.
-    status, _ = git.finish(git.start(top, "check-ignore", "-q", "--", f"./{prefix}"))
+    process = git.start(top, "check-ignore", "-q", "--", f"./{prefix}")
+    status, _ = git.finish(process)
     if status == 0:
         return Root(folder, False, _relative(asked, folder))
+    if status != 1 and process is not None:
+        return Root(folder, False, _relative(asked, folder))
     return Root(top, status == 1, prefix)
+
+
+def _own_index(folder: Path) -> bool:
+    """An index folder of ours: one that another user put above us is not believed."""
+    try:
+        status = folder.lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
 
 
 def _existing(path: Path) -> Path:

@@ -20,7 +20,9 @@ _MAX_STDIN = 4_000_000
 
 
 def _print_json(value: Any) -> None:
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None) + "\n")
+    # A terminal would act on control characters that a file may hold; a program wants the text as it is.
+    terminal = sys.stdout.isatty()
+    sys.stdout.write(json.dumps(value, ensure_ascii=terminal, indent=2 if terminal else None) + "\n")
 
 
 def _engine(parsed: Namespace) -> Any:
@@ -113,7 +115,7 @@ def run_config(parsed: Namespace) -> int:
         _print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in settings.rows()})
         return FOUND
     for key, value, origin, doc in settings.rows():
-        text = json.dumps(value) if not isinstance(value, str) else f'"{value}"'
+        text = json.dumps(value)
         where = f"  [{origin}]" if parsed.origin else ""
         print(f"{key} = {text}{where}  # {doc}")
     return FOUND

@@ -140,7 +140,10 @@ def build_parser() -> Any:
         """Reports bad arguments as every other error is reported: one line and a hint."""
 
         def error(self, message: str) -> NoReturn:
-            raise UsageError(message.removesuffix(", PATH"), f"see: {self.prog} --help")
+            hint = f"see: {self.prog} --help"
+            if "required: query" in message:
+                hint += "; put -- before a query that begins with a dash"
+            raise UsageError(message.removesuffix(", PATH"), hint)
 
     parser = Parser(
         prog="lurcher",

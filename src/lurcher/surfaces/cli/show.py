@@ -126,8 +126,8 @@ def status(status: dict[str, Any]) -> None:
 
 
 def _status(entry: dict[str, Any]) -> None:
-    print(f"root        {entry['root']}")
-    print(f"index       {entry['index']}")
+    print(f"root        {printable(entry['root'])}")
+    print(f"index       {printable(entry['index'])}")
     if "problem" in entry:
         print(f"problem     {entry['problem']}" + (f" ({entry['hint']})" if entry.get("hint") else ""))
         return
