@@ -181,3 +181,10 @@ def test_hostile_input_takes_neither_long_nor_the_stack(language: str, text: byt
     check_sum = sum(span.end_byte - span.start_byte for span in parse(text, language).chunks)
     assert check_sum == len(text)
     assert time.process_time() - begun < 10
+
+
+def test_wide_characters_in_shell_scripts_keep_their_place() -> None:
+    text = "# größe 😀\ngröße() {\n  echo '→ 日本語'\n}\n\nlater() {\n  echo 1\n}\n".encode()
+    parsed = parse(text, "bash")
+    assert [(item.name, item.start_line) for item in parsed.definitions] == [("größe", 2), ("later", 6)]
+    assert b"".join(text[chunk.start_byte : chunk.end_byte] for chunk in parsed.chunks) == text

@@ -33,6 +33,13 @@ Real files, cut off there in the middle of a comment, reach 600; arbitrary words
 _UNRECOVERED = 8_192
 """Children of a tree without structure, over which a query takes quadratic time."""
 
+_ASCII_ONLY = frozenset({"bash"})
+"""Grammars whose scanner asks the C library for the class of any code point as if it were a byte, which crashes now and then.
+
+They are shown a letter for each byte of a wider character: the text keeps its shape and every offset, and names are cut from
+the text itself."""
+_LETTERS = bytes(byte if 0 < byte < 128 else ord("x") for byte in range(256))
+
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
@@ -50,7 +57,8 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     Without a grammar, or where it cannot cope with the text, the text is cut by lines and defines nothing.
     """
     grammar = _grammar(language) if text else None
-    root = _tree(text, grammar) if grammar is not None else None
+    seen = text.translate(_LETTERS) if language in _ASCII_ONLY else text
+    root = _tree(seen, grammar) if grammar is not None else None
     if grammar is None or root is None:
         return ParsedFile(language, chunk_lines(text, target), (), ())
     from tree_sitter import QueryCursor
