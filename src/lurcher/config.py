@@ -29,7 +29,7 @@ def setting(
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    dir: str = setting("", "Folder that holds the index; empty: `.lurcher` at the root.")
+    dir: str = setting("", "Folder under which each root gets its index; empty: `.lurcher` at the root.")
     chunk_chars: int = setting(1500, "Characters a chunk aims at.", low=200, high=20_000)
     max_file_bytes: int = setting(1_000_000, "Larger files are left out and counted.", low=1, high=100_000_000)
     follow_symlinks: bool = setting(False, "Follow links that stay inside the root.")

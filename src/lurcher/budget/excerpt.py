@@ -69,10 +69,11 @@ def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> 
     if len(rows) <= lines:
         return text, first_line, first_line + max(len(rows) - 1, 0)
     found = [{term for word in words(row) for term in split(word) if term in wanted} for row in rows]
-    best, start = -1, 0
+    best, start = -1.0, 0
     for i in range(len(rows) - lines + 1):
         window = found[i : i + lines]
-        value = 4 * len(set().union(*window)) + sum(map(len, window))
+        # Among equals one that does not begin with a blank line.
+        value = 4 * len(set().union(*window)) + sum(map(len, window)) + (0.5 if rows[i].strip() else 0.0)
         if value > best:
             best, start = value, i
     return "".join(rows[start : start + lines]), first_line + start, first_line + start + lines - 1
