@@ -10,6 +10,8 @@ from typing import Any
 
 from lurcher.config import colour_wanted
 from lurcher.surfaces.cli.highlight import Painter, printable
+from lurcher.terms.split import split, words
+from lurcher.terms.stem import stem
 from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
 
 _BAR = 10
@@ -63,7 +65,7 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         head += f"  {hit.score:.3f}"
     yield head
     if hit.text:
-        terms = {term for lane in hit.why.lanes.values() for term in lane.terms}
+        terms = _marked(hit)
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
         first = 0
         if painter.on and len(lines) > _TERMINAL_LINES:
@@ -78,6 +80,14 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         left = len(lines) - len(shown)
         if left > 0:
             yield painter.dim(f"{'':>{width}}  … {left} more lines")
+
+
+def _marked(hit: Hit) -> set[str]:
+    """The terms of a hit's text that matched: the query's words, and their other forms as far as they share a stem."""
+    asked = {term for lane in hit.why.lanes.values() for term in lane.terms}
+    stems = {stem(term) for term in asked}
+    here = {term for word in words(hit.text) for term in split(word)}
+    return asked | {term for term in here if stem(term) in stems}
 
 
 def _why(hit: Hit, painter: Painter) -> Iterable[str]:
