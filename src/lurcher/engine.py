@@ -5,28 +5,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from lurcher import config
 from lurcher.budget import cursor as cursors
-from lurcher.budget import tokens
-from lurcher.budget.excerpt import Place, around, densest, focus_of, place_of, text_at
-from lurcher.budget.pack import START, Page, pack
+from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
+from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, QueryError, UsageError
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Segment, Snapshot
-from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.index.store import open_segments
 from lurcher.lanes import lexical, symbol
-from lurcher.lanes.symbol import SymbolMatch
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
 from lurcher.planning.intent import REPORT, SYMBOL, parts_of
 from lurcher.planning.plan import Plan, make_plan
@@ -34,7 +29,7 @@ from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
-from lurcher.types import CONTEXTS, MODES, Answer, Definition, Degraded, Filter, Hit, IndexState, Progress, Query, SymbolAnswer
+from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -176,8 +171,8 @@ class Engine:
         plan = make_plan(query.text, query.mode, snapshot)
         clock.lap("plan")
         ranked, context = self._rank(snapshot, plan, query, clock)
-        focus = _Focus(context)
-        places = _places(snapshot, ranked, query.context, focus)
+        focus = Focus(context)
+        places = places_of(snapshot, ranked, query.context, focus)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
             query,
@@ -187,13 +182,13 @@ class Engine:
             options=repr(self._decisive_settings()) + repr(sorted(self._prefixes.items())),
         )
         place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
-        shown = _Shown(snapshot, places, ranked, query, focus)
+        shown = Shown(snapshot, places, ranked, query, focus)
         page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
         hits = tuple(shown.hit(i) for i in page.indices)
         clock.lap("pack")
         notes += _unknown_name(context)
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
-        degraded = notes + tuple(note for view in views for note in view.degraded) + _oversized(page, shown)
+        degraded = notes + tuple(note for view in views for note in view.degraded) + oversized_note(page, shown)
         return Answer(
             query.text, plan.mode, plan.intent, query.ranking, SOURCES, hits, len(places), page.tokens, following,
             _state(snapshot, views), degraded, clock.total(),
@@ -322,58 +317,6 @@ def _state(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
     return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale)
 
 
-class _Shown:
-    """Turns positions of a ranking into hits, each text cut and counted once."""
-
-    def __init__(
-        self, snapshot: Snapshot, places: Sequence[tuple[int, Place]], ranked: Ranking, query: Query, focus: _Focus
-    ) -> None:
-        self._snapshot = snapshot
-        self._places = places
-        self._ranked = ranked
-        self._query = query
-        self._focus = focus
-        self._texts: dict[int, tuple[str, int, int]] = {}
-        self._costs: dict[int, int] = {}
-
-    def text(self, i: int) -> tuple[str, int, int]:
-        known = self._texts.get(i)
-        if known is None:
-            place = self._places[i][1]
-            if self._query.context == "none":
-                known = ("", place.start_line, place.end_line)
-            else:
-                text = text_at(self._snapshot, place)
-                known = (text, place.start_line, place.end_line)
-                if self._query.snippet_lines is not None:
-                    known = self._focus.lines(text, place.start_line, self._query.snippet_lines)
-            self._texts[i] = known
-        return known
-
-    def cost(self, i: int) -> int:
-        if i not in self._costs:
-            measure = tokens.estimate if self._query.budget is None else tokens.count
-            self._costs[i] = measure(self.text(i)[0])
-        return self._costs[i]
-
-    def location(self, i: int) -> str:
-        place = self._places[i][1]
-        return f"{self._snapshot.path(place.file)}:{place.start_line}-{place.end_line}"
-
-    def hit(self, i: int) -> Hit:
-        position, place = self._places[i]
-        unit = self._ranked.unit(position)
-        text, first, last = self.text(i)
-        path = self._snapshot.path(place.file)
-        named = self._focus.definition(unit)
-        identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
-        return Hit(
-            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
-            named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
-            self.cost(i), text, self._ranked.why(position),
-        )  # fmt: skip
-
-
 class _Clock:
     def __init__(self, started: float) -> None:
         self._started = self._last = started
@@ -386,68 +329,6 @@ class _Clock:
 
     def total(self) -> dict[str, float]:
         return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
-
-
-class _Focus:
-    """Which byte of its file matters most in a unit: where it defines what was asked for, else its best line."""
-
-    def __init__(self, context: Context) -> None:
-        self._snapshot = context.snapshot
-        self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
-        self._asked: dict[int, SymbolMatch] = {}
-        for match in context.symbols:
-            if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
-                self._asked[match.unit] = match
-
-    def byte(self, unit: int) -> int:
-        match = self._asked.get(unit)
-        return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
-
-    def definition(self, unit: int) -> Definition | None:
-        """What a hit is named after: the definition asked for, else the innermost one around its best line."""
-        match = self._asked.get(unit)
-        if match:
-            return match.definition
-        file, _, _, _, _, shown = self._snapshot.unit(unit)
-        found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
-        return found or (self._snapshot.definition(shown) if shown >= 0 else None)
-
-    def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
-        return densest(text, first, count, self._wanted)
-
-
-def _places(
-    snapshot: Snapshot, ranked: Ranking, context: str, focus: _Focus
-) -> Sequence[tuple[int, Place]]:
-    """Where each hit's text is; units that widen to the same function or class are one hit."""
-    if context not in ("function", "class"):
-        return _Blocks(snapshot, ranked)
-    seen: set[tuple[int, int, int]] = set()
-    found = []
-    for position, unit in enumerate(ranked.units):
-        place = place_of(snapshot, unit, context, partial(focus.byte, unit))
-        key = (place.file, place.start, place.end)
-        if key not in seen:
-            seen.add(key)
-            found.append((position, place))
-    return found
-
-
-class _Blocks(Sequence[tuple[int, Place]]):
-    """The places of whole units, looked up when asked for."""
-
-    def __init__(self, snapshot: Snapshot, ranked: Ranking) -> None:
-        self._snapshot = snapshot
-        self._ranked = ranked
-        self._known: dict[int, Place] = {}
-
-    def __len__(self) -> int:
-        return len(self._ranked)
-
-    def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
-        if i not in self._known:
-            self._known[i] = place_of(self._snapshot, self._ranked.unit(i), "block")
-        return i, self._known[i]
 
 
 def _several(values: Sequence[str]) -> tuple[str, ...]:
@@ -496,20 +377,6 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
     if whole & set(context.lexical.idf):
         return ()
     return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
-
-
-def _oversized(page: Page, shown: _Shown) -> tuple[Degraded, ...]:
-    if not page.oversized:
-        return ()
-    smallest = min(shown.cost(i) for i in page.oversized)
-    places = ", ".join(shown.location(i) for i in page.oversized[:3]) + (", …" if len(page.oversized) > 3 else "")
-    many = len(page.oversized)
-    return (
-        Degraded(
-            "budget", f"{many} {'hit is' if many == 1 else 'hits are'} larger than the whole budget: {places}",
-            f"raise the budget to {smallest}, or use --snippet-lines",
-        ),  # fmt: skip
-    )
 
 
 def _outermost(roots: list[Root]) -> list[Root]:

@@ -1,0 +1,144 @@
+"""Turns positions of a ranking into hits: what each shows, what it is named after, what it costs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+
+from lurcher.budget import tokens
+from lurcher.budget.excerpt import Place, around, densest, focus_of, place_of, text_at
+from lurcher.budget.pack import Page
+from lurcher.index.reader import Snapshot
+from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.lanes.symbol import SymbolMatch
+from lurcher.ranking.context import Context, Ranking
+from lurcher.types import Definition, Degraded, Hit, Query
+
+
+class Focus:
+    """Which byte of its file matters most in a unit: where it defines what was asked for, else its best line."""
+
+    def __init__(self, context: Context) -> None:
+        self._snapshot = context.snapshot
+        self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
+        self._asked: dict[int, SymbolMatch] = {}
+        for match in context.symbols:
+            if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
+                self._asked[match.unit] = match
+
+    def byte(self, unit: int) -> int:
+        match = self._asked.get(unit)
+        return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
+
+    def definition(self, unit: int) -> Definition | None:
+        """What a hit is named after: the definition asked for, else the innermost one around its best line."""
+        match = self._asked.get(unit)
+        if match:
+            return match.definition
+        file, _, _, _, _, shown = self._snapshot.unit(unit)
+        found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
+        return found or (self._snapshot.definition(shown) if shown >= 0 else None)
+
+    def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
+        return densest(text, first, count, self._wanted)
+
+
+def places_of(
+    snapshot: Snapshot, ranked: Ranking, context: str, focus: Focus
+) -> Sequence[tuple[int, Place]]:
+    """Where each hit's text is; units that widen to the same function or class are one hit."""
+    if context not in ("function", "class"):
+        return _Blocks(snapshot, ranked)
+    seen: set[tuple[int, int, int]] = set()
+    found = []
+    for position, unit in enumerate(ranked.units):
+        place = place_of(snapshot, unit, context, partial(focus.byte, unit))
+        key = (place.file, place.start, place.end)
+        if key not in seen:
+            seen.add(key)
+            found.append((position, place))
+    return found
+
+
+class _Blocks(Sequence[tuple[int, Place]]):
+    """The places of whole units, looked up when asked for."""
+
+    def __init__(self, snapshot: Snapshot, ranked: Ranking) -> None:
+        self._snapshot = snapshot
+        self._ranked = ranked
+        self._known: dict[int, Place] = {}
+
+    def __len__(self) -> int:
+        return len(self._ranked)
+
+    def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
+        if i not in self._known:
+            self._known[i] = place_of(self._snapshot, self._ranked.unit(i), "block")
+        return i, self._known[i]
+
+
+class Shown:
+    """Turns positions of a ranking into hits, each text cut and counted once."""
+
+    def __init__(
+        self, snapshot: Snapshot, places: Sequence[tuple[int, Place]], ranked: Ranking, query: Query, focus: Focus
+    ) -> None:
+        self._snapshot = snapshot
+        self._places = places
+        self._ranked = ranked
+        self._query = query
+        self._focus = focus
+        self._texts: dict[int, tuple[str, int, int]] = {}
+        self._costs: dict[int, int] = {}
+
+    def text(self, i: int) -> tuple[str, int, int]:
+        known = self._texts.get(i)
+        if known is None:
+            place = self._places[i][1]
+            if self._query.context == "none":
+                known = ("", place.start_line, place.end_line)
+            else:
+                text = text_at(self._snapshot, place)
+                known = (text, place.start_line, place.end_line)
+                if self._query.snippet_lines is not None:
+                    known = self._focus.lines(text, place.start_line, self._query.snippet_lines)
+            self._texts[i] = known
+        return known
+
+    def cost(self, i: int) -> int:
+        if i not in self._costs:
+            measure = tokens.estimate if self._query.budget is None else tokens.count
+            self._costs[i] = measure(self.text(i)[0])
+        return self._costs[i]
+
+    def location(self, i: int) -> str:
+        place = self._places[i][1]
+        return f"{self._snapshot.path(place.file)}:{place.start_line}-{place.end_line}"
+
+    def hit(self, i: int) -> Hit:
+        position, place = self._places[i]
+        unit = self._ranked.unit(position)
+        text, first, last = self.text(i)
+        path = self._snapshot.path(place.file)
+        named = self._focus.definition(unit)
+        identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
+        return Hit(
+            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
+            named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
+            self.cost(i), text, self._ranked.why(position),
+        )  # fmt: skip
+
+
+def oversized_note(page: Page, shown: Shown) -> tuple[Degraded, ...]:
+    if not page.oversized:
+        return ()
+    smallest = min(shown.cost(i) for i in page.oversized)
+    places = ", ".join(shown.location(i) for i in page.oversized[:3]) + (", …" if len(page.oversized) > 3 else "")
+    many = len(page.oversized)
+    return (
+        Degraded(
+            "budget", f"{many} {'hit is' if many == 1 else 'hits are'} larger than the whole budget: {places}",
+            f"raise the budget to {smallest}, or use --snippet-lines",
+        ),  # fmt: skip
+    )
