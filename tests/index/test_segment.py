@@ -210,7 +210,7 @@ def read_everything(container: Container) -> None:
     """What a search may do with a segment."""
     snapshot = Snapshot([Segment(container)], 1)
     for file in range(snapshot.file_total):
-        snapshot.path(file), snapshot.language(file), snapshot.file_text(file), snapshot.definitions_of(file)
+        snapshot.path(file), snapshot.language(file), snapshot.file_text(file), snapshot.definitions_around(file, 0)
         for unit in snapshot.units_of(file):
             snapshot.unit(unit), snapshot.unit_text(unit)
     for number in range(container.meta["definitions"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -39,17 +40,32 @@ def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], in
 
 def around(snapshot: Snapshot, file: int, byte: int, kinds: Collection[str]) -> Definition | None:
     """The innermost definition of one of `kinds` that holds a byte of a file."""
-    holding = [item for item in snapshot.definitions_of(file) if item.kind in kinds and item.start_byte <= byte < item.end_byte]
+    holding = [item for item in snapshot.definitions_around(file, byte) if item.kind in kinds]
     return min(holding, key=lambda item: (item.end_byte - item.start_byte, item.start_byte), default=None)
 
 
 def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
-    """The byte of the file at which the unit's best line begins its text."""
-    _, start, _, line, _, _ = snapshot.unit(unit)
+    """The byte of the file where the text of the unit's best line begins: the first with the most different wanted terms.
+
+    Terms are looked for as plain strings, parts of longer words included: this runs for every hit, and only the line matters.
+    """
+    _, start, _, _, _, _ = snapshot.unit(unit)
     text = snapshot.unit_text(unit)
-    best, first, _ = densest(text, line, 1, wanted)
-    before = "".join(lines_of(text)[: first - line])
-    return start + len((before + best[: len(best) - len(best.lstrip())]).encode())
+    plain = text.lower()
+    if len(plain) != len(text):  # a few letters have a longer lower case, which would shift every position after them
+        plain = text
+    starts = [0]
+    while (end := text.find("\n", starts[-1])) >= 0:
+        starts.append(end + 1)
+    terms: dict[int, set[str]] = {}
+    for term in wanted:
+        position = plain.find(term)
+        while position >= 0:
+            terms.setdefault(bisect_right(starts, position) - 1, set()).add(term)
+            position = plain.find(term, position + len(term))
+    line = min(terms, key=lambda line: (-len(terms[line]), line), default=0)
+    row = text[starts[line] :]
+    return start + len(text[: starts[line] + len(row) - len(row.lstrip())].encode())
 
 
 def text_at(snapshot: Snapshot, place: Place) -> str:
@@ -63,12 +79,21 @@ def lines_of(text: str) -> list[str]:
     return rows if rows[-1] else rows[:-1]
 
 
+def _terms_in(row: str, wanted: Collection[str]) -> set[str]:
+    """The wanted terms of a line. Most lines have none, which a plain search tells sooner than reading their words."""
+    if row.isascii():
+        plain = row.lower().replace("_", "")
+        if not any(term in plain for term in wanted):
+            return set()
+    return {term for word in words(row) for term in split(word) if term in wanted}
+
+
 def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> tuple[str, int, int]:
     """The `lines` consecutive lines with the most different wanted terms: (text, first line, last line)."""
     rows = lines_of(text)
     if len(rows) <= lines:
         return text, first_line, first_line + max(len(rows) - 1, 0)
-    found = [{term for word in words(row) for term in split(word) if term in wanted} for row in rows]
+    found = [_terms_in(row, wanted) for row in rows]
     best, start = -1.0, 0
     for i in range(len(rows) - lines + 1):
         window = found[i : i + lines]

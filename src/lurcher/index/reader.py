@@ -494,12 +494,14 @@ class Snapshot:
         position = self.segments.index(segment)
         return int(row["file"]) + self._bases["files"][position], int(row["unit"]) + self._bases["units"][position]
 
-    def definitions_of(self, file: int) -> list[Definition]:
-        """A file's definitions in order of position."""
+    def definitions_around(self, file: int, byte: int) -> list[Definition]:
+        """A file's definitions that hold one of its bytes, outermost first."""
         segment, local = self._place("files", file)
         row = segment.files[local]
         first = int(row["definition"])
-        return [_definition(segment, item) for item in segment.definitions[first : first + int(row["definitions"])]]
+        rows = segment.definitions[first : first + int(row["definitions"])]
+        return [_definition(segment, item) for item in rows[(rows["start"] <= byte) & (rows["end"] > byte)]]
+
 
 
 def _definition(segment: Segment, row: Any) -> Definition:
