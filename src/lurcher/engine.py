@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -179,7 +180,7 @@ class Engine:
             root="\0".join(str(root) for root in self.roots),
             generation=snapshot.generation,
             checksum=",".join(name for view in views for name in view.manifest.segments),
-            options=repr(self._decisive_settings()) + repr(sorted(self._prefixes.items())),
+            options=self._options,
         )
         place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
         shown = Shown(snapshot, places, ranked, query, focus)
@@ -210,9 +211,11 @@ class Engine:
         context = Context(snapshot, plan, settings, scores, matches, allowed, own)
         return ranking_named(query.ranking)(context), context
 
-    def _decisive_settings(self) -> list[tuple[str, Any]]:
-        """The settings that an order of hits depends on; what concerns the index is in the index's own digest."""
-        return sorted((key, value) for key, value in self.settings.to_dict().items() if not key.startswith("index."))
+    @cached_property
+    def _options(self) -> str:
+        """What an order of hits depends on besides the query; what concerns the index is in the index's own digest."""
+        decisive = sorted((key, value) for key, value in self.settings.to_dict().items() if not key.startswith("index."))
+        return repr(decisive) + repr(sorted(self._prefixes.items()))
 
     def _filter(self, filter: Filter) -> Filter:
         """The query's filter within the folders that were asked for."""

@@ -37,6 +37,8 @@ class Focus:
         if match:
             return match.definition
         file, _, _, _, _, shown = self._snapshot.unit(unit)
+        if shown >= 0 and self._snapshot.unit_definitions[unit] < 2:
+            return self._snapshot.definition(shown)
         found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
         return found or (self._snapshot.definition(shown) if shown >= 0 else None)
 

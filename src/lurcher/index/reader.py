@@ -290,6 +290,13 @@ class Snapshot:
         return self._numbered("definitions", "file", "files")
 
     @cached_property
+    def unit_definitions(self) -> NDArray[np.int64]:
+        """How many definitions begin in each unit."""
+        import numpy as np
+
+        return np.bincount(self._numbered("definitions", "unit", "units"), minlength=self.unit_total)
+
+    @cached_property
     def definition_start(self) -> NDArray[Any]:
         return self._column("definitions", "start")
 

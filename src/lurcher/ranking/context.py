@@ -30,6 +30,8 @@ class Context:
     """Which files may answer: live, and passed by the filter."""
     own_words: frozenset[str]
     """Words of the repository's own name: they say nothing about a file."""
+    role_factors: dict[int, float] = field(default_factory=dict)
+    """What each role of a file multiplies by, for this query."""
     notes: dict[tuple[str, int], str] = field(default_factory=dict)
     """(evidence, file) → what it found, for `why`."""
 

@@ -55,6 +55,13 @@ def why(context: Context, file: int) -> list[StageWhy]:
 
 
 def _factors(context: Context) -> dict[int, float]:
+    """The factor of each role for this query, worked out once."""
+    if not context.role_factors:
+        context.role_factors.update(_for_query(context))
+    return context.role_factors
+
+
+def _for_query(context: Context) -> dict[int, float]:
     settings = context.settings.noise
     factors = {
         roles.TEST: settings.tests,
