@@ -1,1 +1,1 @@
-"""."""
+"""Score units for a plan; each lane knows nothing of the others."""

@@ -11,8 +11,9 @@ from math import log
 from typing import TYPE_CHECKING
 
 from lurcher.config import LexicalSettings
-from lurcher.index.reader import Snapshot, Sum
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
+from lurcher.index.tally import Sum
 from lurcher.planning.groups import Group
 
 if TYPE_CHECKING:

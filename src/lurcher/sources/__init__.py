@@ -1,1 +1,1 @@
-"""."""
+"""Which files there are and what their text is."""

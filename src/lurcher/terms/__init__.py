@@ -1,1 +1,1 @@
-"""."""
+"""Identifiers to terms, and what is known of words beforehand."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.index.reader import Sum
+from lurcher.index.tally import Sum
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.name import matches
 
