@@ -7,8 +7,7 @@ from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import encode
-from lurcher.lanes import lexical, symbol
-from lurcher.planning.intent import REPORT
+from lurcher.lanes.lane import Request, run_lanes
 from lurcher.planning.plan import make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
@@ -24,9 +23,8 @@ def context_of(files: dict[str, str], query: str, settings: Settings | None = No
     snapshot = snapshot_of(files)
     settings = settings or Settings()
     plan = make_plan(query, "auto", snapshot)
-    scores = lexical.score(snapshot, plan.groups, settings.lexical, b=settings.report.b if plan.intent == REPORT else None)
-    matches = symbol.find(snapshot, plan.names)
-    return Context(snapshot, plan, settings, scores, matches, snapshot.live_files, own_words(snapshot, plan, [name]))
+    found, _ = run_lanes(plan.lanes, Request(snapshot, plan, settings, snapshot.live_files), lambda lane: None)
+    return Context(snapshot, plan, settings, found, snapshot.live_files, own_words(snapshot, plan, [name]))
 
 
 def ranked_paths(files: dict[str, str], query: str, ranking: str = "default", settings: Settings | None = None) -> list[str]:

@@ -22,9 +22,10 @@ from lurcher.errors import CorruptIndex, QueryError, UsageError
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.store import open_segments
-from lurcher.lanes import lexical, symbol
+from lurcher.lanes import symbol
+from lurcher.lanes.lane import Request, run_lanes
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
-from lurcher.planning.intent import REPORT, SYMBOL, parts_of
+from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
@@ -171,7 +172,7 @@ class Engine:
         clock.lap("refresh")
         plan = make_plan(query.text, query.mode, snapshot)
         clock.lap("plan")
-        ranked, context = self._rank(snapshot, plan, query, clock)
+        ranked, context, failed = self._rank(snapshot, plan, query, clock)
         focus = Focus(context)
         places = places_of(snapshot, ranked, query.context, focus)
         clock.lap("ranking")
@@ -187,7 +188,7 @@ class Engine:
         page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
         hits = tuple(shown.hit(i) for i in page.indices)
         clock.lap("pack")
-        notes += _unknown_name(context)
+        notes += failed + _unknown_name(context)
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
         degraded = notes + tuple(note for view in views for note in view.degraded) + oversized_note(page, shown)
         return Answer(
@@ -195,21 +196,15 @@ class Engine:
             _state(snapshot, views), degraded, clock.total(),
         )  # fmt: skip
 
-    def _rank(self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock) -> tuple[Ranking, Context]:
-        settings = self.settings
-        long = plan.intent == REPORT
-        scores = lexical.score(
-            snapshot, plan.groups, settings.lexical, b=settings.report.b if long else None,
-            keep=settings.report.keep_terms if long else None,
-        )  # fmt: skip
-        clock.lap("lexical")
-        matches = symbol.find(snapshot, plan.names) if "symbol" in plan.lanes else ()
-        clock.lap("symbol")
+    def _rank(
+        self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock
+    ) -> tuple[Ranking, Context, tuple[Degraded, ...]]:
         allowed = allowed_files(snapshot, self._filter(query.filter))
-        matches = tuple(match for match in matches if allowed[match.file])
+        clock.lap("filter")
+        found, failed = run_lanes(plan.lanes, Request(snapshot, plan, self.settings, allowed), clock.lap)
         own = own_words(snapshot, plan, [root.name for root in self.roots])
-        context = Context(snapshot, plan, settings, scores, matches, allowed, own)
-        return ranking_named(query.ranking)(context), context
+        context = Context(snapshot, plan, self.settings, found, allowed, own)
+        return ranking_named(query.ranking)(context), context, failed
 
     @cached_property
     def _options(self) -> str:

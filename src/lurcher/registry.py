@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import UsageError
 
 if TYPE_CHECKING:
+    from lurcher.lanes.lane import Found, Request
     from lurcher.ranking.context import Context, Ranking
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
@@ -36,6 +37,14 @@ def find(folder: str, name: str, attribute: str) -> Any:
     for entry in entry_points(group=f"lurcher.{folder}", name=name):
         return getattr(entry.load(), attribute)
     return None
+
+
+def lane_named(name: str) -> Callable[[Request], Found]:
+    found = find("lanes", name, "run")
+    if found is None:
+        raise UsageError(f"unknown lane '{name}'", "a lane is a file of lurcher.lanes, or an entry point in that group")
+    lane: Callable[[Request], Found] = found
+    return lane
 
 
 def ranking_named(name: str) -> Callable[[Context], Ranking]:

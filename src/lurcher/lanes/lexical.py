@@ -11,10 +11,14 @@ from math import log
 from typing import TYPE_CHECKING
 
 from lurcher.config import LexicalSettings
+from lurcher.index.order import place_of
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
 from lurcher.index.tally import Sum
+from lurcher.lanes.lane import Request
 from lurcher.planning.groups import Group
+from lurcher.planning.intent import REPORT
+from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,6 +47,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
+    snapshot: Snapshot
     scores: NDArray[np.float64]
     """One per unit, zero where nothing matched."""
     shares: tuple[Share, ...]
@@ -52,6 +57,27 @@ class LexicalScores:
         """What each word gave to a unit, largest first."""
         found = {share.word: amount for share in self.shares if (amount := share.of(unit))}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    def why(self, unit: int) -> LaneWhy | None:
+        rank = place_of(self.snapshot, self.scores, unit)
+        return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
+
+
+def run(request: Request) -> LexicalScores:
+    """The plan's words; those of a report are many, so only the best are kept."""
+    long = request.plan.intent == REPORT
+    report = request.settings.report
+    return score(
+        request.snapshot, request.plan.groups, request.settings.lexical, b=report.b if long else None,
+        keep=report.keep_terms if long else None,
+    )  # fmt: skip
+
+
+def nothing(snapshot: Snapshot) -> LexicalScores:
+    """What stands in where the lane did not run."""
+    import numpy as np
+
+    return LexicalScores(snapshot, np.zeros(snapshot.unit_total), (), {})
 
 
 def score(
@@ -97,7 +123,7 @@ def score(
             scores += amounts
             shares.append(Share(group.word, None, amounts))
         idfs[group.word] = idf
-    return LexicalScores(scores, tuple(shares), idfs)
+    return LexicalScores(snapshot, scores, tuple(shares), idfs)
 
 
 def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[np.float64]:

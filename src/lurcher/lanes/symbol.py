@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.lanes.lane import Request
 from lurcher.planning.intent import parts_of
 from lurcher.terms.split import compound
-from lurcher.types import Definition, SymbolHit
+from lurcher.types import Definition, LaneWhy, SymbolHit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,6 +39,21 @@ class SymbolMatch:
     """How surely this is what was asked for: kind, nesting, spelling and container, in (0, 1]."""
     fits: bool
     """Whether its container is the one that the name asks for, where it asks for one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolMatches:
+    matches: tuple[SymbolMatch, ...]
+
+    def why(self, unit: int) -> LaneWhy | None:
+        here = max((match.strength for match in self.matches if match.unit == unit), default=None)
+        return None if here is None else LaneWhy(1 + sum(match.strength > here for match in self.matches), here)
+
+
+def run(request: Request) -> SymbolMatches:
+    """Definitions of the plan's names in the files that may answer."""
+    matches = find(request.snapshot, request.plan.names)
+    return SymbolMatches(tuple(match for match in matches if request.allowed[match.file]))
 
 
 def find(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:

@@ -24,11 +24,8 @@ class Plan:
 
     @property
     def lanes(self) -> tuple[str, ...]:
-        if self.mode == "symbol":
-            return ("symbol", "lexical")
-        if self.mode == "lexical":
-            return ("lexical",)
-        return ("lexical", "symbol")
+        """The lanes that the mode allows."""
+        return ("lexical",) if self.mode == "lexical" else ("lexical", "symbol")
 
 
 def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:

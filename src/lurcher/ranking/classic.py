@@ -6,7 +6,8 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 from __future__ import annotations
 
 from lurcher.fusion.rrf import fuse
-from lurcher.ranking.context import Context, Ranking, best_first, lane_whys
+from lurcher.index.order import best_first
+from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.stages import coherence, definition, noise, saturation, stem
 from lurcher.types import StageWhy, Why
 
@@ -18,7 +19,7 @@ def rank(context: Context) -> Ranking:
 
     lexical = np.where(context.allowed[context.snapshot.unit_file], context.lexical.scores, 0.0)
     matched = np.flatnonzero(lexical > 0)
-    candidates = matched[best_first(context, matched, lexical[matched])]
+    candidates = matched[best_first(context.snapshot, matched, lexical[matched])]
     fused = fuse([(1.0, candidates.tolist())], context.settings.classic.rrf_k)
     scores = dict(fused)
     log: dict[int, list[StageWhy]] = {}
@@ -26,7 +27,7 @@ def rank(context: Context) -> Ranking:
         stage.apply(context, scores, log)
     units = np.fromiter(scores, np.int64, len(scores))
     values = np.fromiter(scores.values(), np.float64, len(scores))
-    order = best_first(context, units, values)
+    order = best_first(context.snapshot, units, values)
     units, values = units[order], values[order]
 
     def why(unit: int, score: float) -> Why:

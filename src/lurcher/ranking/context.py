@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.index.reader import Snapshot
+from lurcher.lanes import lexical
+from lurcher.lanes.lane import Found
 from lurcher.lanes.lexical import LexicalScores
-from lurcher.lanes.symbol import SymbolMatch
+from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
 from lurcher.planning.plan import Plan
 from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
@@ -24,8 +26,8 @@ class Context:
     snapshot: Snapshot
     plan: Plan
     settings: Settings
-    lexical: LexicalScores
-    symbols: tuple[SymbolMatch, ...]
+    lanes: Mapping[str, Found]
+    """What each lane found, by its name; one that failed or was not asked for is not there."""
     allowed: NDArray[np.bool_]
     """Which files may answer: live, and passed by the filter."""
     own_words: frozenset[str]
@@ -34,6 +36,18 @@ class Context:
     """What each role of a file multiplies by, for this query."""
     notes: dict[tuple[str, int], str] = field(default_factory=dict)
     """(evidence, file) → what it found, for `why`."""
+
+    @property
+    def lexical(self) -> LexicalScores:
+        """The lexical lane's scores; all zero where it did not run."""
+        found = self.lanes.get("lexical")
+        return found if isinstance(found, LexicalScores) else lexical.nothing(self.snapshot)
+
+    @property
+    def symbols(self) -> tuple[SymbolMatch, ...]:
+        """Definitions of the names that the query asks for."""
+        found = self.lanes.get("symbol")
+        return found.matches if isinstance(found, SymbolMatches) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,34 +125,7 @@ def own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> froz
     return frozenset(own)
 
 
-def best_first(context: Context, units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Positions of `units` by value, then path, then line: a total order."""
-    import numpy as np
-
-    files = context.snapshot.unit_file[units]
-    return np.lexsort((units, context.snapshot.path_rank[files], -values))
-
-
-def lane_rank(context: Context, scores: NDArray[np.float64], unit: int) -> int:
-    """A unit's place in a lane, 1-based and in the total order; 0 where the lane has nothing."""
-    import numpy as np
-
-    value = scores[unit]
-    if not value > 0:
-        return 0
-    tied = np.flatnonzero(scores == value)
-    ahead = int(np.flatnonzero(tied[best_first(context, tied, scores[tied])] == unit)[0]) if len(tied) > 1 else 0
-    return int(np.count_nonzero(scores > value)) + ahead + 1
-
-
 def lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
     """What each lane says about a unit."""
-    lanes = {}
-    rank = lane_rank(context, context.lexical.scores, unit)
-    if rank:
-        lanes["lexical"] = LaneWhy(rank, float(context.lexical.scores[unit]), context.lexical.terms_of(unit))
-    here = [match.strength for match in context.symbols if match.unit == unit]
-    if here:
-        better = sum(match.strength > max(here) for match in context.symbols)
-        lanes["symbol"] = LaneWhy(better + 1, max(here))
-    return lanes
+    whys = {name: found.why(unit) for name, found in context.lanes.items()}
+    return {name: why for name, why in whys.items() if why is not None}

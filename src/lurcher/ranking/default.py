@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
-from lurcher.ranking.context import Context, Ranking, Unordered, best_first, lane_whys
+from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
 from lurcher.ranking.evidence import content, definition, dotted, folder, mentioned, name, noise, stem, trace, types, url
 from lurcher.types import StageWhy, Why
 
@@ -39,7 +40,7 @@ def rank(context: Context) -> Ranking:
     scale = sum(weight for _, weight, _ in evidence)
     leads = _lead_units(context, files)
     values = x[files] / scale
-    order = best_first(context, leads, values)
+    order = best_first(context.snapshot, leads, values)
     leads, values = leads[order], values[order]
     more = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
 
@@ -141,7 +142,7 @@ def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.flo
         best = file_best(context.snapshot, scores)
         files = unit_file[units]
         values = ceiling * (x[files] / x.max()) * scores[units] / best[files]
-        ordered = best_first(context, units, values)
+        ordered = best_first(context.snapshot, units, values)
         return units[ordered], values[ordered]
 
     return Unordered(len(units), order)

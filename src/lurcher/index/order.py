@@ -1,0 +1,31 @@
+"""The one order of units: by value, then path, then line. Nothing that an answer shows may depend on how units are numbered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.index.reader import Snapshot
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def best_first(snapshot: Snapshot, units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Positions of `units` by value, then path, then line: a total order."""
+    import numpy as np
+
+    files = snapshot.unit_file[units]
+    return np.lexsort((units, snapshot.path_rank[files], -values))
+
+
+def place_of(snapshot: Snapshot, scores: NDArray[np.float64], unit: int) -> int:
+    """A unit's place among all units by score, 1-based and in the total order; 0 where it has no score."""
+    import numpy as np
+
+    value = scores[unit]
+    if not value > 0:
+        return 0
+    tied = np.flatnonzero(scores == value)
+    ahead = int(np.flatnonzero(tied[best_first(snapshot, tied, scores[tied])] == unit)[0]) if len(tied) > 1 else 0
+    return int(np.count_nonzero(scores > value)) + ahead + 1

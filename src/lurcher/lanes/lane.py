@@ -1,0 +1,64 @@
+"""What every lane is asked and what it answers with, and how the lanes of a plan are run.
+
+A lane is one file of this folder (or an entry point in the group `lurcher.lanes`) with `run(request) -> Found`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from lurcher.config import Settings
+from lurcher.errors import CorruptIndex, LurcherError
+from lurcher.index.reader import Snapshot
+from lurcher.planning.plan import Plan
+from lurcher.registry import lane_named
+from lurcher.types import Degraded, LaneWhy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    snapshot: Snapshot
+    plan: Plan
+    settings: Settings
+    allowed: NDArray[np.bool_]
+    """Which files may answer: live, and passed by the filter."""
+
+
+class Found(Protocol):
+    """What a lane found; each has more to offer to the rankings that know it."""
+
+    def why(self, unit: int) -> LaneWhy | None:
+        """The lane's place for a unit; None where it has nothing to say about it."""
+
+
+def run_lanes(
+    names: Sequence[str], request: Request, done: Callable[[str], None]
+) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
+    """What each lane found, by its name. One that fails is left out and told of; the last one standing may not fail.
+
+    A damaged index is not a lane's failure: whoever asked can make it anew.
+    """
+    found: dict[str, Found] = {}
+    failed: list[Degraded] = []
+    for name in names:
+        try:
+            found[name] = lane_named(name)(request)
+        except CorruptIndex:
+            raise
+        except Exception as error:
+            if not found and len(failed) == len(names) - 1:
+                raise
+            reason, hint = (error.message, error.hint) if isinstance(error, LurcherError) else (_told(error), "")
+            failed.append(Degraded(name, reason, hint))
+        done(name)
+    return found, tuple(failed)
+
+
+def _told(error: Exception) -> str:
+    return f"the lane failed: {type(error).__name__}: {error}"
