@@ -11,6 +11,7 @@
     │   ├── CorruptIndex      a checksum or a structure is wrong
     │   ├── OutdatedIndex     made by another version or configuration
     │   └── IndexLocked       another process is writing it
+    ├── ModelError            a term table cannot be read or made
     ├── DatasetError          an evaluation set cannot be used
     └── MissingExtra          a feature needs a package that is not installed
 
@@ -72,6 +73,10 @@ class OutdatedIndex(IndexError_):
 
 class IndexLocked(IndexError_):
     code = "index-locked"
+
+
+class ModelError(LurcherError):
+    code = "model"
 
 
 class DatasetError(LurcherError):

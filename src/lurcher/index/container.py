@@ -10,6 +10,7 @@ a hostile one is called damaged like any other.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import mmap
 import os
@@ -18,16 +19,18 @@ import struct
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from lurcher.errors import CorruptIndex
+from lurcher.errors import CorruptIndex, LurcherError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+Kind = TypeVar("Kind", bound="Container")
+
 MAGIC = b"LURCHER1"
 BLOCK = 1 << 16
-KINDS = {"u1": 1, "<u4": 4, "V": 1}
+KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<f4": 4, "V": 1}
 """What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
 _FOOTER = struct.Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
@@ -76,6 +79,10 @@ def _checked_table(table: Any, end: int) -> dict[str, _Entry]:
 class Container:
     """Read access to a container held in any buffer."""
 
+    WHAT = "index file"
+    HINT = "run: lurcher index --rebuild"
+    ERROR: type[LurcherError] = CorruptIndex
+
     def __init__(self, buffer: bytes | mmap.mmap, name: str) -> None:
         self.name = name
         self._buffer = memoryview(buffer)
@@ -98,25 +105,25 @@ class Container:
         self._checked: dict[str, bytearray] = {}
 
     @classmethod
-    def open(cls, path: Path) -> Container:
+    def open(cls: type[Kind], path: Path) -> Kind:
         try:
             # Neither a link nor a pipe that came with the tree is followed or waited for.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    raise CorruptIndex(f"index file {path.name} is not a file", "run: lurcher index --rebuild")
+                    raise cls.ERROR(f"{cls.WHAT} {path.name} is not a file", cls.HINT)
                 if status.st_size == 0:
-                    raise CorruptIndex(f"index file {path.name} is damaged: it is empty", "run: lurcher index --rebuild")
+                    raise cls.ERROR(f"{cls.WHAT} {path.name} is damaged: it is empty", cls.HINT)
                 return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), path.name)
             finally:
                 os.close(descriptor)
         except FileNotFoundError as error:
-            raise CorruptIndex(f"index file {path.name} is missing", "run: lurcher index --rebuild") from error
+            raise cls.ERROR(f"{cls.WHAT} {path.name} is missing", cls.HINT) from error
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
                 raise
-            raise CorruptIndex(f"index file {path.name} is not a file", "run: lurcher index --rebuild") from error
+            raise cls.ERROR(f"{cls.WHAT} {path.name} is not a file", cls.HINT) from error
 
     def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
         """Bytes [start, end) of a section, verified."""
@@ -129,6 +136,15 @@ class Container:
             raise self.corrupt(f"section '{name}' is shorter than it should be")
         self._verify(name, position, length, sums, start, end)
         return self._buffer[position + start : position + end]
+
+    @property
+    def size(self) -> int:
+        """Bytes in all."""
+        return len(self._buffer)
+
+    def digest(self) -> str:
+        """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
+        return hashlib.blake2b(self._buffer[self._contents :], digest_size=12).hexdigest()
 
     def length(self, name: str) -> int:
         entry = self._table.get(name)
@@ -178,9 +194,9 @@ class Container:
                     raise self.corrupt(f"section '{name}' fails its checksum")
                 checked[block] = 1
 
-    def corrupt(self, reason: str) -> CorruptIndex:
+    def corrupt(self, reason: str) -> LurcherError:
         """The error for a file that does not hold what it should."""
-        return CorruptIndex(f"index file {self.name} is damaged: {reason}", "run: lurcher index --rebuild")
+        return self.ERROR(f"{self.WHAT} {self.name} is damaged: {reason}", self.HINT)
 
 
 def write_atomically(path: Path, pieces: list[bytes | memoryview]) -> None:

@@ -1,0 +1,46 @@
+"""Character n-grams of a term, hashed to buckets: what a term that the table has never seen is composed of.
+
+A term is written as UTF-8 between `<` and `>`; each run of n of these bytes is hashed by 32-bit FNV-1a, modulo the buckets
+(Fowler, Noll, Vo; draft-eastlake-fnv). Training and search use this one function, so that both hash alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+OFFSET, PRIME = 2166136261, 16777619
+
+
+def grams_of(
+    terms: Sequence[str], lengths: Sequence[int], buckets: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The buckets of every n-gram of every term, and the term that each belongs to; by term, then place, then length."""
+    import numpy as np
+
+    if not terms or not lengths or not buckets:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    marked = [b"<%b>" % term.encode("utf-8", "surrogatepass") for term in terms]
+    sizes = np.fromiter(map(len, marked), np.int64, len(marked))
+    total, longest = int(sizes.sum()), max(lengths)
+    data = np.frombuffer(b"".join((*marked, bytes(longest))), np.uint8).astype(np.uint32)
+    owner = np.repeat(np.arange(len(marked)), sizes)
+    left = np.repeat(np.cumsum(sizes), sizes) - np.arange(total)
+    hashes = np.zeros((total, len(lengths)), np.uint32)
+    fits = np.zeros((total, len(lengths)), bool)
+    state = np.full(total, OFFSET, np.uint32)
+    order = sorted(lengths)
+    for count in range(1, longest + 1):
+        state ^= data[count - 1 : count - 1 + total]
+        state *= np.uint32(PRIME)
+        if count in order:
+            column = order.index(count)
+            hashes[:, column] = state
+            fits[:, column] = left >= count
+    # Rows are places in order, so what is left after masking is sorted by term already.
+    owners = np.repeat(owner, len(lengths)).reshape(total, len(lengths))
+    return (hashes[fits] % np.uint32(buckets)).astype(np.int64), owners[fits]

@@ -1,0 +1,167 @@
+"""Vectors of units and cards of files, out of the term counts that the index keeps anyway.
+
+    unit = normalise(Σ over fields  weight · Σ over terms  document weight · √count · row)
+    card = normalise(the same over the file's name, folders, first comments and first defined names)
+
+Sums are exact (see sums.py), so a vector has the same bytes whatever stands next to it in a shard or in a segment.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from lurcher.embedding.sums import weighted_sums
+from lurcher.embedding.table import DOCUMENT, Table
+from lurcher.index.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
+from lurcher.terms.count import Postings
+from lurcher.terms.split import split, words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CARD_NAMES = 40
+"""Types and functions whose names go onto a file's card."""
+_NAMING = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_KINDS or kind in FUNCTION_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Whole numbers and one scale per row, which makes the row one long; a row without any known term is zero."""
+
+    units: NDArray[np.int8]
+    unit_scales: NDArray[np.float32]
+    cards: NDArray[np.int8]
+    card_scales: NDArray[np.float32]
+
+
+class _Counts(NamedTuple):
+    """Which owner has which term, and how much of it."""
+
+    owners: NDArray[np.int64]
+    terms: NDArray[np.int64]
+    amounts: NDArray[np.float64]
+
+
+def embed(data: SegmentData, table: Table) -> Vectors:
+    units, cards = _unit_counts(data, table.meta.fields), _card_counts(data, table.meta.card)
+    rows = _Rows(data.terms, (units.terms, cards.terms), table)
+    return Vectors(*_sums(units, len(data.units), rows), *_sums(cards, len(data.files), rows))
+
+
+class _Rows:
+    """The vectors of the terms that occur, each looked up or composed once."""
+
+    def __init__(self, terms: list[str], used: tuple[NDArray[np.int64], ...], table: Table) -> None:
+        import numpy as np
+
+        mark = np.zeros(len(terms), bool)
+        for numbers in used:
+            mark[numbers] = True
+        places = np.flatnonzero(mark)
+        spelled = [terms[i] for i in places.tolist()]
+        found = table.find(spelled)
+        self.numbers, scales = table.quantised(spelled, found)
+        self.place = np.zeros(len(terms), np.int64)
+        self.place[places] = np.arange(len(places))
+        self.weight = (scales * table.weights(found, DOCUMENT)).astype(np.float64)
+        self.weight[~self.numbers.any(axis=1)] = 0.0
+
+
+def _sums(counts: _Counts, total: int, rows: _Rows) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Each owner's weighted sum of rows, normalised and quantised."""
+    import numpy as np
+
+    numbers = np.zeros((total, rows.numbers.shape[1]), np.int8)
+    scales = np.zeros(total, np.float32)
+    places = rows.place[counts.terms]
+    amounts = counts.amounts * rows.weight[places]
+    blocks = weighted_sums(counts.owners, places, amounts, total, rows.numbers.__getitem__, len(rows.numbers))
+    for here, sums, _ in blocks:
+        numbers[here], scales[here] = unit_length(sums)
+    return numbers, scales
+
+
+def unit_length(sums: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Rows as bytes, and the scales that make them one long."""
+    import numpy as np
+
+    highest = np.abs(sums).max(axis=1, initial=0.0)
+    numbers = np.rint(sums * (127 / np.where(highest > 0, highest, 1.0))[:, None].astype(np.float32)).astype(np.int8)
+    wide = numbers.astype(np.int32)
+    length = np.sqrt((wide * wide).sum(axis=1))
+    return numbers, np.where(length > 0, 1 / np.where(length > 0, length, 1), 0).astype(np.float32)
+
+
+def _unit_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
+    """Terms of a unit's own fields, and those of its file's name and folders."""
+    import numpy as np
+
+    parts = [_of(data.postings[field], weights[field]) for field in UNIT_FIELDS if weights[field]]
+    first, count = data.files["unit"].astype(np.int64), data.files["units"].astype(np.int64)
+    for field in ("name", "folder"):
+        if weights[field]:
+            files, terms, amounts = _of(data.postings[field], weights[field])
+            times = count[files]
+            before = np.cumsum(times) - times
+            units = np.repeat(first[files] - before, times) + np.arange(int(times.sum()))
+            parts.append(_Counts(units, np.repeat(terms, times), np.repeat(amounts, times)))
+    return _joined(parts)
+
+
+def _card_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
+    """Terms of a file's name and folders, of its first unit's comments, and of the first names that it defines."""
+    import numpy as np
+
+    parts = [_of(data.postings[field], weights[field]) for field in ("name", "folder") if weights[field]]
+    if weights["comments"] and len(data.units):
+        units, terms, amounts = _of(data.postings["comments"], weights["comments"])
+        files = data.units["file"].astype(np.int64)[units]
+        leading = units == data.files["unit"].astype(np.int64)[files]
+        parts.append(_Counts(files[leading], terms[leading], amounts[leading]))
+    if weights["symbols"]:
+        parts.append(_defined(data, weights["symbols"]))
+    return _joined(parts)
+
+
+def _defined(data: SegmentData, weight: float) -> _Counts:
+    """The terms of the names of each file's first types and functions, counted over these names together."""
+    import numpy as np
+
+    naming = np.flatnonzero(np.isin(data.definitions["kind"], list(_NAMING)))
+    files = data.definitions["file"].astype(np.int64)[naming]
+    # Definitions stand in file order: the place among those of the same file.
+    first = np.flatnonzero(np.diff(files, prepend=-1))
+    rank = np.arange(len(files)) - np.repeat(first, np.diff(np.append(first, len(files))))
+    kept = rank < CARD_NAMES
+    naming, files = naming[kept], files[kept]
+    number = {term: i for i, term in enumerate(data.terms)}
+    spelled: dict[int, list[int]] = {}
+    terms: list[int] = []
+    widths: list[int] = []
+    for offset in data.definitions["name"][naming].tolist():
+        known = spelled.get(offset)
+        if known is None:
+            name = string_at(data.strings, offset)
+            known = [number[term] for word in words(name) for term in split(word) if term in number]
+            spelled[offset] = known
+        terms += known
+        widths.append(len(known))
+    keys, counts = np.unique((np.repeat(files, widths) << 32) | np.array(terms, np.int64), return_counts=True)
+    return _Counts(keys >> 32, keys & 0xFFFFFFFF, weight * np.sqrt(counts))
+
+
+def _of(postings: Postings, weight: float) -> _Counts:
+    import numpy as np
+
+    roots = weight * np.sqrt(np.arange(256))
+    return _Counts(postings.owners.astype(np.int64), postings.terms.astype(np.int64), roots[postings.counts])
+
+
+def _joined(parts: list[_Counts]) -> _Counts:
+    import numpy as np
+
+    if not parts:
+        return _Counts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+    return _Counts(*(np.concatenate(column) for column in zip(*parts, strict=True)))

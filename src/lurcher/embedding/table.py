@@ -1,0 +1,315 @@
+"""The term table: one vector per term, and what a vector of an unseen term is composed of. One file, mapped, never parsed.
+
+The file is a container (see index/container.py) with these sections:
+
+    terms, term_ends                    the terms as UTF-8, sorted by their bytes, and where each ends
+    rows, scales                        their vectors, quantised (see quantise.py), and one scale per row
+    query_weights, document_weights     what a term's vector is multiplied by on either side
+    grams, gram_scales                  vectors of the n-gram buckets (see grams.py); may be empty
+
+and `Meta` as its meta entry. Whatever a file says is checked before it is used: a hostile one is an error like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lurcher.embedding.grams import grams_of
+from lurcher.embedding.meta import Meta, checked_meta
+from lurcher.embedding.pieces import pieces_of
+from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
+from lurcher.embedding.sums import weighted_sums
+from lurcher.errors import ModelError
+from lurcher.index.container import Container, pack_sections, write_atomically
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+QUERY, DOCUMENT = "query", "document"
+_FEW = 64
+"""Up to this many terms or rows are looked up one by one; more are worth reading everything."""
+_TOGETHER = 2048
+"""Unseen terms that are composed at a time, which bounds the memory that this takes."""
+
+
+class _ModelFile(Container):
+    WHAT = "model file"
+    HINT = "choose another: lurcher model use builtin"
+    ERROR = ModelError
+
+
+class Table:
+    """An open term table. Safe to use from several threads."""
+
+    def __init__(self, file: _ModelFile) -> None:
+        self._file = file
+        self.meta: Meta = checked_meta(file.meta, file.corrupt)
+        self._width = row_bytes(self.meta.dims, self.meta.bits)
+        self._check_sizes()
+
+    @classmethod
+    def open(cls, path: Path) -> Table:
+        try:
+            return cls(_ModelFile.open(path.resolve()))
+        except OSError as error:
+            raise ModelError(f"model file {path.name} cannot be read: {error.strerror}", _ModelFile.HINT) from error
+
+    @classmethod
+    def of(cls, data: bytes, name: str = "table") -> Table:
+        """A table held in memory."""
+        return cls(_ModelFile(data, name))
+
+    def _check_sizes(self) -> None:
+        size, count, buckets = self._file.length, len(self), self.buckets
+        sound = (
+            size("rows") == count * self._width
+            and size("grams") == buckets * self._width
+            and all(size(name) == 4 * count for name in ("term_ends", "scales", "query_weights", "document_weights"))
+            and size("gram_scales") == 4 * buckets
+        )
+        if not sound:
+            raise self._file.corrupt("its sections are not as long as they should be")
+
+    def __len__(self) -> int:
+        return self._file.length("term_ends") // 4
+
+    @property
+    def buckets(self) -> int:
+        return self._file.length("gram_scales") // 4
+
+    @property
+    def dims(self) -> int:
+        return self.meta.dims
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self._file.size
+
+    @cached_property
+    def digest(self) -> str:
+        return self._file.digest()
+
+    def verify(self) -> None:
+        """Read and check everything."""
+        self._file.verify()
+        self._weights_of(QUERY), self._weights_of(DOCUMENT), self._scales("scales"), self._scales("gram_scales")
+        _ = self._numbers
+
+    # -- looking terms up -------------------------------------------------------------------------------------------------
+
+    def find(self, terms: Sequence[str]) -> NDArray[np.int64]:
+        """The row of each term, -1 where there is none."""
+        import numpy as np
+
+        if len(terms) <= _FEW and "_numbers" not in self.__dict__:
+            return np.fromiter(map(self._search, terms), np.int64, len(terms))
+        known = self._numbers
+        return np.fromiter((known.get(term, -1) for term in terms), np.int64, len(terms))
+
+    @cached_property
+    def _ends(self) -> memoryview:
+        import numpy as np
+
+        ends = self._file.array("term_ends", "<u4")
+        if len(ends) and (int(ends[-1]) != self._file.length("terms") or bool((np.diff(ends.astype(np.int64)) < 0).any())):
+            raise self._file.corrupt("its terms do not end where they should")
+        return self._file.section("term_ends").cast("I")
+
+    @cached_property
+    def _terms(self) -> memoryview:
+        return self._file.section("terms")
+
+    def _search(self, term: str) -> int:
+        key, ends, terms = term.encode("utf-8", "surrogatepass"), self._ends, self._terms
+        low, high = 0, len(ends)
+        while low < high:
+            middle = (low + high) // 2
+            if bytes(terms[ends[middle - 1] if middle else 0 : ends[middle]]) < key:
+                low = middle + 1
+            else:
+                high = middle
+        found = low < len(ends) and bytes(terms[ends[low - 1] if low else 0 : ends[low]]) == key
+        return low if found else -1
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        data, start, numbers = bytes(self._terms), 0, {}
+        try:
+            for number, end in enumerate(self._ends.tolist()):
+                numbers[data[start:end].decode("utf-8", "surrogatepass")] = number
+                start = end
+        except UnicodeDecodeError as error:
+            raise self._file.corrupt("a term is not text") from error
+        return numbers
+
+    @cached_property
+    def _longest(self) -> int:
+        return max(map(len, self._numbers), default=0)
+
+    # -- vectors ----------------------------------------------------------------------------------------------------------
+
+    def rows(self, terms: Sequence[str]) -> NDArray[np.float32]:
+        """The terms' vectors without weights, (n, dims); unseen terms are composed."""
+        numbers, scales = self.quantised(terms, self.find(terms))
+        return numbers * scales[:, None]
+
+    def vectors(self, terms: Sequence[str], side: str) -> NDArray[np.float32]:
+        """The terms' vectors times the weights of that side."""
+        found = self.find(terms)
+        numbers, scales = self.quantised(terms, found)
+        return numbers * (scales * self.weights(found, side))[:, None]
+
+    def weights(self, found: NDArray[np.int64], side: str) -> NDArray[np.float32]:
+        """The weight of each row on a side; unseen terms (-1) have that of composed vectors."""
+        import numpy as np
+
+        composed = np.float32(self.meta.gram_weight_query if side == QUERY else self.meta.gram_weight_document)
+        if not len(self):
+            return np.full(len(found), composed, np.float32)
+        return np.where(found >= 0, self._weights_of(side)[found], composed)
+
+    def quantised(self, terms: Sequence[str], found: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """The vectors of terms whose rows `find` gave, as whole numbers and one scale each."""
+        import numpy as np
+
+        numbers = np.zeros((len(terms), self.dims), np.int8)
+        scales = np.zeros(len(terms), np.float32)
+        seen = np.flatnonzero(found >= 0)
+        if len(seen):
+            numbers[seen] = self._stored("rows", found[seen])
+            scales[seen] = self._scales("scales")[found[seen]]
+        unseen = np.flatnonzero(found < 0)
+        for first in range(0, len(unseen), _TOGETHER):
+            places = unseen[first : first + _TOGETHER]
+            numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
+        return numbers, scales
+
+    def _composed(self, terms: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of unseen terms: the mean of their n-grams or of their pieces, zero where they have none."""
+        import numpy as np
+
+        if self.meta.compose == "grams":
+            parts, owners = grams_of(terms, self.meta.gram_lengths, self.buckets)
+            section, scales = "grams", "gram_scales"
+        elif self.meta.compose == "wordpiece":
+            found = [pieces_of(term, self._numbers, self._longest) for term in terms]
+            parts = np.array([number for pieces in found for number in pieces], np.int64)
+            owners = np.repeat(np.arange(len(terms)), [len(pieces) for pieces in found])
+            section, scales = "rows", "scales"
+        else:
+            parts = owners = np.zeros(0, np.int64)
+            section, scales = "rows", "scales"
+        vectors = np.zeros((len(terms), self.dims), np.float32)
+        if len(parts):
+            counts = np.maximum(np.bincount(owners, minlength=len(terms)), 1)
+            amounts = self._scales(scales)[parts].astype(np.float64)
+            gather = partial(self._stored, section)
+            for here, sums, factors in weighted_sums(owners, parts, amounts, len(terms), gather, self._height(section)):
+                vectors[here] = sums * (factors / counts[here])[:, None].astype(np.float32)
+        return vectors
+
+    def _height(self, section: str) -> int:
+        return len(self) if section == "rows" else self.buckets
+
+    def _stored(self, section: str, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+        import numpy as np
+
+        width = self._width
+        if len(numbers) <= _FEW:
+            pieces = [self._file.section(section, row * width, (row + 1) * width) for row in numbers.tolist()]
+            packed = np.frombuffer(b"".join(pieces), np.uint8).reshape(-1, width)
+        else:
+            packed = self._file.array(section, "u1").reshape(-1, width)[numbers]
+        return unpack(packed, self.meta.bits, self.dims)
+
+    def _scales(self, section: str) -> NDArray[np.float32]:
+        return self._numbers_in(section)
+
+    def _weights_of(self, side: str) -> NDArray[np.float32]:
+        return self._numbers_in(f"{side}_weights")
+
+    @cached_property
+    def _sound(self) -> dict[str, NDArray[np.float32]]:
+        return {}
+
+    def _numbers_in(self, section: str) -> NDArray[np.float32]:
+        import numpy as np
+
+        known = self._sound.get(section)
+        if known is None:
+            known = self._file.array(section, "<f4")
+            if len(known) and not float(np.abs(known).max()) < _MOST:
+                raise self._file.corrupt(f"section '{section}' holds what is no usable number")
+            self._sound[section] = known
+        return known
+
+
+_MOST = 1e6
+"""Scales and weights are below this; larger ones, and what is no number, would spoil every sum."""
+
+
+def pack_table(
+    terms: Sequence[str],
+    rows: NDArray[Any],
+    query_weights: NDArray[Any],
+    document_weights: NDArray[Any],
+    grams: NDArray[Any] | None,
+    meta: Mapping[str, Any],
+    bits: int = 8,
+) -> list[bytes | memoryview]:
+    """The pieces of a table file. Terms may come in any order; `meta` has the fields of `Meta` but for dims and bits."""
+    import numpy as np
+
+    encoded = [term.encode("utf-8", "surrogatepass") for term in terms]
+    order = sorted(range(len(encoded)), key=encoded.__getitem__)
+    if any(encoded[a] == encoded[b] for a, b in pairwise(order)):
+        raise ModelError("a term is there twice", "give each term one row")
+    rows = np.asarray(rows, np.float32)
+    dims = rows.shape[1]
+    grams = np.zeros((0, dims), np.float32) if grams is None else np.asarray(grams, np.float32)
+    if len(rows) != len(encoded) or grams.shape[1] != dims or not (np.isfinite(rows).all() and np.isfinite(grams).all()):
+        raise ModelError("the vectors do not fit the terms", "give one row of finite numbers per term")
+    sorted_rows = np.array(order, np.int64)
+    numbers, scales = quantise(rows[sorted_rows], bits)
+    gram_numbers, gram_scales = quantise(grams, bits)
+    ends = np.cumsum([len(encoded[i]) for i in order], dtype=np.int64)
+
+    def floats(values: NDArray[Any]) -> tuple[str, bytes]:
+        return "<f4", np.ascontiguousarray(values, "<f4").tobytes()
+
+    return pack_sections(
+        {
+            "terms": ("u1", b"".join(encoded[i] for i in order)),
+            "term_ends": ("<u4", ends.astype("<u4").tobytes()),
+            "rows": ("u1", pack(numbers, bits).tobytes()),
+            "scales": floats(scales),
+            "query_weights": floats(np.asarray(query_weights)[sorted_rows]),
+            "document_weights": floats(np.asarray(document_weights)[sorted_rows]),
+            "grams": ("u1", pack(gram_numbers, bits).tobytes()),
+            "gram_scales": floats(gram_scales),
+        },
+        {**meta, "dims": dims, "bits": bits},
+    )
+
+
+def write_table(
+    path: Path,
+    terms: Sequence[str],
+    rows: NDArray[Any],
+    query_weights: NDArray[Any],
+    document_weights: NDArray[Any],
+    grams: NDArray[Any] | None,
+    meta: Mapping[str, Any],
+    bits: int = 8,
+) -> Table:
+    """Quantise and write a table, and open it as a reader will."""
+    pieces = pack_table(terms, rows, query_weights, document_weights, grams, meta, bits)
+    Table.of(b"".join(pieces), path.name).verify()
+    write_atomically(path, pieces)
+    return Table.open(path)
