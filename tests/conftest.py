@@ -8,12 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.tables import write_tiny
 
 FILES = {
     "src/client.py": '''
@@ -206,6 +208,18 @@ def write_repository(folder: Path, *, commit: bool = True) -> Path:
     return folder
 
 
+MODEL = "LURCHER_DENSE_MODEL"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Every test searches with the same small model, whatever the installation comes with."""
+    path = write_tiny(tmp_path_factory.mktemp("model") / "tiny.table")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MODEL, str(path))
+        yield path
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     status: int
@@ -225,7 +239,7 @@ def environment(**changes: str) -> dict[str, str]:
     kept = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith(("LURCHER_", "XDG_", "GIT_", "NO_COLOR", "PYTHONHASHSEED"))
+        if key == MODEL or not key.startswith(("LURCHER_", "XDG_", "GIT_", "NO_COLOR", "PYTHONHASHSEED"))
     }
     return {**kept, "HOME": os.devnull, "PYTHONUTF8": "1", **changes}
 

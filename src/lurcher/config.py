@@ -63,6 +63,13 @@ class LexicalSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class DenseSettings:
+    """The model behind the dense lane."""
+
+    model: str = setting("builtin", "`builtin`, `none` (no vectors, no dense lane), or the path of a term table.")
+
+
+@dataclass(frozen=True, slots=True)
 class DefaultRankingSettings:
     """The file-first ranking of short questions."""
 
@@ -129,6 +136,7 @@ class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
     lexical: LexicalSettings = LexicalSettings()
+    dense: DenseSettings = DenseSettings()
     default: DefaultRankingSettings = DefaultRankingSettings()
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()

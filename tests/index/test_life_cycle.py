@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.embedding.table import Table
 from lurcher.engine import Engine
 from lurcher.index import writer
 from lurcher.index.freshness import COARSE_NS, FINE_NS, compare, racy
@@ -40,9 +41,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     original = writer.build
 
-    def build(inputs: list[tuple[str, bytes]], chunk_chars: int) -> object:
+    def build(inputs: list[tuple[str, bytes]], chunk_chars: int, table: Table | None) -> object:
         seen.extend(path for path, _ in inputs)
-        return original(inputs, chunk_chars)
+        return original(inputs, chunk_chars, table)
 
     monkeypatch.setattr(writer, "build", build)
     return seen
@@ -174,7 +175,7 @@ def test_a_file_stays_suspect_until_it_was_read_some_time_after_its_last_change(
     row = _row(mtime_ns=now)
     entry = Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode)
     for checked, suspects in ((now, (entry,)), (now + FINE_NS, (entry,)), (now + FINE_NS + 1, ())):
-        manifest = Manifest(1, fingerprint(1500), (), {"a": row}, {}, checked)
+        manifest = Manifest(1, fingerprint(1500, "none"), (), {"a": row}, {}, checked)
         assert compare(manifest, Listing([entry])).suspects == suspects
 
 
@@ -196,7 +197,7 @@ def _row(**changes: int) -> Row:
 @pytest.mark.parametrize("column", ["size", "mtime_ns", "ctime_ns", "inode"])
 def test_any_difference_makes_a_suspect(column: str) -> None:
     row = _row()
-    manifest = Manifest(1, fingerprint(1500), (), {"a": row, "b": row}, {}, 10**19)
+    manifest = Manifest(1, fingerprint(1500, "none"), (), {"a": row, "b": row}, {}, 10**19)
     same = Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode)
     other = same._replace(path="b", **{column: getattr(same, column) + 1})
     assert compare(manifest, Listing([same, other])).suspects == (other,)
@@ -204,7 +205,7 @@ def test_any_difference_makes_a_suspect(column: str) -> None:
 
 def test_new_and_gone_files_are_told_apart() -> None:
     row = _row()
-    manifest = Manifest(1, fingerprint(1500), (), {"a": row, "b": row}, {}, 10**19)
+    manifest = Manifest(1, fingerprint(1500, "none"), (), {"a": row, "b": row}, {}, 10**19)
     new = Entry("c", 1, 1, 1, 1)
     changes = compare(manifest, Listing([Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode), new]))
     assert (changes.suspects, changes.gone, len(changes)) == ((new,), ("b",), 2)

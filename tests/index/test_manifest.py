@@ -15,7 +15,7 @@ from lurcher.index import manifest as manifests
 from lurcher.index.container import pack_sections
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 
-PRINT = manifests.fingerprint(1500)
+PRINT = manifests.fingerprint(1500, "none")
 NAMES = ("0" * 24 + ".segment", "a1" * 12 + ".segment")
 PATHS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
 U64, I64 = st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1)
@@ -67,7 +67,7 @@ def test_there_may_be_none_yet(tmp_path: Path) -> None:
 def test_another_configuration_is_named(tmp_path: Path) -> None:
     manifests.write(tmp_path, manifest())
     with pytest.raises(OutdatedIndex) as caught:
-        manifests.read(tmp_path, manifests.fingerprint(750))
+        manifests.read(tmp_path, manifests.fingerprint(750, "none"))
     assert caught.value.message == "the index was made with chunk_chars 1500 (now 750)"
 
 
@@ -76,7 +76,7 @@ def test_another_configuration_is_named(tmp_path: Path) -> None:
     [
         ({**PRINT, "version": "0.0.1"}, "version 0.0.1 (now "),
         ({**PRINT, "format": 1, "version": "0.0.1"}, "format 1 (now "),
-        ({**PRINT, "model": "other"}, "model other (now None)"),
+        ({**PRINT, "model": "other"}, "model other (now none)"),
         ({}, "chunk_chars None (now 1500)"),
     ],
 )

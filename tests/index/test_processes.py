@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.errors import IndexLocked
+from lurcher.embedding.table import Table
+from lurcher.errors import IndexLocked, ModelError
 from lurcher.index import worker, writer
 from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
@@ -22,6 +23,7 @@ from lurcher.index.segment import SegmentData, encode
 from lurcher.index.store import Store
 from lurcher.index.worker import build_shards
 from tests.index.conftest import QUESTIONS, answers, opened, write
+from tests.tables import write_tiny
 
 INDEX = "import sys; from lurcher.engine import Engine; Engine.open(sys.argv[1], root=sys.argv[1]).index()"
 # Holds the index open for writing: stops in the middle of a build and says so.
@@ -186,14 +188,19 @@ def as_bytes(parts: list[SegmentData]) -> list[bytes]:
 
 
 @pytest.fixture(scope="module")
-def expected() -> list[bytes]:
-    return as_bytes([build(shard, 1500) for shard in shards()])
+def table(tiny_model: Path) -> Table:
+    return Table.open(tiny_model)
+
+
+@pytest.fixture(scope="module")
+def expected(table: Table) -> list[bytes]:
+    return as_bytes([build(shard, 1500, table) for shard in shards()])
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
-def test_any_number_of_workers_gives_the_same(expected: list[bytes], workers: int) -> None:
+def test_any_number_of_workers_gives_the_same(expected: list[bytes], table: Table, workers: int) -> None:
     done: list[int] = []
-    assert as_bytes(build_shards(shards(), 1500, workers, done.append)) == expected
+    assert as_bytes(build_shards(shards(), 1500, workers, done.append, table)) == expected
     assert sum(done) == 20
 
 
@@ -219,36 +226,48 @@ def test_the_index_is_the_same_for_any_number_of_workers(root: Path, tmp_path: P
     ],
 )
 def test_children_that_die_or_talk_nonsense_are_survived(
-    expected: list[bytes], monkeypatch: pytest.MonkeyPatch, command: str
+    expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setattr(worker, "_COMMAND", command)
-    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None)) == expected
+    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, table)) == expected
 
 
-def test_a_child_that_is_killed_in_the_middle_is_survived(expected: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_child_that_is_killed_in_the_middle_is_survived(
+    expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(
         worker, "_COMMAND",
         "import os, signal; from lurcher.index import worker; send = worker._send; "
         "worker._send = lambda *a: (send(*a), os.kill(os.getpid(), signal.SIGKILL)); worker.serve()",
     )  # fmt: skip
-    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None)) == expected
+    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, table)) == expected
 
 
-def test_no_child_can_be_had(expected: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_child_can_be_had(expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: object, **options: object) -> None:
         raise BlockingIOError("no more processes")
 
     monkeypatch.setattr(worker.subprocess, "Popen", refuse)
-    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None)) == expected
+    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, table)) == expected
 
 
-def test_an_interrupted_build_leaves_no_children() -> None:
+def test_a_child_does_not_take_another_table_of_the_same_name(expected: list[bytes], table: Table, tmp_path: Path) -> None:
+    path = write_tiny(tmp_path / "moving.table", name="first")
+    mine = Table.open(path)
+    alone = as_bytes([build(shard, 1500, mine) for shard in shards()])
+    write_tiny(path, name="second", dims=16)
+    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, mine)) == alone
+    with pytest.raises(ModelError, match="has changed"):
+        worker._opened(str(path), mine.digest)
+
+
+def test_an_interrupted_build_leaves_no_children(table: Table) -> None:
     def interrupt(files: int) -> None:
         raise KeyboardInterrupt
 
     before = set(children())
     with pytest.raises(KeyboardInterrupt):
-        build_shards(shards(), 1500, 3, interrupt)
+        build_shards(shards(), 1500, 3, interrupt, table)
     assert set(children()) <= before
 
 
@@ -258,7 +277,7 @@ def children() -> list[str]:
 
 
 def test_a_child_imports_nothing_from_the_tree_or_the_caller(
-    tmp_path: Path, expected: list[bytes], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "pickle.py").write_text("raise SystemExit('hijacked')\n")
     (tmp_path / "lurcher.py").write_text("raise SystemExit('hijacked')\n")
@@ -271,5 +290,5 @@ def test_a_child_imports_nothing_from_the_tree_or_the_caller(
         return started[-1]
 
     monkeypatch.setattr(worker.subprocess, "Popen", popen)
-    assert as_bytes(build_shards(shards(), 1500, 2, lambda files: None)) == expected
+    assert as_bytes(build_shards(shards(), 1500, 2, lambda files: None, table)) == expected
     assert [process.returncode for process in started] == [0]

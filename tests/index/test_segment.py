@@ -16,7 +16,9 @@ from lurcher.index.container import Container, pack_sections
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, decode, encode, merge, string_at
 from lurcher.terms.count import Postings
+from tests.tables import WORDS, table_of
 
+TABLE = table_of(WORDS, dims=16)
 CONTENTS = (
     "def getUser(user_id):\n    # loads one user\n    return db.load(user_id)\n",
     "class Session:\n    limit = 3\n\n    def close(self):\n        '''Ends it.'''\n        pass\n",
@@ -44,7 +46,7 @@ FILES = st.dictionaries(st.sampled_from(PATHS), st.sampled_from(CONTENTS), max_s
 
 
 def built(files: dict[str, str]) -> SegmentData:
-    return build([(path, text.encode()) for path, text in sorted(files.items())], 300)
+    return build([(path, text.encode()) for path, text in sorted(files.items())], 300, TABLE)
 
 
 def through_disk(data: SegmentData) -> SegmentData:
@@ -76,7 +78,11 @@ def plain(data: SegmentData) -> dict[str, Any]:
         },
         "languages": data.languages,
         "texts": [bytes(text) for text in data.texts],
-    }
+        "vectors": None if data.vectors is None else [
+            rows.tolist()
+            for rows in (data.vectors.units, data.vectors.unit_scales, data.vectors.cards, data.vectors.card_scales)
+        ],
+    }  # fmt: skip
 
 
 def _rows(postings: Postings) -> list[tuple[int, int, int]]:
@@ -215,6 +221,8 @@ def read_everything(container: Container) -> None:
             snapshot.unit(unit), snapshot.unit_text(unit)
     for number in range(container.meta["definitions"]):
         snapshot.definition(number), snapshot.definition_place(number)
+    vector = np.ones(16, np.float32) / 4
+    snapshot.nearness.of_cards(vector), snapshot.nearness.of_all_units(vector)
     for term in snapshot.terms_with_prefix(""):
         for family in FAMILIES:
             snapshot.postings(family, term)
@@ -265,6 +273,11 @@ def test_postings_that_make_no_sense_are_damage_at_worst(part: str, family: str,
         {"languages": 3},
         {"languages": [1]},
         {"format": 0},
+        {"dims": 0},
+        {"dims": 15},
+        {"dims": -16},
+        {"dims": 10**12},
+        {"dims": None},
     ],
     ids=str,
 )
@@ -273,3 +286,25 @@ def test_a_segment_that_miscounts_itself_is_damage(meta: dict[str, Any]) -> None
     container = Container(b"".join(pack_sections(sections, {**good, **meta} if meta else {})), "test")
     with pytest.raises(CorruptIndex):
         decode(container)
+
+
+@pytest.mark.parametrize("name", ["vector_scales", "card_scales"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -0.5, 7.0])
+def test_vectors_of_no_length_are_damage(name: str, value: float) -> None:
+    sections, meta = encode(built({"a.py": "x = 1\n", "b.py": "y = 2\n"}))
+    scales = np.frombuffer(sections[name][1], "<f4").copy()
+    scales[1] = value
+    container = Container(b"".join(pack_sections({**sections, name: ("<f4", scales.tobytes())}, meta)), "test")
+    with pytest.raises(CorruptIndex):
+        read_everything(container)
+    with pytest.raises(CorruptIndex):
+        decode(container)
+
+
+def test_parts_with_and_without_vectors_merge_to_one_without() -> None:
+    with_vectors = built({"a.py": "x = 1\n"})
+    without = build([("b.py", b"y = 2\n")], 300)
+    for parts in ([with_vectors, without], [without, without]):
+        merged = merge(parts, [None, None])
+        assert merged.vectors is None and len(merged.units) == 2
+        assert plain(through_disk(merged)) == plain(merged)

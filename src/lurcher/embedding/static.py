@@ -8,12 +8,12 @@ Sums are exact (see sums.py), so a vector has the same bytes whatever stands nex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.embedding.sums import weighted_sums
 from lurcher.embedding.table import DOCUMENT, Table
 from lurcher.index.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
+from lurcher.index.vectors import Vectors
 from lurcher.terms.count import Postings
 from lurcher.terms.split import split, words
 
@@ -24,16 +24,6 @@ if TYPE_CHECKING:
 CARD_NAMES = 40
 """Types and functions whose names go onto a file's card."""
 _NAMING = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_KINDS or kind in FUNCTION_KINDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Vectors:
-    """Whole numbers and one scale per row, which makes the row one long; a row without any known term is zero."""
-
-    units: NDArray[np.int8]
-    unit_scales: NDArray[np.float32]
-    cards: NDArray[np.int8]
-    card_scales: NDArray[np.float32]
 
 
 class _Counts(NamedTuple):

@@ -46,8 +46,9 @@ class _ModelFile(Container):
 class Table:
     """An open term table. Safe to use from several threads."""
 
-    def __init__(self, file: _ModelFile) -> None:
+    def __init__(self, file: _ModelFile, path: Path | None = None) -> None:
         self._file = file
+        self.path = path
         self.meta: Meta = checked_meta(file.meta, file.corrupt)
         self._width = row_bytes(self.meta.dims, self.meta.bits)
         self._check_sizes()
@@ -55,9 +56,11 @@ class Table:
     @classmethod
     def open(cls, path: Path) -> Table:
         try:
-            return cls(_ModelFile.open(path.resolve()))
-        except OSError as error:
-            raise ModelError(f"model file {path.name} cannot be read: {error.strerror}", _ModelFile.HINT) from error
+            path = path.resolve()
+            return cls(_ModelFile.open(path), path)
+        except (OSError, RuntimeError) as error:  # a chain of links without an end is the latter
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise ModelError(f"model file {path.name} cannot be read: {reason}", _ModelFile.HINT) from error
 
     @classmethod
     def of(cls, data: bytes, name: str = "table") -> Table:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.languages import detect
@@ -26,11 +28,14 @@ from lurcher.terms.paths import folders_of, name_of, name_parts
 from lurcher.terms.split import compound, split, words
 from lurcher.types import Definition, ParsedFile, Span
 
+if TYPE_CHECKING:
+    from lurcher.embedding.table import Table
+
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
-def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
-    """A segment of `inputs` (path, UTF-8 text), which come in path order."""
+def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int, table: Table | None = None) -> SegmentData:
+    """A segment of `inputs` (path, UTF-8 text), which come in path order; with vectors where there is a table."""
     import numpy as np
 
     counter = TermCounter()
@@ -87,10 +92,15 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int) -> SegmentData:
     for field in UNIT_FIELDS:
         rows = postings[field]
         unit_table[field] = np.bincount(rows.owners, rows.counts, len(units)) if len(units) else 0
-    return SegmentData(
+    data = SegmentData(
         np.array(files, FILE), unit_table, np.array(definitions, DEFINITION), terms, postings, strings.data(),
         list(languages), texts,
     )  # fmt: skip
+    if table is None:
+        return data
+    from lurcher.embedding.static import embed
+
+    return replace(data, vectors=embed(data, table))
 
 
 def _count_chunk(counter: TermCounter, unit: int, chunk: Span, text: bytes, comments: tuple[tuple[int, int], ...]) -> None:

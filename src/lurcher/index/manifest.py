@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lurcher.embedding.model import UNAVAILABLE
 from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.index.container import Container, pack_sections, write_atomically
 from lurcher.index.segment import FORMAT
@@ -64,9 +65,16 @@ class Manifest:
         return dict(sorted(counts.items()))
 
 
-def fingerprint(chunk_chars: int) -> dict[str, Any]:
-    """What an index must have in common with us to be used."""
-    return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars}
+def fingerprint(chunk_chars: int, model: str) -> dict[str, Any]:
+    """What an index must have in common with us to be used; `model` is the digest of the term table."""
+    return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars, "model": model}
+
+
+def _fits(found: Any, expected: Mapping[str, Any]) -> bool:
+    """Whether an index will do. One made with a model that is out of reach now is as good as ever without its vectors."""
+    if isinstance(found, Mapping) and expected.get("model") == UNAVAILABLE:
+        return {**found, "model": UNAVAILABLE} == expected
+    return bool(found == expected)
 
 
 def empty(print_: Mapping[str, Any]) -> Manifest:
@@ -101,7 +109,7 @@ def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
     try:
         meta = container.meta
         found = meta["fingerprint"]
-        if found != expected:
+        if not _fits(found, expected):
             raise OutdatedIndex(f"the index was made with {_difference(found, expected)}", "run: lurcher index --rebuild")
         data = bytes(container.section("rows"))
         if len(data) % _ROW.size:

@@ -13,7 +13,8 @@ from typing import Any
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, OutdatedIndex, PathError
+from lurcher.embedding.model import model_of
+from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, compare
 from lurcher.index.manifest import Manifest
@@ -44,6 +45,7 @@ class Project:
     def __init__(self, root: Root, settings: Settings, index_dir: Path | None = None) -> None:
         self.root = root
         self.settings = settings
+        self.model = model_of(settings, root.path)
         folder = index_dir or _index_folder(root, settings)
         if folder.exists() and not folder.is_dir():
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
@@ -65,7 +67,7 @@ class Project:
         else:
             with contextlib.suppress(OSError):
                 place = self.store.folder.stat().st_ino
-        return {**manifests.fingerprint(self.settings.index.chunk_chars), "place": place}
+        return {**manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest), "place": place}
 
     def view(self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True) -> View:
         """The current generation, after indexing what changed, if that is little enough or `limited` is false.
@@ -197,11 +199,20 @@ class Project:
         from lurcher.index.writer import update
 
         settings = self.settings.index
-        manifest = update(
-            self.store, self.root.path, current, listing, changes, generation=generation, chunk_chars=settings.chunk_chars,
-            max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks, workers=settings.workers,
-            progress=progress,
-        )  # fmt: skip
+
+        def write() -> Manifest:
+            return update(
+                self.store, self.root.path, current, listing, changes, fingerprint=self.fingerprint, generation=generation,
+                chunk_chars=settings.chunk_chars, table=self.model.table, max_file_bytes=settings.max_file_bytes,
+                follow_symlinks=settings.follow_symlinks, workers=settings.workers, progress=progress,
+            )  # fmt: skip
+
+        try:
+            manifest = write()
+        except ModelError as problem:
+            # A model file is checked as it is read: without it there is an index still, just without vectors.
+            self.model = self.model.broken(problem)
+            manifest = write()
         self._identity = self._disk_identity()
         self._view = (manifest, snapshot(self.store, manifest))
         return manifest

@@ -26,6 +26,7 @@ from lurcher.index.segment import (
     units_of,
 )
 from lurcher.index.tally import Memory
+from lurcher.index.vectors import Nearness
 from lurcher.types import Definition
 
 if TYPE_CHECKING:
@@ -207,6 +208,11 @@ class Snapshot:
     @property
     def file_total(self) -> int:
         return self._bases["files"][-1]
+
+    @cached_property
+    def nearness(self) -> Nearness:
+        """Cosines of units and files with a vector."""
+        return Nearness([segment.container for segment in self.segments])
 
     @cached_property
     def live_files(self) -> NDArray[np.bool_]:

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
+from lurcher.index.vectors import Vectors, check_vectors, encode_vectors, merge_vectors, vectors_of
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 3
+FORMAT = 4
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -66,6 +67,8 @@ class SegmentData:
     languages: list[str]
     texts: list[bytes | memoryview]
     """One per file, in file order."""
+    vectors: Vectors | None = None
+    """None where no model was in use."""
 
 
 class StringPool:
@@ -125,6 +128,8 @@ def encode(data: SegmentData) -> tuple[dict[str, tuple[str, bytes | memoryview]]
     for family in FAMILIES:
         for part, (kind, piece) in _encode_postings(data.postings[family]).items():
             sections[f"{family}.{part}"] = (kind, piece)
+    vectors, dims = encode_vectors(data.vectors)
+    sections.update(vectors)
     sections["text"] = ("u1", b"".join(data.texts))
     meta = {
         "format": FORMAT,
@@ -133,6 +138,7 @@ def encode(data: SegmentData) -> tuple[dict[str, tuple[str, bytes | memoryview]]
         "definitions": len(data.definitions),
         "terms": len(data.terms),
         "languages": data.languages,
+        "dims": dims,
     }
     return sections, meta
 
@@ -149,6 +155,7 @@ def check_shape(container: Container) -> Container:
     languages = meta.get("languages")
     if meta.get("format") != FORMAT or type(languages) is not list or any(type(name) is not str for name in languages):
         raise container.corrupt("it is not a segment of this format")
+    check_vectors(container)
     return container
 
 
@@ -225,6 +232,7 @@ def decode(container: Container) -> SegmentData:
         bytes(container.section("strings")),
         list(container.meta["languages"]),
         [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
+        vectors_of(container),
     )
 
 
@@ -369,7 +377,8 @@ def merge(parts: Sequence[SegmentData], live: Sequence[NDArray[np.bool_] | None]
         definitions[definition_maps[number][kept]] = moved
     strings = _copy_strings(files, definitions, [(path, parts[number].strings) for path, number, _ in rows])
     terms, postings = _merge_postings(parts, file_maps, unit_maps, definition_maps)
-    return SegmentData(files, units, definitions, terms, postings, strings, list(languages), texts)
+    vectors = merge_vectors([part.vectors for part in parts], unit_maps, file_maps)
+    return SegmentData(files, units, definitions, terms, postings, strings, list(languages), texts, vectors)
 
 
 def _copy_strings(files: NDArray[Any], definitions: NDArray[Any], sources: list[tuple[str, bytes]]) -> bytes:

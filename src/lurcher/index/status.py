@@ -10,7 +10,19 @@ from lurcher.index.freshness import compare
 from lurcher.index.manifest import NO_SEGMENT
 
 if TYPE_CHECKING:
+    from lurcher.embedding.model import Model
     from lurcher.index.project import Project
+
+_VECTORS = ("vectors", "vector_scales", "cards", "card_scales")
+
+
+def model_entry(model: Model) -> dict[str, Any]:
+    """The model in use, in a few words."""
+    if model.problem is not None:
+        return {"name": model.setting, "problem": model.problem.message, "hint": model.problem.hint}
+    if model.table is None:
+        return {"name": "none"}
+    return {"name": model.table.meta.name, "dims": model.table.dims, "digest": model.table.digest}
 
 
 def status_of(project: Project) -> dict[str, Any]:
@@ -26,6 +38,7 @@ def status_of(project: Project) -> dict[str, Any]:
         return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
     changes = compare(manifest, listing)
     segments = []
+    vector_bytes = 0
     totals = {"units": 0, "definitions": 0, "terms": 0}
     languages: dict[str, int] = {}
     try:
@@ -41,6 +54,7 @@ def status_of(project: Project) -> dict[str, Any]:
                 totals["definitions"] += int(row["definitions"])
                 language = segment.meta["languages"][int(row["language"])]
                 languages[language] = languages.get(language, 0) + 1
+            vector_bytes += sum(segment.container.length(name) for name in _VECTORS)
             totals["terms"] = max(totals["terms"], int(segment.meta["terms"]))
     except IndexError_ as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
@@ -56,6 +70,8 @@ def status_of(project: Project) -> dict[str, Any]:
         "files": files,
         **totals,
         "bytes": sum(segment["bytes"] for segment in segments),
+        "vector_bytes": vector_bytes,
+        "model": model_entry(project.model),
         "segments": segments,
         "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
         "skipped": manifest.skip_counts(),

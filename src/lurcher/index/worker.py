@@ -18,16 +18,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from lurcher.embedding.table import Table
+from lurcher.errors import ModelError
 from lurcher.index.build import build
 from lurcher.index.segment import SegmentData
 
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.index.worker import serve; serve()"
 
-
-
 def build_shards(
-    shards: Sequence[list[tuple[str, bytes]]], chunk_chars: int, workers: int, progress: Callable[[int], None]
+    shards: Sequence[list[tuple[str, bytes]]],
+    chunk_chars: int,
+    workers: int,
+    progress: Callable[[int], None],
+    table: Table | None = None,
 ) -> list[SegmentData]:
     """One segment per shard, in order, whatever the number of workers. This process works too."""
     results: list[SegmentData | None] = [None] * len(shards)
@@ -44,18 +48,19 @@ def build_shards(
             progress(len(shards[number]))
 
     children = _start(min(workers, len(shards)) - 1)
-    threads = [threading.Thread(target=child.work, args=(shards, chunk_chars, take, done)) for child in children]
+    model = None if table is None else (str(table.path), table.digest)
+    threads = [threading.Thread(target=child.work, args=(shards, chunk_chars, model, take, done)) for child in children]
     for thread in threads:
         thread.start()
     try:
         while (number := take()) is not None:
-            done(number, build(shards[number], chunk_chars))
+            done(number, build(shards[number], chunk_chars, table))
         for thread in threads:
             thread.join()
         # A child that died gave its shard back by not delivering it.
         for number, result in enumerate(results):
             if result is None:
-                done(number, build(shards[number], chunk_chars))
+                done(number, build(shards[number], chunk_chars, table))
     except BaseException:
         # An interrupted build must not wait for shards that nobody wants any more.
         for child in children:
@@ -89,13 +94,14 @@ class _Child:
         self,
         shards: Sequence[list[tuple[str, bytes]]],
         chunk_chars: int,
+        model: tuple[str, str] | None,
         take: Callable[[], int | None],
         done: Callable[[int, SegmentData], None],
     ) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
         while (number := take()) is not None:
             try:
-                _send(self._process.stdin, (shards[number], chunk_chars))
+                _send(self._process.stdin, (shards[number], chunk_chars, model))
                 result = _receive(self._process.stdout)
             except Exception:  # whatever it was: the shard is built by this process then
                 return
@@ -120,15 +126,26 @@ def serve() -> None:
     """The child's side: build what comes in until the pipe closes."""
     gc.disable()  # as the parent does while it builds
     source, target = sys.stdin.buffer, sys.stdout.buffer
+    table: Table | None = None
     while True:
         try:
-            inputs, chunk_chars = _receive(source)
+            inputs, chunk_chars, model = _receive(source)
         except EOFError:
             return
+        if model is not None and table is None:
+            table = _opened(*model)
         try:
-            _send(target, build(inputs, chunk_chars))
+            _send(target, build(inputs, chunk_chars, table))
         except BrokenPipeError:
             os._exit(0)
+
+
+def _opened(path: str, digest: str) -> Table:
+    """The table that the parent has open too, and not one that has taken its name since."""
+    table = Table.open(Path(path))
+    if table.digest != digest:
+        raise ModelError(f"model file {Path(path).name} has changed", "run the command again")
+    return table
 
 
 def _send(stream: IO[bytes], value: Any) -> None:

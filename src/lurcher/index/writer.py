@@ -10,7 +10,9 @@ from __future__ import annotations
 import gc
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lurcher.index.build import build
 from lurcher.index.freshness import Changes, racy
@@ -20,6 +22,9 @@ from lurcher.index.store import Store, live_mask, live_places
 from lurcher.sources.decode import Skip, read_text
 from lurcher.sources.files import Entry, Listing
 from lurcher.types import Progress
+
+if TYPE_CHECKING:
+    from lurcher.embedding.table import Table
 
 SHARD_BYTES = 2_000_000
 PARALLEL_BYTES = 3_000_000
@@ -35,14 +40,19 @@ def update(
     listing: Listing,
     changes: Changes,
     *,
+    fingerprint: Mapping[str, Any],
     generation: int,
     chunk_chars: int,
+    table: Table | None,
     max_file_bytes: int,
     follow_symlinks: bool,
     workers: int,
     progress: Progress,
 ) -> Manifest:
-    """The generation after `generation`. Where nothing but time stamps changed, the segments stay as they are."""
+    """The generation after `generation`. Where nothing but time stamps changed, the segments stay as they are.
+
+    `fingerprint` says what new segments are made with; it is the index's own but where the model is out of reach.
+    """
     checked = time.time_ns()
     rows = dict(current.rows)
     for path in changes.gone:
@@ -79,7 +89,7 @@ def update(
         return current
     segments = list(current.segments)
     if texts:
-        data = _build(texts, chunk_chars, workers, progress)
+        data = _build(texts, chunk_chars, table, workers, progress)
         segments.append(store.put(data))
         for place, (path, _) in enumerate(texts):
             entry, digest = new[path]
@@ -87,25 +97,29 @@ def update(
     content_changed = bool(texts or changes.gone or dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
-        current.fingerprint, tuple(segments), rows, listing.skipped, checked,
+        fingerprint if texts else current.fingerprint, tuple(segments), rows, listing.skipped, checked,
     )  # fmt: skip
     manifest = _compact(store, _sorted(manifest))
     store.commit(manifest)
     return manifest
 
 
-def _build(texts: list[tuple[str, bytes]], chunk_chars: int, workers: int, progress: Progress) -> SegmentData:
+def _build(
+    texts: list[tuple[str, bytes]], chunk_chars: int, table: Table | None, workers: int, progress: Progress
+) -> SegmentData:
     """Building makes millions of small objects and no cycles: looking for cycles would cost a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
-        return _build_segment(texts, chunk_chars, workers, progress)
+        return _build_segment(texts, chunk_chars, table, workers, progress)
     finally:
         if enabled:
             gc.enable()
 
 
-def _build_segment(texts: list[tuple[str, bytes]], chunk_chars: int, workers: int, progress: Progress) -> SegmentData:
+def _build_segment(
+    texts: list[tuple[str, bytes]], chunk_chars: int, table: Table | None, workers: int, progress: Progress
+) -> SegmentData:
     texts.sort()
     size = sum(len(text) for _, text in texts)
     shards: list[list[tuple[str, bytes]]] = [[]]
@@ -118,7 +132,7 @@ def _build_segment(texts: list[tuple[str, bytes]], chunk_chars: int, workers: in
         filled += len(item[1])
     if len(shards) == 1:
         progress("indexing", 0, len(texts))
-        data = build(shards[0], chunk_chars)
+        data = build(shards[0], chunk_chars, table)
         progress("indexing", len(texts), len(texts))
         return data
     from lurcher.index.worker import build_shards
@@ -131,7 +145,7 @@ def _build_segment(texts: list[tuple[str, bytes]], chunk_chars: int, workers: in
         progress("indexing", finished, len(texts))
 
     count = workers or (os.cpu_count() or 1 if size >= PARALLEL_BYTES else 1)
-    parts = build_shards(shards, chunk_chars, count, advance)
+    parts = build_shards(shards, chunk_chars, count, advance, table)
     return merge(parts, [None] * len(parts))
 
 

@@ -150,9 +150,19 @@ def _status(entry: dict[str, Any]) -> None:
         print(f"units       {entry['units']:,}")
         print(f"definitions {entry['definitions']:,}")
         print(f"size        {_size(entry['bytes'])} in {len(entry['segments'])} segment(s)")
+        print(f"model       {_model(entry['model'])}")
+        print(f"vectors     {_size(entry['vector_bytes'])}")
         print("languages   " + ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()))
     skipped = ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items())
     print("skipped     " + (skipped or "nothing"))
+
+
+def _model(entry: dict[str, Any]) -> str:
+    if "problem" in entry:
+        return f"{printable(entry['name'])}: {printable(entry['problem'])} ({printable(entry['hint'])})"
+    if "digest" not in entry:
+        return "none"
+    return f"{printable(entry['name'])}, {entry['dims']} numbers per vector, {entry['digest'][:12]}"
 
 
 def _ago(seconds: int) -> str:

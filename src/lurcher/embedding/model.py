@@ -1,0 +1,85 @@
+"""Which table is in use: found by the setting `dense.model`, opened when it is first needed."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from lurcher import config
+from lurcher.config import Settings
+from lurcher.embedding.table import Table
+from lurcher.errors import ConfigError, LurcherError, ModelError
+
+BUILTIN_FILE = Path(__file__).with_name("builtin.table")
+BUILTIN, NONE = "builtin", "none"
+UNAVAILABLE = "unavailable"
+"""What stands for the digest of a model that should be there and is not."""
+
+
+class Model:
+    """A table, or the reason why there is none."""
+
+    def __init__(self, setting: str, path: Path | None) -> None:
+        self.setting = setting
+        self.path = path
+        """None where no model is wanted."""
+
+    @cached_property
+    def _opened(self) -> tuple[Table | None, LurcherError | None]:
+        if self.path is None:
+            return None, None
+        try:
+            if self.setting == BUILTIN and not self.path.exists():
+                raise ModelError("this installation has no built-in model", "choose one: lurcher model use PATH")
+            if self.path.is_dir():
+                raise ModelError(f"the model {self.path.name} is a folder", f"run: lurcher model use {self.path}")
+            return Table.open(self.path), None
+        except LurcherError as problem:
+            return None, problem
+
+    @property
+    def table(self) -> Table | None:
+        return self._opened[0]
+
+    @property
+    def problem(self) -> LurcherError | None:
+        """Why a model that is wanted cannot be used."""
+        return self._opened[1]
+
+    @property
+    def digest(self) -> str:
+        """What an index made with this model has in its fingerprint."""
+        table = self.table
+        return table.digest if table is not None else NONE if self.path is None else UNAVAILABLE
+
+    def broken(self, problem: LurcherError) -> Model:
+        """The same model after its file turned out to be damaged."""
+        other = Model(self.setting, self.path)
+        other.__dict__["_opened"] = (None, problem)
+        return other
+
+
+def model_of(settings: Settings, root: Path) -> Model:
+    """The model that the settings name for the project at `root`."""
+    named = settings.dense.model
+    if named == NONE:
+        return Model(named, None)
+    if named == BUILTIN:
+        return Model(named, BUILTIN_FILE)
+    path = Path(named).expanduser()
+    origin = settings.origins.get("dense.model")
+    if origin in (config.PROJECT_FILE, config.PYPROJECT):
+        # A repository's own file must not make us read elsewhere.
+        path = root / path
+        if not _within(path, root):
+            raise ConfigError(
+                f"{origin}: dense.model must be a file of the project, not {named!r}", "or: builtin, none"
+            )
+    return Model(named, path)
+
+
+def _within(path: Path, root: Path) -> bool:
+    try:
+        return path.resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):
+        return False
