@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lurcher.config import Settings
+from lurcher.embedding.model import Model
+from lurcher.embedding.table import Table
 from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.reader import Segment, Snapshot
@@ -13,18 +15,35 @@ from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
 
 
-def snapshot_of(files: dict[str, str], chunk_chars: int = 1500) -> Snapshot:
-    data = build([(path, files[path].encode()) for path in sorted(files)], chunk_chars)
+def snapshot_of(files: dict[str, str], chunk_chars: int = 1500, table: Table | None = None) -> Snapshot:
+    data = build([(path, files[path].encode()) for path in sorted(files)], chunk_chars, table)
     container = Container(b"".join(pack_sections(*encode(data))), "test.segment")
     return Snapshot([Segment(container)], 1)
 
 
-def context_of(files: dict[str, str], query: str, settings: Settings | None = None, name: str = "repo") -> Context:
-    snapshot = snapshot_of(files)
+def model_with(table: Table | None) -> Model:
+    model = Model("test", None)
+    model.__dict__["_opened"] = (table, None)
+    return model
+
+
+def context_of(
+    files: dict[str, str],
+    query: str,
+    settings: Settings | None = None,
+    name: str = "repo",
+    *,
+    table: Table | None = None,
+    mode: str = "auto",
+) -> Context:
+    """What a ranking gets; without a table there is no dense lane."""
+    snapshot = snapshot_of(files, table=table)
     settings = settings or Settings()
-    plan = make_plan(query, "auto", snapshot)
-    found, _ = run_lanes(plan.lanes, Request(snapshot, plan, settings, snapshot.live_files), lambda lane: None)
-    return Context(snapshot, plan, settings, found, snapshot.live_files, own_words(snapshot, plan, [name]))
+    plan = make_plan(query, mode, snapshot)
+    names = [lane for lane in plan.lanes if table is not None or lane != "dense"]
+    request = Request(snapshot, plan, settings, snapshot.live_files, model_with(table))
+    found, _ = run_lanes(names, request, lambda lane: None)
+    return Context(snapshot, plan, settings, found, snapshot.live_files, 10, own_words(snapshot, plan, [name]))
 
 
 def ranked_paths(files: dict[str, str], query: str, ranking: str = "default", settings: Settings | None = None) -> list[str]:

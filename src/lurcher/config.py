@@ -43,7 +43,7 @@ class IndexSettings:
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
-    mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "symbol"))
+    mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "dense", "symbol"))
     ranking: str = setting("default", "Which ranking orders the hits.", choices=("default", "classic"))
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
@@ -82,6 +82,9 @@ class DefaultRankingSettings:
     definition: float = setting(0.15, "The file defines a name that the question uses.", low=0, high=10)
     definition_symbol: float = setting(0.7, "The same, when the query is a name.", low=0, high=10)
     stem_symbol: float = setting(0.5, "The file is named like the queried symbol.", low=0, high=10)
+    dense_card: float = setting(0.25, "The file's card (name, folders, comments, definitions) is near.", low=0, high=10)
+    dense_chunk: float = setting(0.2, "The three units of the file that are nearest are near.", low=0, high=10)
+    dense_alone: float = setting(0.3, "Least cosine of a card that finds a file without any word of the query.", low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class ReportRankingSettings:
     url: float = setting(0.5, "A URL names the file.", low=0, high=10)
     trace: float = setting(0.5, "The file is in the stack trace, deepest frame first.", low=0, high=10)
     mentioned: float = setting(0.1, "The report names the file's path.", low=0, high=10)
+    dense: float = setting(0.0, "The file is near the report's title in meaning.", low=0, high=10)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -18,17 +19,18 @@ from lurcher.budget import cursor as cursors
 from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
-from lurcher.errors import CorruptIndex, QueryError, UsageError
+from lurcher.embedding.model import Model
+from lurcher.errors import CorruptIndex, ModelError, QueryError, UsageError
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.store import open_segments
 from lurcher.lanes import symbol
-from lurcher.lanes.lane import Request, run_lanes
+from lurcher.lanes.lane import Found, Request, run_lanes
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
 from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
-from lurcher.registry import ranking_named
+from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
@@ -37,6 +39,8 @@ MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Colours and the like, which come along when a terminal's output is pasted."""
 SOURCES = ("code",)
+BY_COSINE = "cosine"
+"""The ranking of questions by meaning alone, whatever ranking is set for others."""
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -172,7 +176,8 @@ class Engine:
         clock.lap("refresh")
         plan = make_plan(query.text, query.mode, snapshot)
         clock.lap("plan")
-        ranked, context, failed = self._rank(snapshot, plan, query, clock)
+        ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
+        plan = context.plan
         focus = Focus(context)
         places = places_of(snapshot, ranked, query.context, focus)
         clock.lap("ranking")
@@ -192,19 +197,44 @@ class Engine:
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
         degraded = notes + tuple(note for view in views for note in view.degraded) + oversized_note(page, shown)
         return Answer(
-            query.text, plan.mode, plan.intent, query.ranking, SOURCES, hits, len(places), page.tokens, following,
+            query.text, plan.mode, plan.intent, used, SOURCES, hits, len(places), page.tokens, following,
             _state(snapshot, views), degraded, clock.total(),
         )  # fmt: skip
 
     def _rank(
         self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock
-    ) -> tuple[Ranking, Context, tuple[Degraded, ...]]:
+    ) -> tuple[Ranking, Context, str, tuple[Degraded, ...]]:
+        """The ranking with what it worked on, its name, and what was left out on the way."""
+        model = self._model
         allowed = allowed_files(snapshot, self._filter(query.filter))
         clock.lap("filter")
-        found, failed = run_lanes(plan.lanes, Request(snapshot, plan, self.settings, allowed), clock.lap)
+        notes: tuple[Degraded, ...] = ()
+        name = BY_COSINE if plan.mode == "dense" else query.ranking
+        try:
+            found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
+        except ModelError as problem:
+            # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
+            notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
+            plan, name = replace(plan, mode="lexical"), query.ranking
+            found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
         own = own_words(snapshot, plan, [root.name for root in self.roots])
-        context = Context(snapshot, plan, self.settings, found, allowed, own)
-        return ranking_named(query.ranking)(context), context, failed
+        context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own)
+        return ranking_named(name)(context), context, name, notes + failed
+
+    def _lanes(self, ranking: str, request: Request, clock: _Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
+        names = ranking_lanes(ranking, request.plan, self.settings)
+        if request.model.path is None and request.plan.mode != "dense":
+            # Who wants no model need not be told on each query that there is none.
+            names = tuple(name for name in names if name != "dense")
+        return run_lanes(names, request, clock.lap)
+
+    @property
+    def _model(self) -> Model:
+        """The model of all roots, if they have the same."""
+        models = [project.model for project in self._projects]
+        if len({model.digest for model in models}) == 1:
+            return models[0]
+        return models[0].broken(ModelError("the folders have different models", "set dense.model alike for all of them"))
 
     @cached_property
     def _options(self) -> str:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import UsageError
 
 if TYPE_CHECKING:
+    from lurcher.config import Settings
     from lurcher.lanes.lane import Found, Request
+    from lurcher.planning.plan import Plan
     from lurcher.ranking.context import Context, Ranking
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
@@ -35,7 +37,7 @@ def find(folder: str, name: str, attribute: str) -> Any:
     from importlib.metadata import entry_points
 
     for entry in entry_points(group=f"lurcher.{folder}", name=name):
-        return getattr(entry.load(), attribute)
+        return getattr(entry.load(), attribute, None)
     return None
 
 
@@ -53,3 +55,9 @@ def ranking_named(name: str) -> Callable[[Context], Ranking]:
         raise UsageError(f"unknown ranking '{name}'", f"known are: {', '.join(RANKINGS)}")
     ranking: Callable[[Context], Ranking] = found
     return ranking
+
+
+def ranking_lanes(name: str, plan: Plan, settings: Settings) -> tuple[str, ...]:
+    """The lanes that a ranking makes use of for a plan: what its `lanes` says, else all that the plan allows."""
+    choose: Callable[[Plan, Settings], tuple[str, ...]] | None = find("ranking", name, "lanes")
+    return plan.lanes if choose is None else choose(plan, settings)

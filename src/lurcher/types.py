@@ -60,7 +60,7 @@ Progress = Callable[[str, int, int], None]
 
 # -- what a question is -----------------------------------------------------------------------------------------------
 
-MODES = ("auto", "hybrid", "lexical", "symbol")
+MODES = ("auto", "hybrid", "lexical", "dense", "symbol")
 CONTEXTS = ("none", "block", "function", "class")
 
 

@@ -15,6 +15,7 @@ from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, decode, encode, merge, string_at
+from lurcher.index.vectors import direction_of
 from lurcher.terms.count import Postings
 from tests.tables import WORDS, table_of
 
@@ -221,8 +222,8 @@ def read_everything(container: Container) -> None:
             snapshot.unit(unit), snapshot.unit_text(unit)
     for number in range(container.meta["definitions"]):
         snapshot.definition(number), snapshot.definition_place(number)
-    vector = np.ones(16, np.float32) / 4
-    snapshot.nearness.of_cards(vector), snapshot.nearness.of_all_units(vector)
+    direction = direction_of(np.ones(16))
+    snapshot.nearness.of_cards(direction), snapshot.nearness.of_all_units(direction)
     for term in snapshot.terms_with_prefix(""):
         for family in FAMILIES:
             snapshot.postings(family, term)

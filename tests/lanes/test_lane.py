@@ -10,14 +10,14 @@ from lurcher.errors import CorruptIndex, LurcherError, UsageError
 from lurcher.lanes import lane, lexical, symbol
 from lurcher.lanes.lane import Request, run_lanes
 from lurcher.planning.plan import make_plan
-from tests.small import snapshot_of
+from tests.small import model_with, snapshot_of
 
 FILES = {"src/session.py": "class Session:\n    def send(self):\n        return redirect(self)\n"}
 
 
 def request_for(query: str) -> Request:
     snapshot = snapshot_of(FILES)
-    return Request(snapshot, make_plan(query, "auto", snapshot), Settings(), snapshot.live_files)
+    return Request(snapshot, make_plan(query, "auto", snapshot), Settings(), snapshot.live_files, model_with(None))
 
 
 def broken(error: Exception) -> object:

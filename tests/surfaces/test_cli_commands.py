@@ -172,7 +172,7 @@ def test_help_fits_a_screen_and_shows_an_example(run: Callable[..., Any], comman
 
 def test_help_names_the_choices_of_a_flag(run: Callable[..., Any]) -> None:
     text = " ".join(run("search", "--help").out.split())
-    assert "auto, hybrid, lexical, symbol" in text
+    assert "auto, hybrid, lexical, dense, symbol" in text
     assert "none, block, function, class" in text
 
 

@@ -19,6 +19,21 @@ def best_first(snapshot: Snapshot, units: NDArray[np.int64], values: NDArray[np.
     return np.lexsort((units, snapshot.path_rank[files], -values))
 
 
+def best_files(
+    snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int
+) -> NDArray[np.int64]:
+    """Those of `files` with the largest values, at most so many, sorted by number; of equals the first by path."""
+    import numpy as np
+
+    if len(files) <= most:
+        return files
+    border = np.partition(values, len(values) - most)[len(values) - most]
+    above = files[values > border]
+    equal = files[values == border]
+    equal = equal[np.argsort(snapshot.path_rank[equal], kind="stable")][: most - len(above)]
+    return np.sort(np.concatenate((above, equal)))
+
+
 def place_of(snapshot: Snapshot, scores: NDArray[np.float64], unit: int) -> int:
     """A unit's place among all units by score, 1-based and in the total order; 0 where it has no score."""
     import numpy as np

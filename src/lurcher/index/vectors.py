@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
 from lurcher.index.tally import Memory
@@ -95,8 +95,27 @@ def merge_vectors(
     return merged
 
 
+class Direction(NamedTuple):
+    """A vector as whole numbers, and its length; zero long where there is nothing to point at."""
+
+    numbers: NDArray[np.float32]
+    length: float
+
+
+def direction_of(vector: NDArray[np.float64]) -> Direction:
+    """Numbers small enough that single precision holds every product with a row exactly.
+
+    A cosine must not depend on the rows around it, or an index that grew would answer differently from one made at once.
+    """
+    import numpy as np
+
+    total = float(np.abs(vector).sum())
+    numbers = np.trunc(vector * ((1 << 17) / total)) if total > 0 else np.zeros(len(vector))
+    return Direction(numbers.astype(np.float32), float(np.sqrt((numbers * numbers).sum())))
+
+
 class Nearness:
-    """Cosines of a snapshot's units and files with a vector that is one long; numbered across segments, live and dead."""
+    """Cosines of a snapshot's units and files with a direction; numbered across segments, live and dead."""
 
     def __init__(self, containers: Sequence[Container]) -> None:
         found = [vectors_of(container) for container in containers]
@@ -106,30 +125,30 @@ class Nearness:
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
         self._plain: Memory[tuple[str, int], NDArray[np.float32]] = Memory(_KEPT)
 
-    def of_cards(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def of_cards(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per file."""
-        return self._all("cards", vector)
+        return self._all("cards", direction)
 
-    def of_all_units(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def of_all_units(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per unit."""
-        return self._all("units", vector)
+        return self._all("units", direction)
 
-    def of_units(self, units: NDArray[np.int64], vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def of_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         """The cosines of some units."""
         import numpy as np
 
-        cosines = np.zeros(len(units), np.float32)
+        cosines = np.zeros(len(units))
         base = 0
         for part in self._parts:
             here = np.flatnonzero((units >= base) & (units < base + len(part.units)))
             for first in range(0, len(here), _BLOCK):
                 places = here[first : first + _BLOCK]
                 local = units[places] - base
-                cosines[places] = (part.units[local].astype(np.float32) @ vector) * part.unit_scales[local]
+                cosines[places] = _cosines(part.units[local].astype(np.float32), part.unit_scales[local], direction)
             base += len(part.units)
         return cosines
 
-    def _all(self, what: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _all(self, what: str, direction: Direction) -> NDArray[np.float64]:
         import numpy as np
 
         found = []
@@ -137,12 +156,20 @@ class Nearness:
             rows, scales = (part.units, part.unit_scales) if what == "units" else (part.cards, part.card_scales)
             plain = self._plain.get((what, number))
             if plain is None and rows.size <= _KEPT:
-                plain = rows.astype(np.float32) * scales[:, None]
+                plain = rows.astype(np.float32)
                 self._plain.put((what, number), plain, rows.size)
             if plain is not None:
-                found.append(plain @ vector)
+                found.append(_cosines(plain, scales, direction))
                 continue
             for first in range(0, len(rows), _BLOCK):
                 here = slice(first, first + _BLOCK)
-                found.append((rows[here].astype(np.float32) @ vector) * scales[here])
-        return np.concatenate(found) if found else np.zeros(0, np.float32)
+                found.append(_cosines(rows[here].astype(np.float32), scales[here], direction))
+        return np.concatenate(found) if found else np.zeros(0)
+
+
+def _cosines(rows: NDArray[np.float32], scales: NDArray[np.float32], direction: Direction) -> NDArray[np.float64]:
+    import numpy as np
+
+    products = (rows @ direction.numbers).astype(np.float64)
+    cosines: NDArray[np.float64] = products * scales / (direction.length or 1.0)
+    return cosines

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lurcher.config import Settings
+from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.index.reader import Snapshot
 from lurcher.planning.plan import Plan
@@ -28,6 +29,7 @@ class Request:
     settings: Settings
     allowed: NDArray[np.bool_]
     """Which files may answer: live, and passed by the filter."""
+    model: Model
 
 
 class Found(Protocol):

@@ -13,7 +13,7 @@ from lurcher.planning.report import Report, read_report
 class Plan:
     text: str
     mode: str
-    """hybrid, lexical or symbol: what `auto` came to."""
+    """hybrid, lexical, dense or symbol: what `auto` came to."""
     intent: str
     groups: tuple[Group, ...]
     names: tuple[str, ...]
@@ -25,7 +25,7 @@ class Plan:
     @property
     def lanes(self) -> tuple[str, ...]:
         """The lanes that the mode allows."""
-        return ("lexical",) if self.mode == "lexical" else ("lexical", "symbol")
+        return (self.mode,) if self.mode in ("lexical", "dense") else ("lexical", "symbol", "dense")
 
 
 def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:

@@ -5,11 +5,19 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lurcher.fusion.rrf import fuse
 from lurcher.index.order import best_first
+from lurcher.lanes.dense import DenseCosines
+from lurcher.planning.intent import SYMBOL
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.stages import coherence, definition, noise, saturation, stem
 from lurcher.types import StageWhy, Why
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 STAGES = (coherence, definition, stem, noise, saturation)
 
@@ -20,7 +28,10 @@ def rank(context: Context) -> Ranking:
     lexical = np.where(context.allowed[context.snapshot.unit_file], context.lexical.scores, 0.0)
     matched = np.flatnonzero(lexical > 0)
     candidates = matched[best_first(context.snapshot, matched, lexical[matched])]
-    fused = fuse([(1.0, candidates.tolist())], context.settings.classic.rrf_k)
+    near = _nearest(context)
+    settings = context.settings.classic
+    alpha = 0.0 if not len(near) else settings.alpha_symbol if context.plan.intent == SYMBOL else settings.alpha_language
+    fused = fuse([(1 - alpha, candidates.tolist()), (alpha, near.tolist())], settings.rrf_k)
     scores = dict(fused)
     log: dict[int, list[StageWhy]] = {}
     for stage in STAGES:
@@ -34,3 +45,16 @@ def rank(context: Context) -> Ranking:
         return Why(lane_whys(context, unit), fused.get(unit, 0.0), tuple(log.get(unit, ())))
 
     return Ranking(units, values, why)
+
+
+def _nearest(context: Context) -> NDArray[np.int64]:
+    """The dense lane's candidates, best first: those of the lexical lane are all that match, but everything is near somehow."""
+    import numpy as np
+
+    lane = context.lanes.get("dense")
+    if not isinstance(lane, DenseCosines) or not lane:
+        return np.zeros(0, np.int64)
+    cosines = lane.scan()
+    units = np.flatnonzero((cosines > 0) & context.allowed[context.snapshot.unit_file])
+    best = units[best_first(context.snapshot, units, cosines[units])]
+    return best[: max(context.settings.classic.candidates, 5 * context.limit)]

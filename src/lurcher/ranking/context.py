@@ -30,6 +30,8 @@ class Context:
     """What each lane found, by its name; one that failed or was not asked for is not there."""
     allowed: NDArray[np.bool_]
     """Which files may answer: live, and passed by the filter."""
+    limit: int
+    """How many hits were asked for."""
     own_words: frozenset[str]
     """Words of the repository's own name: they say nothing about a file."""
     role_factors: dict[int, float] = field(default_factory=dict)

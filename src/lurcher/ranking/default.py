@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.config import Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
+from lurcher.lanes.dense import DenseCosines
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
+from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
-from lurcher.ranking.evidence import content, definition, dotted, folder, mentioned, name, noise, stem, trace, types, url
+from lurcher.ranking.evidence import content, definition, dense, dotted, folder, mentioned, name, noise, stem, trace, types, url
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
@@ -27,6 +30,19 @@ DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
 Evidence = tuple[str, float, "NDArray[np.float64]"]
 
 
+def lanes(plan: Plan, settings: Settings) -> tuple[str, ...]:
+    """The lanes that are made use of: nearness in meaning says little about a name."""
+    card, units = _dense_weights(plan, settings)
+    return tuple(lane for lane in plan.lanes if lane != "dense" or card or units)
+
+
+def _dense_weights(plan: Plan, settings: Settings) -> tuple[float, float]:
+    """What card and units count."""
+    if plan.intent == LANGUAGE:
+        return settings.default.dense_card, settings.default.dense_chunk
+    return (settings.report.dense / 2, settings.report.dense / 2) if plan.intent == REPORT else (0.0, 0.0)
+
+
 def rank(context: Context) -> Ranking:
     import numpy as np
 
@@ -34,6 +50,11 @@ def rank(context: Context) -> Ranking:
     x = np.zeros(context.snapshot.file_total)
     for _, weight, values in evidence:
         x += weight * values
+    weights = _dense_weights(context.plan, context.settings)
+    near = dense.score(context, x, *weights)
+    if near is not None:
+        x += near
+        evidence.append(("dense", sum(weights), near / sum(weights)))
     x *= noise.score(context)
     x[~context.allowed] = 0
     files = np.flatnonzero((x > 0) & (context.snapshot.file_column("units") > 0))
@@ -100,12 +121,16 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The unit each file shows first: the one that defines the queried name, else its best."""
+    """The unit each file shows first: the one that defines the queried name, else its best by words, else the nearest."""
     import numpy as np
 
     snapshot = context.snapshot
     scores = context.lexical.scores
     best = snapshot.first_unit.copy()
+    lane = context.lanes.get("dense")
+    if isinstance(lane, DenseCosines):
+        nearest = lane.nearest()
+        best[snapshot.unit_file[nearest]] = nearest
     top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
     best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
     strongest: dict[int, float] = {}

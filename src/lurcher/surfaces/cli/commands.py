@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from lurcher.errors import QueryError
+from lurcher.errors import QueryError, UsageError
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.flags import overrides_of
 from lurcher.surfaces.cli.progress import Meter
@@ -44,7 +44,7 @@ def run_search(parsed: Namespace) -> int:
         answer = engine.search(
             query,
             limit=parsed.limit,
-            mode=parsed.mode,
+            mode=_mode(parsed),
             ranking=parsed.ranking,
             languages=parsed.lang,
             paths=parsed.glob,
@@ -64,6 +64,15 @@ def run_search(parsed: Namespace) -> int:
     else:
         show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
     return FOUND if answer.hits else NOTHING
+
+
+def _mode(parsed: Namespace) -> str | None:
+    if not parsed.semantic:
+        mode: str | None = parsed.mode
+        return mode
+    if parsed.mode not in (None, "dense"):
+        raise UsageError(f"--semantic and --mode {parsed.mode} contradict each other", "use one of them")
+    return "dense"
 
 
 def run_symbol(parsed: Namespace) -> int:

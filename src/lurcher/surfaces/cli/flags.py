@@ -31,6 +31,7 @@ class Command:
     example: str
 
 
+MODES = ("auto", "hybrid", "lexical", "dense", "symbol")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
@@ -44,7 +45,8 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("query",), "a question, a name, or a whole report; - reads it from standard input", "positional"),
             PATHS,
             Flag(("--in",), "what to search", "text", "SOURCE", ("code",)),
-            Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "symbol")),
+            Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
+            Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
@@ -101,7 +103,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--root",), "the repository that your own questions are about", "text", "FOLDER"),
             Flag(("--work",), "where trees and indexes of the evaluation are kept", "text", "FOLDER"),
             Flag(("--only",), "only this repository (repeatable)", "list", "NAME"),
-            Flag(("--mode",), "how to read the queries", "text", "MODE", ("auto", "hybrid", "lexical", "symbol")),
+            Flag(("--mode",), "how to read the queries", "text", "MODE", MODES),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             Flag(("-k", "--limit"), "hits per question (default: 20)", "int", "N"),
             Flag(("--versus",), "also run with this setting and compare (repeatable)", "list", "KEY=VALUE"),

@@ -95,8 +95,12 @@ def _why(hit: Hit, painter: Painter) -> Iterable[str]:
         terms = ", ".join(f"{term} {weight:.2f}" for term, weight in list(lane.terms.items())[:8])
         yield painter.dim(f"    {name} lane: rank {lane.rank}, score {lane.score:.3f}" + (f" ({terms})" if terms else ""))
     for stage in hit.why.stages:
-        push = f"× {stage.factor:.3g}" if stage.factor is not None else f"+ {stage.amount:.3f}"
+        push = f"× {stage.factor:.3g}" if stage.factor is not None else _signed(stage.amount or 0.0)
         yield painter.dim(f"    {stage.stage} {push}" + (f"  {stage.note}" if stage.note else ""))
+
+
+def _signed(amount: float) -> str:
+    return f"{'-' if amount < 0 else '+'} {abs(amount):.3f}"
 
 
 def _footer(answer: Answer, painter: Painter, timings: bool) -> None:

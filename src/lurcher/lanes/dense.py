@@ -1,0 +1,130 @@
+"""Nearness in meaning: the cosine of the question's vector with the vectors of units and the cards of files."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from lurcher.embedding.table import QUERY, Table
+from lurcher.errors import ModelError
+from lurcher.index.order import best_first
+from lurcher.index.reader import Snapshot
+from lurcher.index.vectors import Direction, direction_of
+from lurcher.lanes.lane import Request
+from lurcher.planning.groups import query_terms
+from lurcher.planning.plan import Plan
+from lurcher.types import LaneWhy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class DenseCosines:
+    """Cosines, worked out as far as a ranking asks for them."""
+
+    def __init__(self, snapshot: Snapshot, direction: Direction, known: bool) -> None:
+        self._snapshot = snapshot
+        self._direction = direction
+        self.known = known
+        """Whether the model has seen any word of the question; if not, nearness is a guess from its spelling."""
+        self._cards: NDArray[np.float64] | None = None
+        self._compared: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+
+    def __bool__(self) -> bool:
+        """Whether the question has a direction at all."""
+        return self._direction.length > 0
+
+    def cards(self) -> NDArray[np.float64]:
+        """One cosine per file, live or not."""
+        if self._cards is None:
+            self._cards = self._snapshot.nearness.of_cards(self._direction)
+        return self._cards
+
+    def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The units of given files, in order, and their cosines."""
+        import numpy as np
+
+        first, count = self._snapshot.first_unit[files], self._snapshot.file_column("units")[files].astype(np.int64)
+        before = np.cumsum(count) - count
+        units = np.sort(np.repeat(first - before, count) + np.arange(int(count.sum())))
+        self._compared = units, self._snapshot.nearness.of_units(units, self._direction)
+        return self._compared
+
+    def nearest(self) -> NDArray[np.int64]:
+        """The nearest of the compared units of each file, the first of equals."""
+        import numpy as np
+
+        if self._compared is None or not len(self._compared[0]):
+            return np.zeros(0, np.int64)
+        units, cosines = self._compared
+        return units[nearest_of(cosines, np.flatnonzero(np.diff(self._snapshot.unit_file[units], prepend=-1)))]
+
+    def scan(self) -> NDArray[np.float64]:
+        """One cosine per unit, live or not."""
+        import numpy as np
+
+        cosines = self._snapshot.nearness.of_all_units(self._direction)
+        live = np.flatnonzero(self._snapshot.live_units)
+        self._compared = live, cosines[live]
+        return cosines
+
+    def why(self, unit: int) -> LaneWhy | None:
+        """A unit's place among those that were compared."""
+        import numpy as np
+
+        if self._compared is None:
+            return None
+        units, cosines = self._compared
+        position = int(units.searchsorted(unit))
+        if position >= len(units) or units[position] != unit:
+            return None
+        value = cosines[position]
+        tied = units[cosines == value]
+        ahead = int(np.flatnonzero(tied[best_first(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])
+        return LaneWhy(int(np.count_nonzero(cosines > value)) + ahead + 1, float(value))
+
+
+def nearest_of(cosines: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The position of the largest value of each run, the first of equals; runs begin at `starts`."""
+    import numpy as np
+
+    sizes = np.diff(np.append(starts, len(cosines)))
+    number = np.repeat(np.arange(len(starts)), sizes)
+    highest = np.flatnonzero(cosines == np.maximum.reduceat(cosines, starts)[number])[::-1]
+    found = np.empty(len(starts), np.int64)
+    found[number[highest]] = highest  # the last write stays
+    return found
+
+
+def run(request: Request) -> DenseCosines:
+    model = request.model
+    if model.problem is not None:
+        raise model.problem
+    table = model.table
+    if table is None:
+        raise ModelError("no model is in use", "choose one: lurcher model use builtin")
+    snapshot = request.snapshot
+    if snapshot.unit_total and snapshot.nearness.dims != table.dims:
+        raise ModelError("the index has no vectors of this model", "run: lurcher index --rebuild")
+    return DenseCosines(snapshot, *_direction(request.plan, table))
+
+
+def _direction(plan: Plan, table: Table) -> tuple[Direction, bool]:
+    """Where the question points, and whether the table knows any of its words."""
+    import numpy as np
+
+    words = _words(plan)
+    terms = list(words)
+    amounts = np.array([sqrt(weight) for weight in words.values()])
+    vector = amounts @ table.vectors(terms, QUERY).astype(np.float64)
+    return direction_of(vector), bool((table.find(terms) >= 0).any())
+
+
+def _words(plan: Plan) -> dict[str, float]:
+    """The question's words with their number. Of a report the title says what it is about; the rest leads astray."""
+    if plan.report is not None and plan.mode != "dense":
+        title = query_terms(plan.report.title)
+        if title:
+            return title
+    return {group.word: group.weight for group in plan.groups}

@@ -1,0 +1,22 @@
+"""Units by their cosine alone: what `--mode dense` shows."""
+
+from __future__ import annotations
+
+from lurcher.index.order import best_first
+from lurcher.lanes.dense import DenseCosines
+from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.types import Why
+
+
+def rank(context: Context) -> Ranking:
+    import numpy as np
+
+    lane = context.lanes.get("dense")
+    cosines = lane.scan() if isinstance(lane, DenseCosines) else np.zeros(context.snapshot.unit_total)
+    units = np.flatnonzero((cosines > 0) & context.allowed[context.snapshot.unit_file])
+    units = units[best_first(context.snapshot, units, cosines[units])]
+
+    def why(unit: int, score: float) -> Why:
+        return Why(lane_whys(context, unit), score, ())
+
+    return Ranking(units, cosines[units], why)

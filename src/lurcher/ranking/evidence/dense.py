@@ -1,0 +1,73 @@
+"""The file is near the question in meaning: its card, and the mean of its three nearest units.
+
+    weight · (1 + 4 · (cosine − largest cosine)), for card and units each
+
+so the nearest file has the full weight, and one that is far away is pushed down. Units are compared only in files that stand a
+chance: the best by all other evidence, and those with the nearest cards, which may have no other evidence at all if they are
+near enough (`default.dense_alone`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.index.order import best_files
+from lurcher.lanes.dense import DenseCosines, nearest_of
+from lurcher.ranking.context import Context
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+STEEPNESS = 4.0
+MOST_FILES = 200
+"""Files taken from each side: by other evidence, and by cards."""
+UNITS = 3
+LOWEST = 0.95
+"""The most that a file may lose of its other evidence: what was found by words stays found."""
+
+
+def score(context: Context, others: NDArray[np.float64], card: float, units: float) -> NDArray[np.float64] | None:
+    """What each file gains or loses, given the sum of all `others`; None where the lane has nothing to say."""
+    import numpy as np
+
+    lane = context.lanes.get("dense")
+    if not isinstance(lane, DenseCosines) or not lane or not (card or units):
+        return None
+    snapshot = context.snapshot
+    usable = context.allowed & (snapshot.file_column("units") > 0)
+    if not usable.any():
+        return None
+    cards = lane.cards()
+    nearness = card * (1 + STEEPNESS * (cards - cards[usable].max()))
+    found = usable & (others > 0)
+    near = usable & (cards >= context.settings.default.dense_alone) & lane.known
+    pool = np.union1d(
+        best_files(snapshot, np.flatnonzero(found), (others + nearness)[found], MOST_FILES),
+        best_files(snapshot, np.flatnonzero(near), cards[near], MOST_FILES),
+    )
+    if not len(pool):
+        return None
+    chunks = _best_units(context, lane, pool)
+    gained = nearness + units * (1 + STEEPNESS * (chunks.min() - chunks.max()))
+    gained[pool] = nearness[pool] + units * (1 + STEEPNESS * (chunks - chunks.max()))
+    compared = np.zeros(len(usable), bool)
+    compared[pool] = True
+    return np.where(found, np.maximum(gained, -LOWEST * others), np.where(compared, np.maximum(gained, 0.0), 0.0))
+
+
+def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean cosine of each file's nearest units; files are sorted, and so their units are together."""
+    import numpy as np
+
+    units, cosines = lane.units(pool)
+    starts = np.flatnonzero(np.diff(context.snapshot.unit_file[units], prepend=-1))
+    left = cosines.copy()
+    sums, counts = np.zeros(len(pool)), np.zeros(len(pool))
+    for _ in range(UNITS):
+        best = nearest_of(left, starts)
+        there = left[best] > -np.inf
+        sums[there] += left[best[there]]
+        counts[there] += 1
+        left[best] = -np.inf
+    return sums / counts

@@ -1,0 +1,92 @@
+"""Cosines of a snapshot: exact whatever the segments are, and bounded in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from lurcher.index import vectors
+from lurcher.index.build import build
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.segment import encode
+from lurcher.index.vectors import Nearness, direction_of
+from tests.tables import WORDS, table_of
+
+TABLE = table_of(WORDS, dims=24)
+
+
+def container_of(files: dict[str, str]) -> Container:
+    data = build([(path, text.encode()) for path, text in sorted(files.items())], 300, TABLE)
+    return Container(b"".join(pack_sections(*encode(data))), "test")
+
+
+FILES = {f"{word}/{other}.py": f"# {word} {other}\n{other} = {word}\n" for word in WORDS[:6] for other in WORDS[3:12]}
+
+
+def vector(seed: int) -> NDArray[np.float64]:
+    return np.random.default_rng(seed).standard_normal(24)
+
+
+def test_cosines_are_those_of_the_stored_vectors() -> None:
+    container = container_of(FILES)
+    stored = vectors.vectors_of(container)
+    assert stored is not None
+    asked = vector(1)
+    expected = (stored.units * stored.unit_scales[:, None]) @ asked / np.linalg.norm(asked)
+    found = Nearness([container]).of_all_units(direction_of(asked))
+    assert found == pytest.approx(expected, abs=1e-3)
+    assert np.abs(found).max() <= 1.0001
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 3), min_size=len(FILES), max_size=len(FILES)))
+@settings(max_examples=20, deadline=None)
+def test_cosines_do_not_depend_on_the_segments(seed: int, places: list[int]) -> None:
+    direction = direction_of(vector(seed))
+    alone = {path: Nearness([container_of({path: text})]).of_cards(direction)[0] for path, text in list(FILES.items())[:8]}
+    parts: list[dict[str, str]] = [{}, {}, {}, {}]
+    for place, (path, text) in zip(places, FILES.items(), strict=True):
+        parts[place][path] = text
+    nearness = Nearness([container_of(part) for part in parts])
+    found = dict(zip((path for part in parts for path in sorted(part)), nearness.of_cards(direction).tolist(), strict=True))
+    assert {path: found[path] for path in alone} == alone
+
+
+def test_some_units_have_the_cosines_of_all_units(monkeypatch: pytest.MonkeyPatch) -> None:
+    halves = [dict(list(FILES.items())[::2]), dict(list(FILES.items())[1::2])]
+    nearness = Nearness([container_of(half) for half in halves])
+    direction = direction_of(vector(3))
+    every = nearness.of_all_units(direction)
+    some = np.array([5, 0, len(every) - 1, 17, 30])
+    assert nearness.of_units(some, direction).tolist() == every[some].tolist()
+    monkeypatch.setattr(vectors, "_BLOCK", 2)
+    assert nearness.of_units(some, direction).tolist() == every[some].tolist()
+
+
+def test_what_is_too_large_to_keep_is_taken_apart_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    container = container_of(FILES)
+    direction = direction_of(vector(4))
+    expected = Nearness([container]).of_all_units(direction).tolist()
+    monkeypatch.setattr(vectors, "_KEPT", 100)
+    monkeypatch.setattr(vectors, "_BLOCK", 7)
+    nearness = Nearness([container])
+    assert nearness.of_all_units(direction).tolist() == expected
+    assert not nearness._plain._known
+
+
+def test_segments_that_do_not_go_together_have_no_size() -> None:
+    other = build([("a.py", b"x = 1\n")], 300, table_of(WORDS, dims=16))
+    none = build([("a.py", b"x = 1\n")], 300)
+    mine = container_of({"a.py": "x = 1\n"})
+    assert Nearness([mine]).dims == 24
+    for data in (other, none):
+        assert Nearness([mine, Container(b"".join(pack_sections(*encode(data))), "test")]).dims == 0
+    assert Nearness([]).dims == 0
+
+
+def test_nothing_points_nowhere() -> None:
+    direction = direction_of(np.zeros(24))
+    assert direction.length == 0
+    assert not Nearness([container_of(FILES)]).of_cards(direction).any()
