@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -62,18 +64,29 @@ def test_some_units_have_the_cosines_of_all_units(monkeypatch: pytest.MonkeyPatc
     some = np.array([5, 0, len(every) - 1, 17, 30])
     assert nearness.of_units(some, direction).tolist() == every[some].tolist()
     monkeypatch.setattr(vectors, "_BLOCK", 2)
-    assert nearness.of_units(some, direction).tolist() == every[some].tolist()
+    small = Nearness([container_of(half) for half in halves])
+    assert small.of_units(some, direction).tolist() == every[some].tolist()
+    assert small.of_all_units(direction).tolist() == every.tolist()
+    alone = Nearness([container_of(FILES)])
+    assert alone.of_units(some, direction).tolist() == alone.of_all_units(direction)[some].tolist()
 
 
-def test_what_is_too_large_to_keep_is_taken_apart_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    container = container_of(FILES)
-    direction = direction_of(vector(4))
-    expected = Nearness([container]).of_all_units(direction).tolist()
-    monkeypatch.setattr(vectors, "_KEPT", 100)
-    monkeypatch.setattr(vectors, "_BLOCK", 7)
-    nearness = Nearness([container])
-    assert nearness.of_all_units(direction).tolist() == expected
-    assert not nearness._plain._known
+def test_threads_do_not_disturb_each_other() -> None:
+    nearness = Nearness([container_of(FILES)])
+    directions = [direction_of(vector(seed)) for seed in range(8)]
+    expected = [nearness.of_all_units(direction).tolist() for direction in directions]
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        found = (nearness.of_all_units(directions[number]).tolist() for _ in range(50))
+        wrong.extend(number for values in found if values != expected[number])
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert not wrong
 
 
 def test_segments_that_do_not_go_together_have_no_size() -> None:

@@ -7,7 +7,7 @@ from lurcher.config import Settings
 from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
 from lurcher.lanes import dense
-from lurcher.lanes.dense import DenseCosines, nearest_of
+from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.lane import Request
 from lurcher.planning.plan import make_plan
 from tests.small import model_with, snapshot_of
@@ -105,8 +105,3 @@ def test_what_is_missing_is_an_error_with_a_hint() -> None:
         with pytest.raises(ModelError, match=words) as caught:
             dense.run(Request(held, plan, Settings(), held.live_files, model))
         assert caught.value.hint
-
-
-def test_the_nearest_of_each_run_is_the_first_of_equals() -> None:
-    cosines = np.array([0.1, 0.5, 0.5, -1.0, 0.2, 0.3, 0.3, 0.3])
-    assert nearest_of(cosines, np.array([0, 3, 5])).tolist() == [1, 4, 5]

@@ -216,3 +216,8 @@ def test_the_best_files_of_equals_are_the_first_by_path() -> None:
     assert best_files(snapshot, np.arange(6), values, 4).tolist() == [0, 1, 2, 3]
     assert best_files(snapshot, np.arange(6), values, 1).tolist() == [3]
     assert best_files(snapshot, np.array([2, 4]), values[:2], 5).tolist() == [2, 4]
+
+
+def test_the_largest_of_each_run_is_the_first_of_equals() -> None:
+    values = np.array([0.1, 0.5, 0.5, -1.0, 0.2, 0.3, 0.3, 0.3])
+    assert dense._largest(values, np.array([0, 3, 5]), np.repeat([0, 1, 2], [3, 2, 3])).tolist() == [1, 4, 5]

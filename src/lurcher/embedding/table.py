@@ -25,6 +25,7 @@ from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
 from lurcher.embedding.sums import weighted_sums
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections, write_atomically
+from lurcher.index.tally import Memory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 QUERY, DOCUMENT = "query", "document"
 _FEW = 64
 """Up to this many terms or rows are looked up one by one; more are worth reading everything."""
+_MOST_SEARCHED = 10_000
 _TOGETHER = 2048
 """Unseen terms that are composed at a time, which bounds the memory that this takes."""
 
@@ -51,6 +53,7 @@ class Table:
         self.path = path
         self.meta: Meta = checked_meta(file.meta, file.corrupt)
         self._width = row_bytes(self.meta.dims, self.meta.bits)
+        self._searched: Memory[str, int] = Memory(_MOST_SEARCHED)
         self._check_sizes()
 
     @classmethod
@@ -111,9 +114,16 @@ class Table:
         import numpy as np
 
         if len(terms) <= _FEW and "_numbers" not in self.__dict__:
-            return np.fromiter(map(self._search, terms), np.int64, len(terms))
+            return np.fromiter(map(self._place, terms), np.int64, len(terms))
         known = self._numbers
         return np.fromiter((known.get(term, -1) for term in terms), np.int64, len(terms))
+
+    def _place(self, term: str) -> int:
+        known = self._searched.get(term)
+        if known is None:
+            known = self._search(term)
+            self._searched.put(term, known, 0)
+        return known
 
     @cached_property
     def _ends(self) -> memoryview:
@@ -162,9 +172,9 @@ class Table:
         numbers, scales = self.quantised(terms, self.find(terms))
         return numbers * scales[:, None]
 
-    def vectors(self, terms: Sequence[str], side: str) -> NDArray[np.float32]:
-        """The terms' vectors times the weights of that side."""
-        found = self.find(terms)
+    def vectors(self, terms: Sequence[str], side: str, found: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """The terms' vectors times the weights of that side; `found` is what `find` gave for them, if that is known."""
+        found = self.find(terms) if found is None else found
         numbers, scales = self.quantised(terms, found)
         return numbers * (scales * self.weights(found, side))[:, None]
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
-from lurcher.index.tally import Memory
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_KEPT = 1 << 25
-"""Numbers that are kept taken apart in memory, 4 bytes each; larger sets are taken apart block by block on each query."""
-_BLOCK = 4096
+_BLOCK = 256
+"""Rows taken apart at a time: few enough to stay near the processor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +113,48 @@ def direction_of(vector: NDArray[np.float64]) -> Direction:
     return Direction(numbers.astype(np.float32), float(np.sqrt((numbers * numbers).sum())))
 
 
+class _Desk(threading.local):
+    """Where each thread takes rows apart: asking the system for new memory each time would cost more than the work."""
+
+    def __init__(self) -> None:
+        self._bytes: NDArray[np.int8] | None = None
+        self._numbers: NDArray[np.float32] | None = None
+
+    def _numbers_for(self, dims: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        import numpy as np
+
+        if self._bytes is None or self._numbers is None or self._bytes.shape[1] != dims:
+            self._bytes, self._numbers = np.empty((_BLOCK, dims), np.int8), np.empty((_BLOCK, dims), np.float32)
+        return self._bytes, self._numbers
+
+    def products(
+        self, rows: NDArray[np.int8], places: NDArray[np.int64] | None, direction: Direction
+    ) -> NDArray[np.float64]:
+        """The products of a direction with all rows, or with those at some places."""
+        import numpy as np
+
+        count = len(rows) if places is None else len(places)
+        products = np.empty(count, np.float32)
+        chosen, numbers = self._numbers_for(rows.shape[1])
+        for first in range(0, count, _BLOCK):
+            last = min(first + _BLOCK, count)
+            block = numbers[: last - first]
+            if places is None:
+                block[...] = rows[first:last]
+            else:
+                # Every place is a row, as whoever numbers units made sure; "clip" only saves a copy.
+                rows.take(places[first:last], axis=0, out=chosen[: last - first], mode="clip")
+                block[...] = chosen[: last - first]
+            np.matmul(block, direction.numbers, out=products[first:last])
+        return products.astype(np.float64)
+
+
 class Nearness:
-    """Cosines of a snapshot's units and files with a direction; numbered across segments, live and dead."""
+    """Cosines of a snapshot's units and files with a direction; numbered across segments, live and dead.
+
+    Rows stay bytes and are taken apart block by block on each question: fetching them from memory is what costs, and a copy in
+    single precision would be four times as much to fetch.
+    """
 
     def __init__(self, containers: Sequence[Container]) -> None:
         found = [vectors_of(container) for container in containers]
@@ -123,53 +162,43 @@ class Nearness:
         sizes = {part.units.shape[1] for part in self._parts}
         self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
-        self._plain: Memory[tuple[str, int], NDArray[np.float32]] = Memory(_KEPT)
+        self._desk = _Desk()
 
     def of_cards(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per file."""
-        return self._all("cards", direction)
+        return self._joined([self._cosines(part.cards, part.card_scales, direction) for part in self._parts])
 
     def of_all_units(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per unit."""
-        return self._all("units", direction)
+        return self._joined([self._cosines(part.units, part.unit_scales, direction) for part in self._parts])
 
     def of_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         """The cosines of some units."""
         import numpy as np
 
+        if len(self._parts) == 1:
+            return self._cosines(self._parts[0].units, self._parts[0].unit_scales, direction, units)
         cosines = np.zeros(len(units))
         base = 0
         for part in self._parts:
             here = np.flatnonzero((units >= base) & (units < base + len(part.units)))
-            for first in range(0, len(here), _BLOCK):
-                places = here[first : first + _BLOCK]
-                local = units[places] - base
-                cosines[places] = _cosines(part.units[local].astype(np.float32), part.unit_scales[local], direction)
+            cosines[here] = self._cosines(part.units, part.unit_scales, direction, units[here] - base)
             base += len(part.units)
         return cosines
 
-    def _all(self, what: str, direction: Direction) -> NDArray[np.float64]:
+    def _cosines(
+        self,
+        rows: NDArray[np.int8],
+        scales: NDArray[np.float32],
+        direction: Direction,
+        places: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.float64]:
+        products = self._desk.products(rows, places, direction)
+        products *= scales if places is None else scales[places]
+        products /= direction.length or 1.0
+        return products
+
+    def _joined(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
         import numpy as np
 
-        found = []
-        for number, part in enumerate(self._parts):
-            rows, scales = (part.units, part.unit_scales) if what == "units" else (part.cards, part.card_scales)
-            plain = self._plain.get((what, number))
-            if plain is None and rows.size <= _KEPT:
-                plain = rows.astype(np.float32)
-                self._plain.put((what, number), plain, rows.size)
-            if plain is not None:
-                found.append(_cosines(plain, scales, direction))
-                continue
-            for first in range(0, len(rows), _BLOCK):
-                here = slice(first, first + _BLOCK)
-                found.append(_cosines(rows[here].astype(np.float32), scales[here], direction))
-        return np.concatenate(found) if found else np.zeros(0)
-
-
-def _cosines(rows: NDArray[np.float32], scales: NDArray[np.float32], direction: Direction) -> NDArray[np.float64]:
-    import numpy as np
-
-    products = (rows @ direction.numbers).astype(np.float64)
-    cosines: NDArray[np.float64] = products * scales / (direction.length or 1.0)
-    return cosines
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)

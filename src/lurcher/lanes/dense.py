@@ -42,23 +42,14 @@ class DenseCosines:
         return self._cards
 
     def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The units of given files, in order, and their cosines."""
+        """The units of given files, which are sorted by number, and their cosines."""
         import numpy as np
 
         first, count = self._snapshot.first_unit[files], self._snapshot.file_column("units")[files].astype(np.int64)
         before = np.cumsum(count) - count
-        units = np.sort(np.repeat(first - before, count) + np.arange(int(count.sum())))
+        units = np.repeat(first - before, count) + np.arange(int(count.sum()))
         self._compared = units, self._snapshot.nearness.of_units(units, self._direction)
         return self._compared
-
-    def nearest(self) -> NDArray[np.int64]:
-        """The nearest of the compared units of each file, the first of equals."""
-        import numpy as np
-
-        if self._compared is None or not len(self._compared[0]):
-            return np.zeros(0, np.int64)
-        units, cosines = self._compared
-        return units[nearest_of(cosines, np.flatnonzero(np.diff(self._snapshot.unit_file[units], prepend=-1)))]
 
     def scan(self) -> NDArray[np.float64]:
         """One cosine per unit, live or not."""
@@ -79,22 +70,12 @@ class DenseCosines:
         position = int(units.searchsorted(unit))
         if position >= len(units) or units[position] != unit:
             return None
-        value = cosines[position]
-        tied = units[cosines == value]
-        ahead = int(np.flatnonzero(tied[best_first(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])
-        return LaneWhy(int(np.count_nonzero(cosines > value)) + ahead + 1, float(value))
-
-
-def nearest_of(cosines: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The position of the largest value of each run, the first of equals; runs begin at `starts`."""
-    import numpy as np
-
-    sizes = np.diff(np.append(starts, len(cosines)))
-    number = np.repeat(np.arange(len(starts)), sizes)
-    highest = np.flatnonzero(cosines == np.maximum.reduceat(cosines, starts)[number])[::-1]
-    found = np.empty(len(starts), np.int64)
-    found[number[highest]] = highest  # the last write stays
-    return found
+        value = float(cosines[position])
+        ahead = int(np.count_nonzero(cosines > value))
+        if np.count_nonzero(cosines >= value) > ahead + 1:
+            tied = units[cosines == value]
+            ahead += int(np.flatnonzero(tied[best_first(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])
+        return LaneWhy(ahead + 1, value)
 
 
 def run(request: Request) -> DenseCosines:
@@ -117,8 +98,9 @@ def _direction(plan: Plan, table: Table) -> tuple[Direction, bool]:
     words = _words(plan)
     terms = list(words)
     amounts = np.array([sqrt(weight) for weight in words.values()])
-    vector = amounts @ table.vectors(terms, QUERY).astype(np.float64)
-    return direction_of(vector), bool((table.find(terms) >= 0).any())
+    found = table.find(terms)
+    vector = amounts @ table.vectors(terms, QUERY, found).astype(np.float64)
+    return direction_of(vector), bool((found >= 0).any())
 
 
 def _words(plan: Plan) -> dict[str, float]:

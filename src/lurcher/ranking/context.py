@@ -36,6 +36,8 @@ class Context:
     """Words of the repository's own name: they say nothing about a file."""
     role_factors: dict[int, float] = field(default_factory=dict)
     """What each role of a file multiplies by, for this query."""
+    nearest: NDArray[np.int64] | None = None
+    """Units that are nearest to the question in meaning, one for each file that was compared."""
     notes: dict[tuple[str, int], str] = field(default_factory=dict)
     """(evidence, file) → what it found, for `why`."""
 

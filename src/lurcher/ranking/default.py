@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from lurcher.config import Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
-from lurcher.lanes.dense import DenseCosines
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
@@ -127,10 +126,8 @@ def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]
     snapshot = context.snapshot
     scores = context.lexical.scores
     best = snapshot.first_unit.copy()
-    lane = context.lanes.get("dense")
-    if isinstance(lane, DenseCosines):
-        nearest = lane.nearest()
-        best[snapshot.unit_file[nearest]] = nearest
+    if context.nearest is not None:
+        best[snapshot.unit_file[context.nearest]] = context.nearest
     top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
     best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
     strongest: dict[int, float] = {}

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.index.order import best_files
-from lurcher.lanes.dense import DenseCosines, nearest_of
+from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STEEPNESS = 4.0
-MOST_FILES = 200
+MOST_FILES = 100
 """Files taken from each side: by other evidence, and by cards."""
 UNITS = 3
 LOWEST = 0.95
@@ -42,32 +42,44 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     nearness = card * (1 + STEEPNESS * (cards - cards[usable].max()))
     found = usable & (others > 0)
     near = usable & (cards >= context.settings.default.dense_alone) & lane.known
-    pool = np.union1d(
-        best_files(snapshot, np.flatnonzero(found), (others + nearness)[found], MOST_FILES),
-        best_files(snapshot, np.flatnonzero(near), cards[near], MOST_FILES),
-    )
+    compared = np.zeros(len(usable), bool)
+    compared[best_files(snapshot, np.flatnonzero(found), (others + nearness)[found], MOST_FILES)] = True
+    compared[best_files(snapshot, np.flatnonzero(near), cards[near], MOST_FILES)] = True
+    pool = np.flatnonzero(compared)
     if not len(pool):
         return None
     chunks = _best_units(context, lane, pool)
     gained = nearness + units * (1 + STEEPNESS * (chunks.min() - chunks.max()))
     gained[pool] = nearness[pool] + units * (1 + STEEPNESS * (chunks - chunks.max()))
-    compared = np.zeros(len(usable), bool)
-    compared[pool] = True
     return np.where(found, np.maximum(gained, -LOWEST * others), np.where(compared, np.maximum(gained, 0.0), 0.0))
 
 
 def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean cosine of each file's nearest units; files are sorted, and so their units are together."""
+    """The mean cosine of each file's nearest units. The nearest is remembered for files that no word leads to."""
     import numpy as np
 
     units, cosines = lane.units(pool)
-    starts = np.flatnonzero(np.diff(context.snapshot.unit_file[units], prepend=-1))
+    counts = context.snapshot.file_column("units")[pool].astype(np.int64)
+    starts = np.cumsum(counts) - counts
+    number = np.repeat(np.arange(len(pool)), counts)
     left = cosines.copy()
-    sums, counts = np.zeros(len(pool)), np.zeros(len(pool))
-    for _ in range(UNITS):
-        best = nearest_of(left, starts)
-        there = left[best] > -np.inf
+    sums = np.zeros(len(pool))
+    for turn in range(UNITS):
+        best = _largest(left, starts, number)
+        if not turn:
+            context.nearest = units[best]
+        there = counts > turn
         sums[there] += left[best[there]]
-        counts[there] += 1
         left[best] = -np.inf
-    return sums / counts
+    means: NDArray[np.float64] = sums / np.minimum(counts, UNITS)
+    return means
+
+
+def _largest(values: NDArray[np.float64], starts: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The position of the largest value of each run, the first of equals. Runs begin at `starts`, `number` tells them apart."""
+    import numpy as np
+
+    highest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[number])[::-1]
+    found = np.empty(len(starts), np.int64)
+    found[number[highest]] = highest  # the last write stays
+    return found
