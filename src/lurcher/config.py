@@ -270,6 +270,47 @@ def _user_file(environ: Mapping[str, str]) -> Path | None:
     return Path(base) / "lurcher" / "config.toml" if base else None
 
 
+def data_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where what the user added is kept."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_DATA_HOME") or (os.path.join(environ["HOME"], ".local", "share") if environ.get("HOME") else None)
+    if base is None:
+        raise ConfigError("there is no folder for the user's data", "set HOME or XDG_DATA_HOME")
+    return Path(base) / "lurcher"
+
+
+def set_for_user(key: str, value: str, environ: Mapping[str, str] | None = None) -> Path:
+    """Put one setting into the user's file, whose other lines stay as they are."""
+    from lurcher import userfile
+
+    path = _user_file(os.environ if environ is None else environ)
+    if path is None:
+        raise ConfigError("there is no place for the user's settings", "set HOME, XDG_CONFIG_HOME or LURCHER_CONFIG")
+    before = _read(path) or b""
+    wanted = _parsed(before, path.name)
+    apply(Settings(), {key: value}, path.name)
+    after = userfile.with_setting(before.decode("utf-8"), key, value).encode("utf-8", "surrogateescape")
+    section, _, name = key.partition(".")
+    _section(wanted, section, path.name)[name] = value
+    try:
+        agreed = _parsed(after, path.name) == wanted
+    except ConfigError:
+        agreed = False
+    if not agreed:
+        raise ConfigError(
+            f"{path.name}: '{key}' is set in a way that cannot be changed safely", f'write there yourself: {key} = "{value}"'
+        )
+    userfile.replace(path, after)
+    return path
+
+
+def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]:
+    content = table.setdefault(section, {})
+    if not isinstance(content, dict):
+        raise ConfigError(f"{origin}: '{section}' is not a section", "sections: " + ", ".join(sections()))
+    return content
+
+
 _NOT_SETTINGS = {"LURCHER_CONFIG"}
 
 

@@ -66,8 +66,10 @@ def model_of(settings: Settings, root: Path) -> Model:
         return Model(named, None)
     if named == BUILTIN:
         return Model(named, BUILTIN_FILE)
-    path = Path(named).expanduser()
     origin = settings.origins.get("dense.model")
+    if not named.strip():
+        raise ConfigError(f"{origin}: 'dense.model' is empty", "allowed: builtin, none, or the path of a table")
+    path = Path(named).expanduser()
     if origin in (config.PROJECT_FILE, config.PYPROJECT):
         # A repository's own file must not make us read elsewhere.
         path = root / path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zlib
 from argparse import Namespace
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -114,6 +115,33 @@ def run_status(parsed: Namespace) -> int:
     return FOUND if exists else NOTHING
 
 
+def run_model(parsed: Namespace) -> int:
+    from lurcher import config
+    from lurcher.embedding import choose
+    from lurcher.embedding.model import model_of
+    from lurcher.sources.roots import find_root
+
+    root = find_root(Path()).path
+    if parsed.action == "use":
+        if parsed.model is None:
+            raise UsageError("no model was named", "name a table, a Model2Vec folder, builtin or none")
+        value, file = choose.choose(parsed.model)
+        print(f"{choose.SETTING} = {json.dumps(value)} in {file}", file=sys.stderr)
+    overrides = overrides_of(parsed.set)
+    if parsed.model is not None:
+        named = value if parsed.action == "use" else parsed.model
+        settings = config.load(root, overrides)
+        if parsed.action == "use" and settings.dense.model != named:
+            print(f"note: {settings.origins[choose.SETTING]} sets {choose.SETTING} too, and goes before it", file=sys.stderr)
+        overrides = {**overrides, choose.SETTING: named}
+    found = choose.describe(model_of(config.load(root, overrides), root))
+    if parsed.json:
+        _print_json(found)
+    else:
+        show.model(found)
+    return FOUND if "digest" in found else NOTHING
+
+
 def run_config(parsed: Namespace) -> int:
     from lurcher import config
     from lurcher.sources.roots import find_root
@@ -171,8 +199,10 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
         index = None
         if work is not None:
             # Indexes are kept apart by what they are made with, so that a comparison does not rebuild them in turns.
-            chunk = overrides.get("index.chunk_chars", "")
-            index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{chunk}"
+            made_with = overrides.get("index.chunk_chars", "")
+            if "dense.model" in overrides:
+                made_with += f"-{zlib.crc32(overrides['dense.model'].encode('utf-8', 'replace')):08x}"
+            index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{made_with}"
         return Engine.open(folder, root=folder, index_dir=index, overrides=overrides)
 
     options: dict[str, Any] = {}

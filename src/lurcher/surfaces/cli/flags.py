@@ -94,6 +94,17 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("status", "tell what the index holds", (PATHS, JSON, SET), "lurcher status --json"),
     Command(
+        "model",
+        "show or choose the model behind the dense lane",
+        (
+            Flag(("action",), "info, or use", "positional", choices=("info", "use")),
+            Flag(("model",), "a table, a Model2Vec folder, builtin or none", "optional", "MODEL"),
+            JSON,
+            SET,
+        ),
+        "lurcher model info",
+    ),
+    Command(
         "eval",
         "measure retrieval quality on labelled questions",
         (

@@ -161,6 +161,29 @@ def _status(entry: dict[str, Any]) -> None:
     print("skipped     " + (skipped or "nothing"))
 
 
+def model(entry: dict[str, Any]) -> None:
+    if "digest" not in entry:
+        print("no model is in use: there are no vectors and no dense lane")
+        return
+    composed = {"grams": f"{entry['buckets']:,} n-gram buckets", "wordpiece": "pieces of words", "none": "nothing"}
+    rows = (
+        ("name", entry["name"]),
+        ("file", entry["path"]),
+        ("version", entry["version"]),
+        ("vectors", f"{entry['dims']} numbers of {entry['bits']} bits"),
+        ("terms", f"{entry['terms']:,}; unseen ones are composed of {composed[entry['compose']]}"),
+        ("size", _size(entry["bytes"])),
+        ("digest", entry["digest"]),
+        ("licence", entry["licence"]),
+        ("opened in", f"{entry['load_ms']:.1f} ms"),
+    )
+    for name, value in rows:
+        print(f"{name:<11} {printable(str(value))}")
+    training = entry["training"]
+    for name, value in training.items() if isinstance(training, dict) else (("", training),) if training else ():
+        print(f"{'training':<11} {printable(f'{name}: {value}' if name else str(value))}")
+
+
 def _model(entry: dict[str, Any]) -> str:
     if "problem" in entry:
         return f"{printable(entry['name'])}: {printable(entry['problem'])} ({printable(entry['hint'])})"
