@@ -44,5 +44,6 @@ def replace(path: Path, data: bytes) -> None:
             temporary.chmod(target.stat().st_mode & 0o777)
         os.replace(temporary, target)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise ConfigError(f"{path} cannot be written: {error.strerror}", "check its permissions") from error

@@ -145,7 +145,7 @@ class _Tensors:
             kind, shape, (first, last) = entry["dtype"], list(entry["shape"]), entry["data_offsets"]
         except (TypeError, KeyError, ValueError) as error:
             raise self._broken(f"'{name}' is not described") from error
-        if kind not in widths:
+        if not isinstance(kind, str) or kind not in widths:
             raise self._broken(f"'{name}' is of the type {str(kind)[:20]}, not {', '.join(widths)}")
         if any(type(number) is not int or number < 0 for number in (*shape, first, last)) or len(shape) != axes:
             raise self._broken(f"'{name}' has no usable shape")
