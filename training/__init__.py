@@ -1,0 +1,1 @@
+"""How the shipped term table is made: packages → pairs → vocabulary → table. Not part of the wheel."""
