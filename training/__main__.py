@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lurcher.embedding.meta import CARD, FIELDS, VERSION
+from lurcher.embedding.meta import CARD, FIELDS, VERSION, VIEWS
 from lurcher.embedding.table import write_table
 from training import card, corpus, download, grams, teacher
 from training.pairs import KINDS
@@ -22,13 +22,13 @@ from training.train import Recipe, start, train
 
 HOME = Path(__file__).resolve().parent
 OUT = HOME.parent / "src" / "lurcher" / "embedding" / "builtin.table"
-TERMS = 36_000
+TERMS = 60_000
 BUCKETS = 8_192
 GRAM_LENGTHS = (3, 4, 5)
 GRAM_WEIGHT_QUERY = 0.5
 GRAM_WEIGHT_DOCUMENT = 0.0
 """What a composed vector counts. In a document the compounds that the table does not know stand beside their parts."""
-BITS = 8
+BITS = 4
 
 
 def main() -> int:
@@ -73,6 +73,8 @@ def main() -> int:
             print(f"training: {step}/{steps}, loss {loss:.3f}, {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
 
     trained = train(pairs, len(terms), recipe, first, tell)
+    np.savez(work / "trained.npz", table=trained.table, query=trained.query_weights, document=trained.document_weights)
+    (work / "terms.txt").write_text("\n".join(terms), encoding="utf-8", errors="surrogatepass")
     frequency = np.bincount(pairs.documents.ids, minlength=len(terms)).astype(np.float64)
     composed = grams.fit(terms, trained.table, frequency, GRAM_LENGTHS, BUCKETS)
     facts |= {"seed": options.seed, "loss": round(losses[-1], 4) if losses else None, "recipe": asdict(recipe)}
@@ -81,7 +83,7 @@ def main() -> int:
         {
             "version": VERSION, "name": "lurcher-terms-1", "compose": "grams", "gram_lengths": list(GRAM_LENGTHS),
             "gram_weight_query": GRAM_WEIGHT_QUERY, "gram_weight_document": GRAM_WEIGHT_DOCUMENT,
-            "fields": FIELDS, "card": CARD, "licence": "Apache-2.0",
+            "fields": FIELDS, "card": CARD, "views": VIEWS, "licence": "Apache-2.0",
             "training": {key: facts[key] for key in ("packages", "megabytes", "pairs", "seed", "loss")},
         },
         BITS,

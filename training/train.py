@@ -17,14 +17,16 @@ F32 = NDArray[np.float32]
 class Recipe:
     dims: int = 256
     batch: int = 2048
-    block: int = 64
+    block: int = 512
+    """Pairs of one package that stand together in a batch: what is near in subject must be told apart."""
     temperature: float = 0.05
-    epochs: float = 2.0
-    rate: float = 0.02
+    epochs: float = 1.0
+    rate: float = 0.002
+    """Low, so that rare terms stay near where they started."""
     weight_rate: float = 0.01
     same_file: str = "mask"
     """Other documents of the query's own file: "mask" (neither right nor wrong) or "negative"."""
-    hide: float = 0.0
+    hide: float = 0.5
     """Chance that a document term which the query also has is hidden from the document, so that other words must do."""
     both_ways: float = 0.5
     """Weight of document → query beside query → document."""

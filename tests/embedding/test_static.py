@@ -21,6 +21,9 @@ FILES = {
 }
 
 
+ONLY_SUMMARY = {"summary": 1.0, "name": 0.0, "folder": 0.0, "comments": 0.0, "units": 0.0}
+
+
 def built(files: dict[str, str]) -> SegmentData:
     return build([(path, text.encode()) for path, text in sorted(files.items())], 300)
 
@@ -47,7 +50,7 @@ def test_a_units_vector_worked_by_hand() -> None:
 
 
 def test_a_files_card_worked_by_hand() -> None:
-    table = table_of(WORDS)
+    table = table_of(WORDS, views=ONLY_SUMMARY)
     names = "".join(f"def step{i}(): pass\n" for i in range(CARD_NAMES + 20))
     data = built({"a/server/pool.py": f"# cookie jar\nLIMIT = 1\n\nclass Router:\n    pass\n\n{names}"})
     expected = by_hand(table, [
@@ -57,6 +60,20 @@ def test_a_files_card_worked_by_hand() -> None:
     ])  # fmt: skip
     vectors = embed(data, table)
     assert vectors.cards[0] * vectors.card_scales[0] @ expected > 0.999
+
+
+def test_a_card_is_the_weighted_mean_of_its_views() -> None:
+    views = {"summary": 0.0, "name": 1.0, "folder": 2.0, "comments": 3.0, "units": 4.0}
+    table = table_of(WORDS, views=views)
+    data = built({"server/pool.py": "# cookie jar\ndef acquire(redirect):\n    return redirect\n"})
+    vectors = embed(data, table)
+    unit = vectors.units[0] * vectors.unit_scales[0]
+    parts = [(1.0, by_hand(table, [("pool", 1.0)])), (2.0, by_hand(table, [("server", 1.0)])),
+             (3.0, by_hand(table, [("cookie", 1.0), ("jar", 1.0)])), (4.0, unit)]  # fmt: skip
+    card = vectors.cards[0] * vectors.card_scales[0]
+    for question in (by_hand(table, [("cookie", 1.0)]), by_hand(table, [("server", 1.0), ("redirect", 2.0)])):
+        assert card @ question == pytest.approx(sum(weight * (part @ question) for weight, part in parts) / 10, abs=0.01)
+    assert np.linalg.norm(card) < 1
 
 
 def test_vectors_are_one_long_and_nothing_known_is_zero() -> None:

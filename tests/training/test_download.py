@@ -11,6 +11,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
+
+from training import download
 from training.download import (
     Package,
     Stanza,
@@ -25,8 +27,6 @@ from training.download import (
     with_sources,
     write_lock,
 )
-
-from training import download
 
 CODE = b"def greet(name):\n    return 'hello ' + name\n"
 

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from training.licences import classify, of_debian, of_files, of_heads, of_metadata, of_text
 
 GPL3 = """GNU GENERAL PUBLIC LICENSE Version 3

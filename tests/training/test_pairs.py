@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from training.pairs import FIELDS, KINDS, MOST_PER_FILE, Pair, _of_file, cut
 from training.prose import say
 

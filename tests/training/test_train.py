@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+
 from training.grams import fit
 from training.kernels import forward, transpose
 from training.train import Pairs, Recipe, Rows, Trained, start, train

@@ -29,7 +29,7 @@ def describe(model: Model) -> dict[str, Any]:
     return {
         "name": meta.name, "setting": model.setting, "path": str(model.path), "version": meta.version, "dims": meta.dims,
         "bits": meta.bits, "terms": len(table), "compose": meta.compose, "buckets": table.buckets, "bytes": table.size,
-        "digest": table.digest, "licence": meta.licence, "fields": meta.fields, "card": meta.card,
+        "digest": table.digest, "licence": meta.licence, "fields": meta.fields, "card": meta.card, "views": meta.views,
         "training": meta.training, "load_ms": round(loaded, 3),
     }  # fmt: skip
 

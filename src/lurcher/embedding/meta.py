@@ -14,7 +14,9 @@ COMPOSE = ("grams", "wordpiece", "none")
 FIELDS = {"body": 1.0, "comments": 1.0, "symbols": 1.0, "name": 2.0, "folder": 1.0}
 """What each field counts in a unit's vector, where a table does not say."""
 CARD = {"name": 2.0, "folder": 1.0, "comments": 1.0, "symbols": 1.0}
-"""The same for a file's card."""
+"""The same for the summary of a file."""
+VIEWS = {"summary": 0.25, "name": 0.3, "folder": 0.05, "comments": 0.2, "units": 0.2}
+"""What each view of a file counts in its card."""
 MOST_DIMS = 4096
 _MOST_WEIGHT = 1000.0
 
@@ -32,6 +34,7 @@ class Meta:
     gram_weight_document: float
     fields: dict[str, float]
     card: dict[str, float]
+    views: dict[str, float]
     training: Any
     """How it was made: text or a table, only ever shown."""
     licence: str
@@ -75,5 +78,5 @@ def checked_meta(found: Mapping[str, Any], corrupt: Callable[[str], LurcherError
         version, value("name", str), dims, bits, compose, tuple(sorted(set(lengths))),
         number("gram_weight_query", found.get("gram_weight_query", 1.0)),
         number("gram_weight_document", found.get("gram_weight_document", 1.0)),
-        weights("fields", FIELDS), weights("card", CARD), found.get("training", ""), value("licence", str, ""),
+        weights("fields", FIELDS), weights("card", CARD), weights("views", VIEWS), found.get("training", ""), value("licence", str, ""),
     )  # fmt: skip

@@ -1,8 +1,10 @@
 """Vectors of units and cards of files, out of the term counts that the index keeps anyway.
 
     unit = normalise(Σ over fields  weight · Σ over terms  document weight · √count · row)
-    card = normalise(the same over the file's name, folders, first comments and first defined names)
+    card = Σ over views of a file  weight · normalise(the same over what that view shows)
 
+A file is viewed by its name, its folders, all its comments, all its units, and a summary: name, folders, first comments and
+first defined names together. A card's nearness to a question is so the weighted mean of the views' cosines, for one product.
 Sums are exact (see sums.py), so a vector has the same bytes whatever stands next to it in a shard or in a segment.
 """
 
@@ -35,9 +37,54 @@ class _Counts(NamedTuple):
 
 
 def embed(data: SegmentData, table: Table) -> Vectors:
-    units, cards = _unit_counts(data, table.meta.fields), _card_counts(data, table.meta.card)
-    rows = _Rows(data.terms, (units.terms, cards.terms), table)
-    return Vectors(*_sums(units, len(data.units), rows), *_sums(cards, len(data.files), rows))
+    import numpy as np
+
+    units, views = _unit_counts(data, table.meta.fields), _views(data, table)
+    rows = _Rows(data.terms, (units.terms, *(counts.terms for _, counts in views)), table)
+    numbers, scales = _sums(units, len(data.units), rows)
+    cards = np.zeros((len(data.files), table.dims), np.float32)
+    for weight, counts in views:
+        seen, lengths = _sums(counts, len(data.files), rows)
+        cards += np.float32(weight) * (seen * lengths[:, None])
+    if table.meta.views["units"]:
+        cards += np.float32(table.meta.views["units"]) * _mean_units(data, numbers, scales)
+    return Vectors(numbers, scales, *_card_bytes(cards, sum(table.meta.views.values())))
+
+
+def _views(data: SegmentData, table: Table) -> list[tuple[float, _Counts]]:
+    """What each view of the files shows, with its weight, except that by units."""
+    import numpy as np
+
+    weights = table.meta.views
+    found = [(weights["summary"], _summary_counts(data, table.meta.card))]
+    found += [(weights[field], _of(data.postings[field], 1.0)) for field in ("name", "folder")]
+    units, terms, amounts = _of(data.postings["comments"], 1.0)
+    files = data.units["file"].astype(np.int64)
+    found.append((weights["comments"], _Counts(files[units], terms, amounts)))
+    return [(weight, counts) for weight, counts in found if weight]
+
+
+def _mean_units(data: SegmentData, numbers: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The direction in which the units of each file lie together."""
+    import numpy as np
+
+    together = np.zeros((len(data.files), numbers.shape[1]), np.float32)
+    filled = np.flatnonzero(data.files["units"])
+    if len(filled):
+        vectors = numbers * scales[:, None]
+        sums = np.add.reduceat(vectors, data.files["unit"].astype(np.int64)[filled], axis=0, dtype=np.float64)
+        lengths = np.sqrt((sums * sums).sum(axis=1))
+        together[filled] = sums / np.where(lengths > 0, lengths, 1.0)[:, None]
+    return together
+
+
+def _card_bytes(cards: NDArray[np.float32], total: float) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Cards as bytes and scales; a card is as long as its views agree, one at the most."""
+    import numpy as np
+
+    highest = np.abs(cards).max(axis=1, initial=0.0)
+    numbers = np.rint(cards * (127 / np.where(highest > 0, highest, 1.0))[:, None].astype(np.float32)).astype(np.int8)
+    return numbers, (highest / np.float32(127 * (total or 1.0))).astype(np.float32)
 
 
 class _Rows:
@@ -100,7 +147,7 @@ def _unit_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
     return _joined(parts)
 
 
-def _card_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
+def _summary_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
     """Terms of a file's name and folders, of its first unit's comments, and of the first names that it defines."""
     import numpy as np
 
