@@ -14,7 +14,7 @@ import lurcher
 
 PACKAGE = Path(lurcher.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-STAGES = ("sources", "chunking", "terms", "index", "planning", "lanes", "ranking", "fusion", "rerank", "budget")
+STAGES = ("sources", "chunking", "terms", "embedding", "index", "planning", "lanes", "ranking", "fusion", "rerank", "budget")
 
 
 def relative(path: Path) -> str:

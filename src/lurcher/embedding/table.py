@@ -191,13 +191,15 @@ class Table:
         """The vectors of terms whose rows `find` gave, as whole numbers and one scale each."""
         import numpy as np
 
+        unseen = np.flatnonzero(found < 0)
+        if not len(unseen):
+            return self._stored("rows", found), self._scales("scales")[found]
         numbers = np.zeros((len(terms), self.dims), np.int8)
         scales = np.zeros(len(terms), np.float32)
         seen = np.flatnonzero(found >= 0)
         if len(seen):
             numbers[seen] = self._stored("rows", found[seen])
             scales[seen] = self._scales("scales")[found[seen]]
-        unseen = np.flatnonzero(found < 0)
         for first in range(0, len(unseen), _TOGETHER):
             places = unseen[first : first + _TOGETHER]
             numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
