@@ -83,7 +83,7 @@ def _quality(options: argparse.Namespace, name: str, model: str) -> dict[str, An
     command += ["--work", str(options.work / name), "--set", f"dense.model={model}", "--save", str(saved)]
     subprocess.run(command, check=True, capture_output=True)
     found = json.loads(saved.read_text("utf-8"))["aggregates"]["query"]
-    kinds = {kind: round(values["ndcg@10"], 4) for kind, values in found["categories"].items()}
+    kinds = {kind: round(values["scores"]["ndcg@10"], 4) for kind, values in found["categories"].items()}
     return {"ndcg@10": round(found["headline"]["mean"], 4), "categories": kinds}
 
 
@@ -95,7 +95,9 @@ def _shape(model: str) -> dict[str, Any]:
 
 
 def _line(name: str, row: dict[str, Any]) -> str:
-    return f"{name:>14}  index {min(row['index_seconds']):6.2f} s  {row['bytes'] / 1e6:5.1f} MB  NDCG@10 {row['ndcg@10']:.4f}  {row['categories']}"
+    kinds = "  ".join(f"{kind} {value:.4f}" for kind, value in row["categories"].items())
+    size = f"{row['bytes'] / 1e6:5.1f} MB  index {min(row['index_seconds']):6.2f} s"
+    return f"{name:>14}  {size}  NDCG@10 {row['ndcg@10']:.4f}  {kinds}"
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def main() -> int:
     pairs, idf = corpus.matrices(loaded, chosen, FIELDS)
     facts = {
         "packages": len(useful),
-        "packages_removed": sum(1 for report in reports if report.get("removed")),
+        "packages_removed": [report["package"] for report in reports if report.get("removed")],
         "files_removed": sum(len(report.get("removed_files", ())) for report in reports if not report.get("removed")),
         "megabytes": round(sum(sum(report.get("bytes", {}).values()) for report in reports) / 1e6),
         "pairs": len(pairs.package),

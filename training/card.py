@@ -10,7 +10,7 @@ from lurcher.embedding.table import Table
 
 
 def write(path: Path, facts: Mapping[str, Any], table: Table) -> None:
-    recipe = facts["recipe"]
+    recipe, removed = facts["recipe"], facts["packages_removed"]
     lines = [
         f"# Model card: {table.meta.name}",
         "",
@@ -26,13 +26,16 @@ def write(path: Path, facts: Mapping[str, Any], table: Table) -> None:
         f"| digest | `{table.digest}` |",
         f"| licence | {table.meta.licence} |",
         f"| trained on | {facts['pairs']:,} pairs from {facts['packages']:,} packages ({facts['megabytes']:,} MB of source) |",
-        f"| left out as evaluation content | {facts['packages_removed']} packages, {facts['files_removed']} files of others |",
+        f"| left out as evaluation content | {len(removed)} packages, {facts['files_removed']:,} files of others |",
         f"| seed, final loss | {facts['seed']}, {facts['loss']} |",
         f"| recipe | {', '.join(f'{key} {value}' for key, value in recipe.items() if key != 'seed')} |",
         "",
         _table("pairs by kind", facts["kinds"]),
         _table("pairs by language", facts["languages"]),
         _table("packages by licence (the most common)", facts["licences"]),
+        f"**packages left out whole**, because a tenth or more of their long lines stand in a repository that evaluation uses"
+        f" (often code that both have copied from a third): {', '.join(removed)}",
+        "",
         "Rows start from the vectors that all-MiniLM-L6-v2 (Apache-2.0) gives to single terms, and are then trained on the",
         "pairs above. That encoder's own training data is public but not ours to filter.",
         "",

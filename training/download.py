@@ -705,6 +705,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--work", type=Path, required=True, help="folder for the archives and the private apt lists")
     options = parser.parse_args(arguments)
     options.work.mkdir(parents=True, exist_ok=True)
+    failed: list[Package] = []
     if options.command == "resolve":
         counts = resolve(options.work)
     else:
@@ -712,10 +713,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for package in failed:
             print(f"not as pinned: {package.ecosystem} {package.name} {package.version}", file=sys.stderr)
         counts = Counter(licences.classify(package.licence) for package in packages(options.work))
-        if failed:
-            return 1
     print(", ".join(f"{kind} {count}" for kind, count in sorted(counts.items())), file=sys.stderr)
-    return 0
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -74,17 +74,17 @@ class DefaultRankingSettings:
     """The file-first ranking of short questions."""
 
     harmonic_power: float = setting(1.4, "A file's chunks count 1/rank^power.", low=0, high=10)
-    name: float = setting(0.5, "How much of the file's name the query explains.", low=0, high=10)
+    name: float = setting(0.3, "How much of the file's name the query explains.", low=0, high=10)
     name_change: float = setting(0.2, "The same, when the query reports a fault or asks for a change.", low=0, high=10)
     name_whole: float = setting(0.1, "Bonus when every word of the file's name is explained.", low=0, high=10)
-    folder: float = setting(0.1, "Share of the query found in the last three folders.", low=0, high=10)
-    types: float = setting(0.3, "The file defines a type whose name the query explains.", low=0, high=10)
-    definition: float = setting(0.15, "The file defines a name that the question uses.", low=0, high=10)
+    folder: float = setting(0.2, "Share of the query found in the last three folders.", low=0, high=10)
+    types: float = setting(0.4, "The file defines a type whose name the query explains.", low=0, high=10)
+    definition: float = setting(0.3, "The file defines a name that the question uses.", low=0, high=10)
     definition_symbol: float = setting(0.7, "The same, when the query is a name.", low=0, high=10)
     stem_symbol: float = setting(0.5, "The file is named like the queried symbol.", low=0, high=10)
-    dense_card: float = setting(0.25, "The file's card (name, folders, comments, definitions) is near.", low=0, high=10)
-    dense_chunk: float = setting(0.2, "The three units of the file that are nearest are near.", low=0, high=10)
-    dense_alone: float = setting(0.3, "Least cosine of a card that finds a file without any word of the query.", low=0, high=1)
+    dense_card: float = setting(0.25, "The file's card is near: name, folders, comments, units, definitions.", low=0, high=10)
+    dense_chunk: float = setting(0.15, "The three units of the file that are nearest are near.", low=0, high=10)
+    dense_alone: float = setting(0.4, "Least cosine of a card that finds a file without any word of the query.", low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)

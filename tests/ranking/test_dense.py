@@ -46,7 +46,7 @@ def test_a_file_without_any_word_of_the_question_is_found_by_meaning() -> None:
 
 
 def test_such_a_file_shows_the_unit_that_is_nearest() -> None:
-    text = "buffer = 1\n" * 200 + "\ndef follow(location):\n    return location, follow\n"
+    text = "# follow the location\n" + "buffer = 1\n" * 200 + "\ndef follow(location):\n    return location, follow\n"
     context = context_of({**FILES, "src/location.py": text}, QUESTION, table=TABLE)
     ranking = default.rank(context)
     position = paths(context, ranking).index("src/location.py")
@@ -72,7 +72,7 @@ def test_the_formula_worked_by_hand() -> None:
         if file not in chunks:
             assert gained[file] == 0
             continue
-        expected = 0.25 * (1 + 4 * (cards[file] - cards.max())) + 0.2 * (1 + 4 * (chunks[file] - top))
+        expected = 0.25 * (0.5 + 4 * (cards[file] - cards.max())) + 0.2 * (0.5 + 4 * (chunks[file] - top))
         floor = -0.95 * others[file] if others[file] else 0.0
         assert gained[file] == pytest.approx(max(expected, floor))
 

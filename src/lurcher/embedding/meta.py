@@ -15,7 +15,7 @@ FIELDS = {"body": 1.0, "comments": 1.0, "symbols": 1.0, "name": 2.0, "folder": 1
 """What each field counts in a unit's vector, where a table does not say."""
 CARD = {"name": 2.0, "folder": 1.0, "comments": 1.0, "symbols": 1.0}
 """The same for the summary of a file."""
-VIEWS = {"summary": 0.25, "name": 0.3, "folder": 0.05, "comments": 0.2, "units": 0.2}
+VIEWS = {"summary": 0.3, "name": 0.3, "folder": 0.05, "comments": 0.15, "units": 0.2}
 """What each view of a file counts in its card."""
 MOST_DIMS = 4096
 _MOST_WEIGHT = 1000.0
@@ -78,5 +78,6 @@ def checked_meta(found: Mapping[str, Any], corrupt: Callable[[str], LurcherError
         version, value("name", str), dims, bits, compose, tuple(sorted(set(lengths))),
         number("gram_weight_query", found.get("gram_weight_query", 1.0)),
         number("gram_weight_document", found.get("gram_weight_document", 1.0)),
-        weights("fields", FIELDS), weights("card", CARD), weights("views", VIEWS), found.get("training", ""), value("licence", str, ""),
+        weights("fields", FIELDS), weights("card", CARD), weights("views", VIEWS), found.get("training", ""),
+        value("licence", str, ""),
     )  # fmt: skip

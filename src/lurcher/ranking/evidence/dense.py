@@ -1,10 +1,10 @@
 """The file is near the question in meaning: its card, and the mean of its three nearest units.
 
-    weight · (1 + 4 · (cosine − largest cosine)), for card and units each
+    weight · (0.5 + 4 · (cosine − largest cosine)), for card and units each
 
-so the nearest file has the full weight, and one that is far away is pushed down. Units are compared only in files that stand a
-chance: the best by all other evidence, and those with the nearest cards, which may have no other evidence at all if they are
-near enough (`default.dense_alone`).
+so the nearest file gains half the weight, and one that is far away is pushed down. Units are compared only in files that
+stand a chance: the best by all other evidence, and those with the nearest cards, which may have no other evidence at all if
+they are near enough (`default.dense_alone`).
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STEEPNESS = 4.0
+OFFSET = 0.5
+"""What the nearest file gains, as a share of the weight; the rest of the scale pushes down."""
 MOST_FILES = 60
 """Files taken from each side: by other evidence, and by cards. From 30 to 400 the development set scores the same."""
 UNITS = 3
@@ -39,7 +41,7 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     if not usable.any():
         return None
     cards = lane.cards()
-    nearness = card * (1 + STEEPNESS * (cards - cards[usable].max()))
+    nearness = card * (OFFSET + STEEPNESS * (cards - cards[usable].max()))
     found = usable & (others > 0)
     near = usable & (cards >= context.settings.default.dense_alone) & lane.known
     compared = np.zeros(len(usable), bool)
@@ -49,8 +51,8 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     if not len(pool):
         return None
     chunks = _best_units(context, lane, pool)
-    gained = nearness + units * (1 + STEEPNESS * (chunks.min() - chunks.max()))
-    gained[pool] = nearness[pool] + units * (1 + STEEPNESS * (chunks - chunks.max()))
+    gained = nearness + units * (OFFSET + STEEPNESS * (chunks.min() - chunks.max()))
+    gained[pool] = nearness[pool] + units * (OFFSET + STEEPNESS * (chunks - chunks.max()))
     return np.where(found, np.maximum(gained, -LOWEST * others), np.where(compared, np.maximum(gained, 0.0), 0.0))
 
 
