@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -38,6 +39,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes that cut packages into pairs")
     parser.add_argument("--no-fetch", action="store_true", help="use the packages that are there")
+    parser.add_argument("--bench", type=Path, help="labelled questions to evaluate the table on (see docs/evaluation.md)")
+    parser.add_argument("--repos", type=Path, help="where the repositories of those questions lie")
     options = parser.parse_args()
     work: Path = options.work
     work.mkdir(parents=True, exist_ok=True)
@@ -91,7 +94,14 @@ def main() -> int:
     (work / "facts.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n")
     card.write(HOME / "MODEL_CARD.md", facts, table)
     print(f"{options.out}: {len(terms)} terms, {recipe.dims} dimensions, {table.size / 1e6:.1f} MB, digest {table.digest}")
-    return 0
+    return _evaluate(options.bench, options.repos, work, options.out) if options.bench else 0
+
+
+def _evaluate(bench: Path, repos: Path | None, work: Path, table: Path) -> int:
+    """Score the table as it will be used, with the ranking as it is."""
+    command = [sys.executable, "-m", "lurcher", "eval", str(bench), "--work", str(work / "evaluation"), "-q"]
+    command += ["--set", f"dense.model={table.resolve()}", "--save", str(work / "evaluation.json")]
+    return subprocess.run(command + (["--repos", str(repos)] if repos else []), check=False).returncode
 
 
 def _progress(what: str) -> Callable[..., None]:
