@@ -44,9 +44,13 @@ def main() -> int:
     options = parser.parse_args()
     work: Path = options.work
     work.mkdir(parents=True, exist_ok=True)
-    if not options.no_fetch:
-        download.fetch(work)
+    if not options.no_fetch and (gone := download.fetch(work)):
+        names = ", ".join(f"{package.name} {package.version}" for package in gone)
+        raise SystemExit(f"not to be had as pinned: {names}\n(--no-fetch trains on the others; the table will differ)")
     reports = corpus.cut_packages(work, options.jobs, _progress("cutting packages"))
+    for report in reports:
+        if "error" in report:
+            print(f"left out: {report['package']} ({report['error']})", file=sys.stderr)
     touched = [report for report in reports if report.get("removed") or report.get("removed_files")]
     (work / "removed.jsonl").write_text("".join(json.dumps(report, sort_keys=True) + "\n" for report in touched))
     useful = [work / "pairs" / report["file"] for report in reports if report.get("pairs")]

@@ -76,6 +76,14 @@ def test_a_card_is_the_weighted_mean_of_its_views() -> None:
     assert np.linalg.norm(card) < 1
 
 
+@pytest.mark.parametrize("name", [1.0, -1.0, -3.0])
+def test_whatever_a_table_says_of_its_views_a_card_is_one_long_at_most(name: float) -> None:
+    views = {"summary": 1.0, "name": name, "folder": 0.0, "comments": 0.0, "units": 0.5}
+    vectors = embed(built(FILES), table_of(WORDS, views=views))
+    assert (vectors.card_scales >= 0).all()
+    assert (np.linalg.norm(vectors.cards * vectors.card_scales[:, None], axis=1) < 1.01).all()
+
+
 def test_vectors_are_one_long_and_nothing_known_is_zero() -> None:
     table = table_of(("redirect",), compose="none")
     vectors = embed(built({"x.py": "y = 1\n", "redirect.py": "z = 2\n"}), table)

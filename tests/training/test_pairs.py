@@ -48,7 +48,7 @@ def test_the_question_is_cut_out_of_the_answer() -> None:
 def test_a_file_header_asks_for_the_card_and_the_first_unit() -> None:
     pairs = pairs_of("web/session.py", MODULE)
     header, card = by_kind(pairs, "header")[0], by_kind(pairs, "card")[0]
-    assert header.query == card.query == "Keeps sessions alive between requests."[:-1] or header.query == card.query
+    assert header.query == card.query == "Keeps sessions alive between requests"
     assert card.body == "" and "SessionStore expire" in card.symbols
 
 

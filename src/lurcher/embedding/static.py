@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from lurcher.embedding.quantise import quantise
 from lurcher.embedding.sums import weighted_sums
 from lurcher.embedding.table import DOCUMENT, Table
 from lurcher.index.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
@@ -48,7 +49,8 @@ def embed(data: SegmentData, table: Table) -> Vectors:
         cards += np.float32(weight) * (seen * lengths[:, None])
     if table.meta.views["units"]:
         cards += np.float32(table.meta.views["units"]) * _mean_units(data, numbers, scales)
-    return Vectors(numbers, scales, *_card_bytes(cards, sum(table.meta.views.values())))
+    # A card is as long as its views agree, one at the most.
+    return Vectors(numbers, scales, *quantise(cards / np.float32(sum(map(abs, table.meta.views.values())) or 1.0)))
 
 
 def _views(data: SegmentData, table: Table) -> list[tuple[float, _Counts]]:
@@ -76,15 +78,6 @@ def _mean_units(data: SegmentData, numbers: NDArray[np.int8], scales: NDArray[np
         lengths = np.sqrt((sums * sums).sum(axis=1))
         together[filled] = sums / np.where(lengths > 0, lengths, 1.0)[:, None]
     return together
-
-
-def _card_bytes(cards: NDArray[np.float32], total: float) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Cards as bytes and scales; a card is as long as its views agree, one at the most."""
-    import numpy as np
-
-    highest = np.abs(cards).max(axis=1, initial=0.0)
-    numbers = np.rint(cards * (127 / np.where(highest > 0, highest, 1.0))[:, None].astype(np.float32)).astype(np.int8)
-    return numbers, (highest / np.float32(127 * (total or 1.0))).astype(np.float32)
 
 
 class _Rows:

@@ -1,4 +1,7 @@
-"""Vectors in a segment: one per unit and one per file (its card), as bytes with a scale per row that makes the row one long."""
+"""Vectors in a segment: one per unit and one per file (its card), as bytes with a scale per row.
+
+A unit's row times its scale is one long, a card's at most.
+"""
 
 from __future__ import annotations
 
