@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.index import container
+from lurcher.index import disk
 
 Write = Callable[[Mapping[str, str]], None]
 
@@ -29,7 +29,7 @@ QUESTIONS = ("how are redirects followed", "parse_cookie", "Pool.Acquire", "rout
 @pytest.fixture(autouse=True)
 def plain(monkeypatch: pytest.MonkeyPatch) -> None:
     """No setting of whoever runs the tests leaks in, and nothing here has to survive a power cut."""
-    monkeypatch.setattr(container.os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr(disk.os, "fsync", lambda descriptor: None)
     monkeypatch.setenv("LURCHER_CONFIG", "/dev/null")
     for name in ("LURCHER_INDEX_DIR", "LURCHER_INDEX_WORKERS"):
         monkeypatch.delenv(name, raising=False)

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
-from lurcher.index.container import BLOCK, MAGIC, Container, pack_sections, write_atomically
+from lurcher.index.container import BLOCK, MAGIC, Container, pack_sections
+from lurcher.index.disk import write_atomically
 
 SECTIONS = st.dictionaries(st.text(max_size=8), st.tuples(st.sampled_from(["u1", "V"]), st.binary(max_size=200)), max_size=5)
 FEW = {

@@ -10,7 +10,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import PathError
-from lurcher.index import container
+from lurcher.index import disk
 from lurcher.index.container import Container
 from lurcher.types import Answer
 from tests.index.conftest import QUESTIONS, answers, opened, write
@@ -182,7 +182,7 @@ def test_a_disk_that_is_full_means_answers_from_memory(root: Path, monkeypatch: 
     said = [hits(answer) for answer in ask(root)]
     opened(root).clear()
     with monkeypatch.context() as patch:
-        patch.setattr(container.os, failing, fail)
+        patch.setattr(disk.os, failing, fail)
         engine = opened(root)
         found = ask(root, engine)
     assert [hits(answer) for answer in found] == said
@@ -201,7 +201,7 @@ def test_a_disk_that_fills_up_later_keeps_the_last_good_generation(indexed: Path
     before = {path: path.read_bytes() for path in index_files(indexed)}
     write(indexed, {"later.py": "def airship(): pass\n"})
     with monkeypatch.context() as patch:
-        patch.setattr(container.os, "replace", fail)
+        patch.setattr(disk.os, "replace", fail)
         answer = opened(indexed).search("airship")
     assert answer.hits[0].path == "later.py"
     assert "in memory only" in answer.degraded[0].reason
@@ -219,7 +219,7 @@ def test_damage_and_an_unwritable_folder_at_once_still_give_an_answer(indexed: P
         data[16 : len(data) // 2] = bytes(len(data) // 2 - 16)
         path.write_bytes(data)
     with monkeypatch.context() as patch:
-        patch.setattr(container.os, "replace", fail)
+        patch.setattr(disk.os, "replace", fail)
         found = ask(indexed)
     assert [hits(answer) for answer in found] == expected
     assert {"in memory only" in note.reason for note in found[0].degraded} == {True, False}

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.embedding.meta import MOST_DIMS, VERSION
 from lurcher.embedding.table import Table, pack_table
 from lurcher.errors import ModelError
-from lurcher.index.container import write_atomically
+from lurcher.index.disk import write_atomically
 
 if TYPE_CHECKING:
     import numpy as np

@@ -24,7 +24,8 @@ from lurcher.embedding.pieces import pieces_of
 from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
 from lurcher.embedding.sums import weighted_sums
 from lurcher.errors import ModelError
-from lurcher.index.container import Container, pack_sections, write_atomically
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.disk import write_atomically
 from lurcher.index.tally import Memory
 
 if TYPE_CHECKING:

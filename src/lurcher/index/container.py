@@ -197,29 +197,3 @@ class Container:
     def corrupt(self, reason: str) -> LurcherError:
         """The error for a file that does not hold what it should."""
         return self.ERROR(f"{self.WHAT} {self.name} is damaged: {reason}", self.HINT)
-
-
-def write_atomically(path: Path, pieces: list[bytes | memoryview]) -> None:
-    """Write beside, flush to disk, then rename: the name always stands for a whole file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as handle:
-            handle.writelines(pieces)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` survive a power cut, where the system can."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from lurcher.embedding.model import UNAVAILABLE
 from lurcher.errors import CorruptIndex, OutdatedIndex
-from lurcher.index.container import Container, pack_sections, write_atomically
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
 from lurcher.version import VERSION
 

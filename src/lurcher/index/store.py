@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import CorruptIndex, IndexLocked
+from lurcher.index import disk
 from lurcher.index import manifest as manifests
-from lurcher.index.container import Container, pack_sections, write_atomically
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.disk import write_atomically
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import SegmentData, check_shape, encode
@@ -77,33 +79,27 @@ class Store:
 
     def prepare(self) -> None:
         """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(self.folder)
         names = os.listdir(self.folder)
         if MARK not in names:
             if names:
                 raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
-            self._create(MARK, _MARK_TEXT)
-        # A link could come with the repository and lead anywhere: nothing is written through one.
-        self._create(".gitignore", "*\n")
-
-    def _create(self, name: str, text: str) -> None:
-        with contextlib.suppress(FileExistsError):
-            descriptor = os.open(self.folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-            with open(descriptor, "w") as handle:
-                handle.write(text)
+            disk.create(self.folder / MARK, _MARK_TEXT)
+        if ".gitignore" not in names:
+            disk.create(self.folder / ".gitignore", "*\n")
 
     def sweep(self, manifest: Manifest) -> None:
         """Remove segments that no manifest names, and what a killed writer left. Readers keep what they have mapped."""
         for path in (path for pattern in _SWEPT for path in self.folder.glob(pattern)):
             if path.name not in manifest.segments:
-                with contextlib.suppress(OSError):
-                    path.unlink()
+                disk.remove(path)
 
     @contextlib.contextmanager
     def lock(self, seconds: float) -> Iterator[None]:
         """One writer at a time; the system frees the lock of a process that dies."""
         try:
             self.prepare()
+            disk.step("lock", self.folder / "lock")
             descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         except OSError as error:
             self.give_up(error)

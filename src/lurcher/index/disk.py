@@ -1,0 +1,122 @@
+"""Every change that is made in an index folder, one named step at a time.
+
+A file is written beside its name, flushed to disk, renamed, and the folder flushed: a name always stands for a whole file. A
+crash, a full disk or a failing flush can come at any step; `watch` lets a test put one there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock")
+"""What can be the last thing that a process did."""
+
+Watcher = Callable[[str, Path], None]
+_watcher: Watcher | None = None
+_numbers = itertools.count()
+
+
+def watch(watcher: Watcher | None) -> None:
+    """Have `watcher` called with the name of each step before it is taken, and the path concerned; None ends that."""
+    global _watcher
+    _watcher = watcher
+
+
+def step(name: str, path: Path) -> None:
+    if _watcher is not None:
+        _watcher(name, path)
+
+
+class Draft:
+    """A file on its way to its name; what is not kept is removed."""
+
+    def __init__(self, folder: Path, label: str) -> None:
+        self.path = folder / f".{label}.{os.getpid()}-{next(_numbers)}.tmp"
+        step("create", self.path)
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()  # left by a process that was killed and had our number
+        # Nothing is written through a link that lies there already.
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        self._handle: IO[bytes] = open(descriptor, "wb", buffering=1 << 18)  # noqa: SIM115
+        self._kept = False
+
+    def write(self, piece: bytes | memoryview) -> None:
+        step("write", self.path)
+        self._handle.write(piece)
+
+    def keep(self, name: str, *, durable: bool = True) -> Path:
+        """Give the file its name, whole; one that need not outlive a power cut is not flushed."""
+        self._handle.flush()
+        if durable:
+            step("flush", self.path)
+            os.fsync(self._handle.fileno())
+        self._handle.close()
+        target = self.path.with_name(name)
+        step("rename", target)
+        os.replace(self.path, target)
+        self._kept = True
+        if durable:
+            sync_folder(target.parent)
+        return target
+
+    def __enter__(self) -> Draft:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with contextlib.suppress(OSError):
+            self._handle.close()
+        if not self._kept:
+            with contextlib.suppress(OSError):
+                self.path.unlink()
+
+
+def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """A file with this content, or no change at all."""
+    with Draft(path.parent, path.name) as draft:
+        for piece in pieces:
+            draft.write(piece)
+        draft.keep(path.name)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power cut, where the system can."""
+    if os.name != "posix":
+        return
+    step("flush-folder", folder)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        step("folder", folder)
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def create(path: Path, text: str) -> None:
+    """A small file that must not be there yet; one that is stays as it is."""
+    step("create", path)
+    with contextlib.suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        with open(descriptor, "w") as handle:
+            step("write", path)
+            handle.write(text)
+
+
+def remove(path: Path) -> bool:
+    """Remove a file, if that can be done; True if it was there."""
+    step("remove", path)
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True
