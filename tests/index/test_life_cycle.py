@@ -6,10 +6,10 @@ import os
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from lurcher.embedding.table import Table
 from lurcher.engine import Engine
 from lurcher.index import writer
 from lurcher.index.freshness import COARSE_NS, FINE_NS, compare, racy
@@ -41,9 +41,9 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     original = writer.build
 
-    def build(inputs: list[tuple[str, bytes]], chunk_chars: int, table: Table | None) -> object:
+    def build(inputs: list[tuple[str, bytes]], *others: Any) -> object:
         seen.extend(path for path, _ in inputs)
-        return original(inputs, chunk_chars, table)
+        return original(inputs, *others)
 
     monkeypatch.setattr(writer, "build", build)
     return seen

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.segment import SegmentData, encode
 from lurcher.index.store import Store
-from lurcher.index.worker import build_shards
+from lurcher.index.worker import Shop
 from tests.index.conftest import QUESTIONS, answers, opened, write
 from tests.tables import write_tiny
 
@@ -124,7 +124,7 @@ def test_while_another_process_writes_the_last_generation_answers(root: Path) ->
         assert answer.hits[0].path == "src/cookies.py"
         assert (answer.index.fresh, answer.index.stale_paths) == (False, 1)
         assert {note.stage for note in answer.degraded} == {"freshness"}
-        assert any("another process is writing" in note.reason for note in answer.degraded)
+        assert any(f"process {process.pid} is writing" in note.reason for note in answer.degraded)
     assert opened(root).search("read_biscuit").degraded == ()
 
 
@@ -187,6 +187,18 @@ def as_bytes(parts: list[SegmentData]) -> list[bytes]:
     return [b"".join(pack_sections(*encode(part))) for part in parts]
 
 
+def built(
+    workers: int,
+    table: Table,
+    done: Callable[[int], None] = lambda files: None,
+    scratch: Callable[[], Path | None] = lambda: None,
+    refused: Callable[[OSError], None] = lambda error: None,
+    inputs: list[list[tuple[str, bytes]]] | None = None,
+) -> list[bytes]:
+    shop = Shop(1500, table, scratch, refused, done)
+    return [bytes(part._buffer) for part in shop.build(iter([(shard, frozenset()) for shard in inputs or shards()]), workers)]
+
+
 @pytest.fixture(scope="module")
 def table(tiny_model: Path) -> Table:
     return Table.open(tiny_model)
@@ -200,7 +212,7 @@ def expected(table: Table) -> list[bytes]:
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_any_number_of_workers_gives_the_same(expected: list[bytes], table: Table, workers: int) -> None:
     done: list[int] = []
-    assert as_bytes(build_shards(shards(), 1500, workers, done.append, table)) == expected
+    assert built(workers, table, done.append) == expected
     assert sum(done) == 20
 
 
@@ -229,7 +241,7 @@ def test_children_that_die_or_talk_nonsense_are_survived(
     expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     monkeypatch.setattr(worker, "_COMMAND", command)
-    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, table)) == expected
+    assert built(3, table) == expected
 
 
 def test_a_child_that_is_killed_in_the_middle_is_survived(
@@ -240,7 +252,7 @@ def test_a_child_that_is_killed_in_the_middle_is_survived(
         "import os, signal; from lurcher.index import worker; send = worker._send; "
         "worker._send = lambda *a: (send(*a), os.kill(os.getpid(), signal.SIGKILL)); worker.serve()",
     )  # fmt: skip
-    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, table)) == expected
+    assert built(3, table) == expected
 
 
 def test_no_child_can_be_had(expected: list[bytes], table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +260,7 @@ def test_no_child_can_be_had(expected: list[bytes], table: Table, monkeypatch: p
         raise BlockingIOError("no more processes")
 
     monkeypatch.setattr(worker.subprocess, "Popen", refuse)
-    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, table)) == expected
+    assert built(3, table) == expected
 
 
 def test_a_child_does_not_take_another_table_of_the_same_name(expected: list[bytes], table: Table, tmp_path: Path) -> None:
@@ -256,7 +268,7 @@ def test_a_child_does_not_take_another_table_of_the_same_name(expected: list[byt
     mine = Table.open(path)
     alone = as_bytes([build(shard, 1500, mine) for shard in shards()])
     write_tiny(path, name="second", dims=16)
-    assert as_bytes(build_shards(shards(), 1500, 3, lambda files: None, mine)) == alone
+    assert built(3, mine) == alone
     with pytest.raises(ModelError, match="has changed"):
         worker._opened(str(path), mine.digest)
 
@@ -267,7 +279,7 @@ def test_an_interrupted_build_leaves_no_children(table: Table) -> None:
 
     before = set(children())
     with pytest.raises(KeyboardInterrupt):
-        build_shards(shards(), 1500, 3, interrupt, table)
+        built(3, table, interrupt)
     assert set(children()) <= before
 
 
@@ -290,5 +302,115 @@ def test_a_child_imports_nothing_from_the_tree_or_the_caller(
         return started[-1]
 
     monkeypatch.setattr(worker.subprocess, "Popen", popen)
-    assert as_bytes(build_shards(shards(), 1500, 2, lambda files: None, table)) == expected
+    assert built(2, table) == expected
     assert [process.returncode for process in started] == [0]
+
+
+def test_parts_go_to_files_that_are_gone_once_they_are_open(expected: list[bytes], table: Table, tmp_path: Path) -> None:
+    numbers = iter(range(100))
+    assert built(2, table, scratch=lambda: tmp_path / f"part-{next(numbers)}") == expected
+    assert list(tmp_path.iterdir()) == []
+    assert next(numbers) == 5
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_parts_that_cannot_be_written_stay_in_memory(
+    expected: list[bytes], table: Table, tmp_path: Path, workers: int
+) -> None:
+    refused: list[OSError] = []
+    assert built(workers, table, scratch=lambda: tmp_path / "nowhere" / "part", refused=refused.append) == expected
+    assert len(refused) == 5
+
+
+# A grammar that brings its process down at one file, as broken native code does.
+CRASHING = """
+import os, signal
+from lurcher.index import build, worker
+parse = build.parse
+def dies(text, language, size):
+    if b"poison" in text and language != "text":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    return parse(text, language, size)
+build.parse = dies
+"""
+
+
+def poisoned() -> list[list[tuple[str, bytes]]]:
+    found = shards()
+    found[1][2] = ("s1/f2.py", b"def poison():\n    pass\n")
+    return found
+
+
+def test_a_file_that_crashes_a_grammar_is_read_as_plain_text(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only that file: the rest of its shard is read as ever."""
+    monkeypatch.setattr(worker, "_COMMAND", CRASHING + "worker.serve()")
+    monkeypatch.setattr(worker, "run", lambda *arguments: pytest.fail("this process must not touch it"))
+    plain = [build(shard, 1500, table, {"s1/f2.py"}) for shard in poisoned()]
+    shop = Shop(1500, table, lambda: None, lambda error: None, lambda files: None)
+    taken = iter([(shard, frozenset[str]()) for shard in poisoned()])
+    child = worker.Child()
+    try:
+        shop._shards = ((number, files, none) for number, (files, none) in enumerate(taken))
+        shop._employ(child)
+    finally:
+        child.close()
+    assert [bytes(shop._results[i]._buffer) for i in range(5)] == as_bytes(plain)
+
+
+def test_a_writer_that_a_grammar_brought_down_is_not_followed_by_another(root: Path) -> None:
+    """The first run dies, as it must; the next one finds out why and answers."""
+    write(root, {"bad.py": "def poison():\n    pass\n", "good.py": "def remedy():\n    pass\n"})
+    index = f"import sys; {INDEX[12:]}"
+    crash = f"worker._COMMAND = {CRASHING + 'worker.serve()'!r}"
+    for expected_status in (-signal.SIGSEGV, 0):
+        with running(f"{CRASHING}\n{crash}\n{index}", root) as process:
+            _, errors = process.communicate(timeout=60)
+            assert process.returncode == expected_status, errors
+    engine = opened(root)
+    answer = engine.search("poison")
+    assert (answer.hits[0].path, answer.hits[0].language) == ("bad.py", "text")
+    assert engine.search("remedy").hits[0].symbol == "remedy"
+    assert answer.index.generation == 1
+    intact(root)
+
+
+def test_children_end_with_their_parent(root: Path, tmp_path: Path) -> None:
+    """Also in the middle of a build, which nobody waits for any more."""
+    code = """
+import os, sys, time
+from lurcher.index import worker
+worker._COMMAND = (
+    "import os, sys, time; from lurcher.index import build, worker; "
+    "build.parse = lambda *a: (print(os.getpid(), file=open(os.environ['SAID'], 'a')), time.sleep(60)); worker.serve()"
+)
+from lurcher.index import writer
+writer.SHARD_BYTES = 10
+writer.PARALLEL_BYTES = 0
+def slow(*arguments): time.sleep(60)
+worker.run = slow
+from lurcher.engine import Engine
+Engine.open(sys.argv[1], root=sys.argv[1], overrides={"index.workers": 3}).index()
+"""
+    said = tmp_path / "said"
+    said.touch()
+    process = subprocess.Popen([sys.executable, "-c", code, str(root)], env={**os.environ, "SAID": str(said)})
+    try:
+        deadline = time.monotonic() + 30
+        while len(said.read_text().split()) < 2 and time.monotonic() < deadline:
+            time.sleep(0.05)
+    finally:
+        process.kill()
+        process.wait()
+    numbers = said.read_text().split()
+    assert len(numbers) == 2
+    deadline = time.monotonic() + 5
+    while any(alive(number) for number in numbers) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert not any(alive(number) for number in numbers)
+
+
+def alive(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
+from lurcher.index import merge as merging
 from lurcher.index.build import build
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Builder, Container, pack_sections
 from lurcher.index.reader import Segment, Snapshot
-from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, decode, encode, merge, string_at
+from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, _postings, decode, encode, string_at
 from lurcher.index.vectors import direction_of
 from lurcher.terms.count import Postings
 from tests.tables import WORDS, table_of
@@ -58,6 +59,14 @@ def on_disk(data: SegmentData) -> bytes:
     return b"".join(pack_sections(*encode(data)))
 
 
+def merge(parts: Sequence[SegmentData], live: Sequence[Any]) -> SegmentData:
+    pieces: list[Any] = []
+    merging.merge([Container(on_disk(part), "part") for part in parts], live, Builder(pieces.append))
+    container = Container(b"".join(pieces), "merged")
+    container.verify()
+    return decode(container)
+
+
 def plain(data: SegmentData) -> dict[str, Any]:
     """A segment as values that can be compared, strings and texts looked up."""
 
@@ -69,7 +78,8 @@ def plain(data: SegmentData) -> dict[str, Any]:
         ]
 
     return {
-        "files": table(data.files, ("path",)),
+        "paths": [string_at(data.paths, offset) for offset in data.files["path"].tolist()],
+        "files": table(data.files, ()),
         "units": table(data.units, ()),
         "definitions": table(data.definitions, ("name", "container", "signature")),
         "terms": data.terms,
@@ -95,7 +105,7 @@ def _rows(postings: Postings) -> list[tuple[int, int, int]]:
 def test_a_segment_comes_back_from_disk(files: dict[str, str]) -> None:
     data = built(files)
     assert plain(through_disk(data)) == plain(data)
-    assert [string_at(data.strings, row) for row in data.files["path"].tolist()] == sorted(files)
+    assert plain(data)["paths"] == sorted(files)
 
 
 @given(FILES, st.lists(st.integers(0, 3), min_size=len(PATHS), max_size=len(PATHS)), st.randoms(use_true_random=False))
@@ -145,7 +155,7 @@ def with_postings(postings: Postings, terms: int, units: int) -> Container:
     empty = built({})
     data = SegmentData(
         empty.files, np.zeros(units, empty.units.dtype), empty.definitions, [f"t{i:03}" for i in range(terms)],
-        {**empty.postings, "body": postings}, empty.strings, empty.languages, [],
+        {**empty.postings, "body": postings}, empty.paths, empty.strings, empty.languages, [],
     )  # fmt: skip
     return Container(on_disk(data), "test")
 
@@ -176,9 +186,7 @@ def test_postings_come_back_whatever_their_width(owners: dict[int, list[int]]) -
 
 
 def decode_body(container: Container) -> Postings:
-    from lurcher.index.segment import _decode_postings
-
-    return _decode_postings(container, "body")
+    return _postings(container, "body")
 
 
 @pytest.mark.parametrize(
@@ -188,16 +196,27 @@ def test_each_term_takes_the_narrowest_width(owners: list[int], width: int) -> N
     count = len(owners)
     postings = Postings(np.zeros(count, np.uint32), np.array(owners, np.uint32), np.ones(count, np.uint8))
     container = with_postings(postings, 1, 1_000_000)
-    assert container.length("body.owners") == width * count
+    assert container.length("body.data") == (width + 1) * count
     assert decode_body(container).owners.tolist() == owners
 
 
-def test_strings_are_kept_once_and_end_at_zero() -> None:
+@pytest.mark.parametrize("rows", [1, 7, 100])
+def test_merging_in_small_slices_changes_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = dict(zip(PATHS, CONTENTS, strict=False))
+    parts = [built(dict(list(files.items())[i::3])) for i in range(3)]
+    monkeypatch.setattr(merging, "_SLICE_ROWS", rows)
+    monkeypatch.setattr(merging, "_PIECE", rows)
+    monkeypatch.setattr(merging, "_FORGET", 3 * rows)
+    assert on_disk(merge(parts, [None] * 3)) == on_disk(built(files))
+
+
+def test_strings_are_kept_once_per_file_and_end_at_zero() -> None:
     pool = StringPool()
     long = "x" * 500
     offsets = {text: pool.put(text) for text in ("", "a", long, "größe", "a\0b")}
     assert pool.put(long) == offsets[long]
     assert pool.put("a b") == offsets["a\0b"]
+    assert pool.next_file() == len(pool.data()) == pool.put(long)
     data = pool.data()
     for text, offset in offsets.items():
         assert string_at(data, offset) == text.replace("\0", " ")
@@ -206,7 +225,8 @@ def test_strings_are_kept_once_and_end_at_zero() -> None:
 
 HOSTILE_TABLES = [
     ("files", "unit", 10**6), ("files", "units", 10**6), ("files", "definition", 10**6), ("files", "definitions", 10**6),
-    ("files", "text", 2**63), ("files", "size", 2**32 - 1), ("files", "path", 2**32 - 1), ("files", "language", 60_000),
+    ("files", "text", 2**63), ("files", "size", 2**32 - 1), ("files", "path", 2**32 - 1), ("files", "strings", 2**32 - 1),
+    ("files", "language", 60_000),
     ("units", "file", 10**6), ("units", "definition", 10**6), ("units", "definition", -7),
     ("definitions", "file", 10**6), ("definitions", "unit", 10**6), ("definitions", "kind", len(KINDS)),
     ("definitions", "name", 2**32 - 1), ("definitions", "signature", 2**32 - 1),
@@ -242,7 +262,7 @@ def test_a_table_that_leads_nowhere_is_damage(table: str, column: str, value: in
         decode(container)
 
 
-@given(st.sampled_from(("terms", "rows", "ends", "owners", "counts")), st.sampled_from(FAMILIES), st.data())
+@given(st.sampled_from(("terms", "rows", "ends", "data")), st.sampled_from(FAMILIES), st.data())
 @settings(max_examples=50, deadline=None)
 def test_postings_that_make_no_sense_are_damage_at_worst(part: str, family: str, data: st.DataObject) -> None:
     sections, meta = encode(built(dict(zip(PATHS, CONTENTS[:6], strict=False))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,12 +34,21 @@ if TYPE_CHECKING:
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
-def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int, table: Table | None = None) -> SegmentData:
-    """A segment of `inputs` (path, UTF-8 text), which come in path order; with vectors where there is a table."""
+def build(
+    inputs: Iterable[tuple[str, bytes]],
+    chunk_chars: int,
+    table: Table | None = None,
+    plain: Collection[str] = (),
+    begin: Callable[[str], None] | None = None,
+) -> SegmentData:
+    """A segment of `inputs` (path, UTF-8 text), which come in path order; with vectors where there is a table.
+
+    Files in `plain` are not given to a grammar; `begin` is told of each file before it is.
+    """
     import numpy as np
 
     counter = TermCounter()
-    strings = StringPool()
+    paths, strings = StringPool(), StringPool()
     languages: dict[str, int] = {}
     files: list[tuple[int, ...]] = []
     units: list[tuple[int, ...]] = []
@@ -50,7 +59,9 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int, table: Table | 
     stems: list[tuple[str, int]] = []
     for path, text in inputs:
         number = len(files)
-        language = detect(path, text[:512])
+        if begin is not None:
+            begin(path)
+        language = "text" if path in plain else detect(path, text[:512])
         parsed = parse(text, language, chunk_chars)
         name, folders = name_of(path), folders_of(path)
         parts, stem = name_parts(name), compound(name)
@@ -58,7 +69,7 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int, table: Table | 
         counter.add("folder", number, " ".join(folders))
         counter.require(stem)
         stems.append((stem, int(len(parts) > 1)))
-        first_unit, first_definition = len(units), len(definitions)
+        first_unit, first_definition, first_string = len(units), len(definitions), strings.next_file()
         starts = [chunk.start_byte for chunk in parsed.chunks]
         owners = [bisect_right(starts, definition.start_byte) - 1 for definition in parsed.definitions]
         shown = _shown(parsed, owners)
@@ -78,9 +89,9 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int, table: Table | 
                 counter.add("types", len(definitions), " ".join(named))
             definitions.append(_row(definition, number, first_unit + owner, len(named), strings))
         files.append((
-            offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), strings.put(path),
-            zlib.crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
-            len(parts), min(_length(" ".join(folders)), 65535), int(len(parts) > 1), 0,
+            offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
+            first_string, zlib.crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
+            len(parts), min(_length(" ".join(folders)), 65535), int(len(parts) > 1),
         ))  # fmt: skip
         texts.append(text)
         offset += len(text)
@@ -93,8 +104,8 @@ def build(inputs: Iterable[tuple[str, bytes]], chunk_chars: int, table: Table | 
         rows = postings[field]
         unit_table[field] = np.bincount(rows.owners, rows.counts, len(units)) if len(units) else 0
     data = SegmentData(
-        np.array(files, FILE), unit_table, np.array(definitions, DEFINITION), terms, postings, strings.data(),
-        list(languages), texts,
+        np.array(files, FILE), unit_table, np.array(definitions, DEFINITION), terms, postings, paths.data(),
+        strings.data(), list(languages), texts,
     )  # fmt: skip
     if table is None:
         return data

@@ -84,6 +84,14 @@ def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         draft.keep(path.name)
 
 
+def write_scratch(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """A file that only this run needs."""
+    with Draft(path.parent, "scratch") as draft:
+        for piece in pieces:
+            draft.write(piece)
+        draft.keep(path.name, durable=False)
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename in `folder` survive a power cut, where the system can."""
     if os.name != "posix":

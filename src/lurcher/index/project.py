@@ -17,7 +17,7 @@ from lurcher.embedding.model import model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, compare
-from lurcher.index.manifest import Manifest
+from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
 from lurcher.sources.files import FilesSettings, Listing, list_files
@@ -114,17 +114,28 @@ class Project:
                 manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
             return View(self._open(manifest), manifest, 0, ())
 
+    def heal(self, progress: Progress) -> bool:
+        """Build anew what is damaged on disk; False where every byte is as it should be."""
+        with self._lock:
+            self._view = None
+            try:
+                _, opened = self._read()
+                for segment in opened[1].segments if opened is not None else ():
+                    segment.container.verify()
+                return False
+            except (OutdatedIndex, CorruptIndex):
+                self.rebuild(progress)
+                return True
+
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
         with self._lock:
             self._view = None
             self._identity = None
-            found = False
-            for path in [self.store.folder / manifests.NAME, *sorted(self.store.folder.glob("*.segment"))]:
-                with contextlib.suppress(FileNotFoundError):
-                    path.unlink()
-                    found = True
-            return found
+            if not (self.store.folder / MARK).exists():
+                return False
+            with self.store.lock(self.settings.index.lock_seconds):
+                return self.store.clear()
 
     def list_files(self) -> Listing:
         settings = self.settings.index

@@ -12,17 +12,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
+from lurcher.index.postings import Lists, broken, lists_of, read_one
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
     EXPORTED,
     FILE_FIELDS,
     KINDS,
     UNIT_FIELDS,
-    decode_owners,
     definitions_of,
     files_of,
     owners_in,
-    string_at,
+    string_in,
     units_of,
 )
 from lurcher.index.tally import Memory
@@ -68,7 +68,7 @@ class Segment:
         return self.container.section("term_ends").cast("I")
 
     @cached_property
-    def _families(self) -> dict[str, tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
+    def _families(self) -> dict[str, Lists]:
         return {}
 
     @cached_property
@@ -109,26 +109,17 @@ class Segment:
         position = self.lower_bound(key)
         return position if position < len(self._term_ends) and self.term_at(position) == key else -1
 
-    def _family(self, family: str) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def _family(self, family: str) -> Lists:
         known = self._families.get(family)
         if known is None:
-            known = (
-                self.container.array(f"{family}.terms", "<u4"),
-                self.container.array(f"{family}.rows", "<u4"),
-                self.container.array(f"{family}.ends", "<u4"),
-            )
-            if not len(known[0]) == len(known[1]) == len(known[2]) or (
-                len(known[0]) and int(known[0][-1]) >= len(self._term_ends)
-            ):
-                raise self.container.corrupt(f"broken postings in '{family}'")
-            self._families[family] = known
+            known = self._families[family] = lists_of(self.container, family)
         return known
 
     def in_family(self, family: str, first: int, last: int) -> list[int]:
         """The numbers in [first, last) of terms that occur in `family`."""
         import numpy as np
 
-        terms = self._family(family)[0]
+        terms = self._family(family).terms
         a, b = terms.searchsorted(np.array((first, last), terms.dtype))
         found: list[int] = terms[a:b].tolist()
         return found
@@ -156,27 +147,21 @@ class Segment:
         return owners[kept], counts[kept]
 
     def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
-        import numpy as np
-
-        terms, rows, ends = self._family(family)
+        lists = self._family(family)
+        terms = lists.terms
         position = int(terms.searchsorted(terms.dtype.type(term)))  # another type would copy the whole array
         if position >= len(terms) or terms[position] != term:
             return None
-        first, last = (int(rows[position - 1]) if position else 0), int(rows[position])
-        start, end = (int(ends[position - 1]) if position else 0), int(ends[position])
-        if last <= first or (end - start) not in ((last - first), 2 * (last - first), 4 * (last - first)):
-            raise self.container.corrupt(f"broken postings in '{family}'")
-        owners = decode_owners(self.container.section(f"{family}.owners", start, end), last - first)
+        owners, counts = read_one(self.container, family, lists, position)
         if int(owners[-1]) >= owners_in(self.container, family):
-            raise self.container.corrupt(f"broken postings in '{family}'")
-        counts = np.frombuffer(self.container.section(f"{family}.counts", first, last), np.uint8)
+            raise broken(self.container, family)
         return owners, counts
 
     def string(self, offset: int) -> str:
-        return string_at(self.container.section("strings"), offset)
+        return string_in(self.container, "strings", offset)
 
     def path(self, file: int) -> str:
-        return self.prefix + self.string(int(self.files["path"][file]))
+        return self.prefix + string_in(self.container, "paths", int(self.files["path"][file]))
 
 
 class Snapshot:

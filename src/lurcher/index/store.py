@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
+import itertools
 import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import CorruptIndex, IndexLocked
+from lurcher.errors import CorruptIndex
 from lurcher.index import disk
 from lurcher.index import manifest as manifests
-from lurcher.index.container import Container, pack_sections
-from lurcher.index.disk import write_atomically
+from lurcher.index.container import Builder, Container
+from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
-from lurcher.index.segment import SegmentData, check_shape, encode
+from lurcher.index.segment import check_shape
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 
-_SWEPT = ("*.segment", ".*.segment.*.tmp", ".manifest.*.tmp")
+_SWEPT = ("*.segment", ".*.tmp")
+_LOCK = "lock"
+_numbers = itertools.count()
 _MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
@@ -39,6 +40,8 @@ class Store:
     writable: bool = True
     problem: str = ""
     """Why nothing can be written, once that is known."""
+    held: Lock | None = None
+    """The lock, while we write."""
 
     def container(self, name: str) -> Container:
         return self.memory.get(name) or check_shape(Container.open(self.folder / name))
@@ -47,22 +50,25 @@ class Store:
         """The manifest on disk; None where there is none of ours."""
         return manifests.read(self.folder, expected) if (self.folder / MARK).exists() else None
 
-    def put(self, data: SegmentData) -> str:
-        """Store a segment under a name made from its content."""
-        pieces = pack_sections(*encode(data))
-        digest = hashlib.blake2b(digest_size=12)
-        for piece in pieces:
-            digest.update(piece)
-        name = f"{digest.hexdigest()}.segment"
+    def put(self, fill: Callable[[Builder], str]) -> str:
+        """Store the segment that `fill` writes, under a name made from its content."""
         if self.writable:
             try:
                 self.prepare()
-                write_atomically(self.folder / name, pieces)
+                with disk.Draft(self.folder, "segment") as draft:
+                    name = f"{fill(Builder(draft.write))}.segment"
+                    draft.keep(name)
                 return name
             except OSError as error:
                 self.give_up(error)
+        pieces: list[bytes | memoryview] = []
+        name = f"{fill(Builder(pieces.append))}.segment"
         self.memory[name] = Container(b"".join(pieces), name)
         return name
+
+    def scratch(self) -> Path | None:
+        """A name for a file that is needed while a segment is made; None where nothing can be written."""
+        return self.folder / f".scratch.{os.getpid()}-{next(_numbers)}.tmp" if self.writable else None
 
     def commit(self, manifest: Manifest) -> None:
         if self.writable and not self.memory:
@@ -94,40 +100,28 @@ class Store:
             if path.name not in manifest.segments:
                 disk.remove(path)
 
+    def clear(self) -> bool:
+        """Remove the index, the manifest first; True if there was one. The caller holds the lock."""
+        found = [self.folder / manifests.NAME, *(path for pattern in _SWEPT for path in sorted(self.folder.glob(pattern)))]
+        self.memory.clear()
+        return any([disk.remove(path) for path in found if path.name == manifests.NAME or not path.is_dir()])
+
     @contextlib.contextmanager
     def lock(self, seconds: float) -> Iterator[None]:
         """One writer at a time; the system frees the lock of a process that dies."""
         try:
             self.prepare()
-            disk.step("lock", self.folder / "lock")
-            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            lock = Lock.take(self.folder / _LOCK, seconds)
         except OSError as error:
             self.give_up(error)
             yield
             return
+        self.held = lock
         try:
-            _acquire(descriptor, seconds)
             yield
         finally:
-            os.close(descriptor)
-
-
-def _acquire(descriptor: int, seconds: float) -> None:
-    try:
-        import fcntl
-    except ImportError:  # no advisory locks on this system
-        return
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError as error:
-            if time.monotonic() >= deadline:
-                raise IndexLocked("another process is writing the index", "wait for it, or raise index.lock_seconds") from error
-            time.sleep(0.02)
-        except OSError:  # a file system without locks, as some network ones are
-            return
+            self.held = None
+            lock.release()
 
 
 def live_places(manifest: Manifest) -> list[list[int]]:
@@ -150,7 +144,7 @@ def live_mask(count: int, places: Sequence[int]) -> NDArray[np.bool_] | None:
     return mask
 
 
-def open_segments(store: Store, manifest: Manifest, prefix: str = "") -> list[Segment]:
+def open_segments(store: Store, manifest: Manifest) -> list[Segment]:
     """The manifest's segments, mapped, each with its live files."""
     live = live_places(manifest)
     segments = []
@@ -159,7 +153,7 @@ def open_segments(store: Store, manifest: Manifest, prefix: str = "") -> list[Se
         count = int(container.meta["files"])
         if places and max(places) >= count:
             raise CorruptIndex(f"the manifest does not fit {name}", "run: lurcher index --rebuild")
-        segments.append(Segment(container, live_mask(count, places), prefix))
+        segments.append(Segment(container, live_mask(count, places)))
     return segments
 
 

@@ -68,35 +68,6 @@ def vectors_of(container: Container) -> Vectors | None:
     return found
 
 
-def merge_vectors(
-    parts: Sequence[Vectors | None],
-    unit_maps: Sequence[NDArray[np.int64]],
-    file_maps: Sequence[NDArray[np.int64]],
-) -> Vectors | None:
-    """Each part's rows at their new places (-1: dropped). Parts that do not go together have no vectors together."""
-    import numpy as np
-
-    sizes = {part.units.shape[1] if part is not None else 0 for part in parts}
-    if len(sizes) != 1 or 0 in sizes:
-        return None
-    (dims,) = sizes
-    units = sum(int((places >= 0).sum()) for places in unit_maps)
-    files = sum(int((places >= 0).sum()) for places in file_maps)
-    merged = Vectors(
-        np.zeros((units, dims), np.int8), np.zeros(units, np.float32), np.zeros((files, dims), np.int8),
-        np.zeros(files, np.float32),
-    )  # fmt: skip
-    for part, unit_places, file_places in zip(parts, unit_maps, file_maps, strict=True):
-        assert part is not None
-        kept = unit_places >= 0
-        merged.units[unit_places[kept]] = part.units[kept]
-        merged.unit_scales[unit_places[kept]] = part.unit_scales[kept]
-        kept = file_places >= 0
-        merged.cards[file_places[kept]] = part.cards[kept]
-        merged.card_scales[file_places[kept]] = part.card_scales[kept]
-    return merged
-
-
 class Direction(NamedTuple):
     """A vector as whole numbers, and its length; zero long where there is nothing to point at."""
 

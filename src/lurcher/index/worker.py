@@ -1,7 +1,8 @@
 """Building shards in parallel: plain child processes that read jobs from a pipe and end when it closes.
 
 A child is a fresh interpreter started in lurcher's own folder, so neither the caller's main module nor anything in the
-repository is ever imported by it.
+repository is ever imported by it. What a child built goes to a file of its own, so that memory holds a few shards at a time
+however large the tree. A child that a grammar brings down costs its file the grammar, nothing else.
 """
 
 from __future__ import annotations
@@ -10,102 +11,211 @@ import contextlib
 import gc
 import os
 import pickle
+import queue
+import signal
 import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
 from lurcher.index.build import build
-from lurcher.index.segment import SegmentData
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.disk import remove, write_scratch
+from lurcher.index.segment import encode
+
+Files = list[tuple[str, bytes]]
 
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.index.worker import serve; serve()"
+_CRASHES = {-getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") if hasattr(signal, name)}
 
-def build_shards(
-    shards: Sequence[list[tuple[str, bytes]]],
-    chunk_chars: int,
-    workers: int,
-    progress: Callable[[int], None],
-    table: Table | None = None,
-) -> list[SegmentData]:
-    """One segment per shard, in order, whatever the number of workers. This process works too."""
-    results: list[SegmentData | None] = [None] * len(shards)
-    pending = list(range(len(shards)))[::-1]
-    lock = threading.Lock()
 
-    def take() -> int | None:
-        with lock:
-            return pending.pop() if pending else None
+class Job(NamedTuple):
+    files: Files
+    chunk_chars: int
+    model: tuple[str, str] | None
+    """Path and digest of the term table."""
+    plain: frozenset[str]
+    target: str | None
+    """The file to write to; the bytes are the answer where there is none."""
 
-    def done(number: int, result: SegmentData) -> None:
-        with lock:
-            results[number] = result
-            progress(len(shards[number]))
 
-    children = _start(min(workers, len(shards)) - 1)
-    model = None if table is None else (str(table.path), table.digest)
-    threads = [threading.Thread(target=child.work, args=(shards, chunk_chars, model, take, done)) for child in children]
-    for thread in threads:
-        thread.start()
+class Built(NamedTuple):
+    data: bytes | None
+    """The segment, unless it went to the job's target."""
+    problem: OSError | None
+    """Why it did not."""
+
+
+def run(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> Built:
+    pieces = pack_sections(*encode(build(job.files, job.chunk_chars, table, job.plain, begin)))
+    if job.target is None:
+        return Built(b"".join(pieces), None)
     try:
-        while (number := take()) is not None:
-            done(number, build(shards[number], chunk_chars, table))
+        write_scratch(Path(job.target), pieces)
+    except OSError as error:
+        return Built(b"".join(pieces), error)
+    return Built(None, None)
+
+
+class Shop:
+    """Builds shards with this process and some children; the results come in the shards' order, whatever their number."""
+
+    def __init__(
+        self,
+        chunk_chars: int,
+        table: Table | None,
+        scratch: Callable[[], Path | None],
+        give_up: Callable[[OSError], None],
+        done: Callable[[int], None],
+        begin: Callable[[str], None] | None = None,
+    ) -> None:
+        """`scratch` names a new file to write to, `give_up` is told that one could not be written, `done` counts files."""
+        self._chunk_chars = chunk_chars
+        self._table = table
+        self._model = None if table is None else (str(table.path), table.digest)
+        self._scratch, self._give_up, self._done, self._begin = scratch, give_up, done, begin
+        self._lock = threading.Lock()
+        self._shards: Iterator[tuple[int, Files, frozenset[str]]] = iter(())
+        self._results: dict[int, Container] = {}
+        self._left: list[tuple[int, Job]] = []
+        self._failed: BaseException | None = None
+
+    def build(self, shards: Iterator[tuple[Files, frozenset[str]]], workers: int) -> list[Container]:
+        """One segment per shard of files, some of them not for a grammar. Shards are taken as they are needed."""
+        self._shards = ((number, files, plain) for number, (files, plain) in enumerate(shards))
+        children = _start(workers - 1)
+        threads = [threading.Thread(target=self._employ, args=(child,)) for child in children]
         for thread in threads:
-            thread.join()
-        # A child that died gave its shard back by not delivering it.
-        for number, result in enumerate(results):
-            if result is None:
-                done(number, build(shards[number], chunk_chars, table))
-    except BaseException:
-        # An interrupted build must not wait for shards that nobody wants any more.
-        for child in children:
-            child.kill()
-        raise
+            thread.start()
+        try:
+            while (taken := self._take()) is not None:
+                self._keep(*taken, run(taken[1], self._table, self._begin))
+            for thread in threads:
+                thread.join()
+            if self._failed is not None:
+                raise self._failed
+            # What a child did not deliver, for whatever reason but a grammar's.
+            for number, job in self._left:
+                self._keep(number, job, run(job, self._table, self._begin))
+        except BaseException:
+            # An interrupted build must not wait for shards that nobody wants any more.
+            for child in children:
+                child.kill()
+            raise
+        finally:
+            for child in children:
+                child.close()
+        return [self._results[number] for number in sorted(self._results)]
+
+    def _take(self) -> tuple[int, Job] | None:
+        with self._lock:
+            if self._failed is not None:
+                return None
+            try:
+                following = next(self._shards, None)
+            except BaseException as error:
+                self._failed = error
+                raise
+            if following is None:
+                return None
+            number, files, plain = following
+            path = self._scratch()
+            return number, Job(files, self._chunk_chars, self._model, plain, str(path) if path else None)
+
+    def _keep(self, number: int, job: Job, built: Built) -> None:
+        with self._lock:
+            if built.problem is not None:
+                self._give_up(built.problem)
+            if built.data is not None:
+                container = Container(built.data, "scratch")
+            else:
+                path = Path(job.target or "")
+                container = Container.open(path)
+                remove(path)  # what is mapped stays, and nothing is left behind if we end early
+            self._results[number] = container
+            self._done(len(job.files))
+
+    def _employ(self, child: Child) -> None:
+        """Give a child one shard after the other, in a thread of its own."""
+        try:
+            while (taken := self._take()) is not None:
+                number, job = taken
+                built = child.run(job)
+                if built is None and child.crashed():
+                    job = job._replace(plain=job.plain | crashing(job))
+                    child.restart()
+                    built = child.run(job)
+                if built is None:
+                    with self._lock:
+                        self._left.append((number, job))
+                    return
+                self._keep(number, job, built)
+        except BaseException as error:  # told by the thread that waits for us
+            self._failed = error
+
+
+def crashing(job: Job) -> frozenset[str]:
+    """Those of a job's files that bring down a process which gives them to a grammar."""
+    found = set()
+    child = Child()
+    try:
+        for file in job.files:
+            if file[0] in job.plain:
+                continue
+            if child.run(job._replace(files=[file], target=None)) is None:
+                if child.crashed():
+                    found.add(file[0])
+                child.restart()
     finally:
-        for child in children:
-            child.close()
-    return [result for result in results if result is not None]
+        child.close()
+    return frozenset(found)
 
 
-def _start(count: int) -> list[_Child]:
+def _start(count: int) -> list[Child]:
     """Up to `count` children: as many as the system lets us have."""
-    children: list[_Child] = []
+    children: list[Child] = []
     with contextlib.suppress(OSError):
         while sys.executable and len(children) < count:
-            children.append(_Child())
+            children.append(Child())
     return children
 
 
-class _Child:
+class Child:
     def __init__(self) -> None:
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
         home = Path(__file__).resolve().parents[2]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-        self._process = subprocess.Popen(
+        return subprocess.Popen(
             [sys.executable, "-c", _COMMAND], cwd=home, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
-    def work(
-        self,
-        shards: Sequence[list[tuple[str, bytes]]],
-        chunk_chars: int,
-        model: tuple[str, str] | None,
-        take: Callable[[], int | None],
-        done: Callable[[int, SegmentData], None],
-    ) -> None:
+    def restart(self) -> None:
+        self.close()
+        self._process = self._started()
+
+    def run(self, job: Job) -> Built | None:
+        """The job done; None where the child did not live to tell, or told nonsense."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        while (number := take()) is not None:
-            try:
-                _send(self._process.stdin, (shards[number], chunk_chars, model))
-                result = _receive(self._process.stdout)
-            except Exception:  # whatever it was: the shard is built by this process then
-                return
-            done(number, result)
+        try:
+            _send(self._process.stdin, job)
+            return Built(*_receive(self._process.stdout))
+        except Exception:  # whatever it was: somebody else does the job then
+            return None
+
+    def crashed(self) -> bool:
+        """Whether the child came to the kind of end that broken native code brings."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(5) in _CRASHES
+        return False
 
     def kill(self) -> None:
         self._process.kill()
@@ -123,21 +233,28 @@ class _Child:
 
 
 def serve() -> None:
-    """The child's side: build what comes in until the pipe closes."""
+    """The child's side: build what comes in until the pipe closes, which also ends a build that nobody waits for."""
     gc.disable()  # as the parent does while it builds
-    source, target = sys.stdin.buffer, sys.stdout.buffer
+    jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
+    target = sys.stdout.buffer
     table: Table | None = None
-    while True:
-        try:
-            inputs, chunk_chars, model = _receive(source)
-        except EOFError:
-            return
-        if model is not None and table is None:
-            table = _opened(*model)
-        try:
-            _send(target, build(inputs, chunk_chars, table))
-        except BrokenPipeError:
-            os._exit(0)
+    try:
+        while True:
+            job = jobs.get()
+            if job.model is not None and table is None:
+                table = _opened(*job.model)
+            _send(target, tuple(run(job, table)))
+    finally:
+        os._exit(1)  # an ordinary end would wait for the thread that listens
+
+
+def _listen(jobs: queue.SimpleQueue[Job]) -> None:
+    """Take jobs as they come; when the pipe closes the parent is done, or dead."""
+    with contextlib.suppress(EOFError):
+        while True:
+            jobs.put(Job(*_receive(sys.stdin.buffer)))
+    os._exit(0)
 
 
 def _opened(path: str, digest: str) -> Table:

@@ -1,23 +1,27 @@
 """Brings an index up to date: reads what changed, builds a segment of it, and swaps the manifest.
 
-    listing ──► changes ──► texts ──► shards ──► segment ──► manifest (the commit) ──► sweep
+    listing ──► changes ──► shards of text ──► parts ──► segment ──► manifest (the commit) ──► sweep
 
-Work is proportional to the change. Nothing that exists is touched before the new manifest is in place.
+Work is proportional to the change, and memory to a few shards. Nothing that exists is touched before the new manifest is in
+place.
 """
 
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.build import build
+from lurcher.index.container import Container
 from lurcher.index.freshness import Changes, racy
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
-from lurcher.index.segment import SegmentData, decode, merge
+from lurcher.index.merge import merge
+from lurcher.index.segment import write
 from lurcher.index.store import Store, live_mask, live_places
 from lurcher.sources.decode import Skip, read_text
 from lurcher.sources.files import Entry, Listing
@@ -26,9 +30,13 @@ from lurcher.types import Progress
 if TYPE_CHECKING:
     from lurcher.embedding.table import Table
 
+Files = list[tuple[str, bytes]]
+
 SHARD_BYTES = 2_000_000
 PARALLEL_BYTES = 3_000_000
 """Below this a child process costs more than it saves."""
+MAX_WORKERS = 8
+"""Each takes memory of its own."""
 MAX_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.5
 
@@ -54,99 +62,155 @@ def update(
     `fingerprint` says what new segments are made with; it is the index's own but where the model is out of reach.
     """
     checked = time.time_ns()
-    rows = dict(current.rows)
-    for path in changes.gone:
-        del rows[path]
-    texts: list[tuple[str, bytes]] = []
-    new: dict[str, tuple[Entry, bytes]] = {}
-    touched = dropped = False
-    total = len(changes.suspects)
-    for done, entry in enumerate(changes.suspects):
-        if done % 256 == 0:
-            progress("reading", done, total)
-        outcome = read_text(root / entry.path, max_file_bytes, follow_symlinks=follow_symlinks)
-        old = rows.get(entry.path)
-        digest = bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)
-        if old is not None and old.digest == digest and outcome.digest:
-            fresh = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
-            touched = touched or fresh != old or racy(old.mtime_ns, current.checked_ns)
-            rows[entry.path] = fresh
-        elif isinstance(outcome, Skip):
-            if outcome.reason == "vanished":
-                rows.pop(entry.path, None)
-                continue
-            reason = outcome.reason if outcome.reason in SKIP_REASONS else "other"
-            rows[entry.path] = Row(
-                digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, NO_SEGMENT, SKIP_REASONS.index(reason)
-            )
-            touched = True
-            dropped = dropped or (old is not None and old.segment != NO_SEGMENT)
-        else:
-            texts.append((entry.path, outcome.data))
-            new[entry.path] = (entry, digest)
-    progress("reading", total, total)
-    if not texts and not changes.gone and not touched and current.generation:
+    reading = _Reading(root, current, changes, max_file_bytes, follow_symlinks, progress)
+    making = _Making(store, chunk_chars, table, workers, reading)
+    name = making.segment()
+    rows = reading.rows
+    if name is None and not changes.gone and not reading.touched and current.generation:
         return current
     segments = list(current.segments)
-    if texts:
-        data = _build(texts, chunk_chars, table, workers, progress)
-        segments.append(store.put(data))
-        for place, (path, _) in enumerate(texts):
-            entry, digest = new[path]
-            rows[path] = Row(digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, len(segments) - 1, place)
-    content_changed = bool(texts or changes.gone or dropped or rows.keys() != current.rows.keys())
+    if name is not None:
+        segments.append(name)
+        for place, (entry, digest) in enumerate(reading.new):
+            rows[entry.path] = Row(
+                digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, len(segments) - 1, place
+            )
+    content_changed = bool(name or changes.gone or reading.dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
-        fingerprint if texts else current.fingerprint, tuple(segments), rows, listing.skipped, checked,
+        fingerprint if name else current.fingerprint, tuple(segments), rows, listing.skipped, checked,
     )  # fmt: skip
     manifest = _compact(store, _sorted(manifest))
     store.commit(manifest)
     return manifest
 
 
-def _build(
-    texts: list[tuple[str, bytes]], chunk_chars: int, table: Table | None, workers: int, progress: Progress
-) -> SegmentData:
-    """Building makes millions of small objects and no cycles: looking for cycles would cost a tenth of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        return _build_segment(texts, chunk_chars, table, workers, progress)
-    finally:
-        if enabled:
-            gc.enable()
+class _Reading:
+    """Reads what may have changed, in path order, and gives the texts that did in shards."""
+
+    def __init__(
+        self, root: Path, current: Manifest, changes: Changes, max_file_bytes: int, follow_symlinks: bool, progress: Progress
+    ) -> None:
+        self._root, self._current, self._suspects = root, current, sorted(changes.suspects)
+        self._max_file_bytes, self._follow_symlinks = max_file_bytes, follow_symlinks
+        self._progress = progress
+        self._done = 0
+        self.rows = dict(current.rows)
+        for path in changes.gone:
+            del self.rows[path]
+        self.new: list[tuple[Entry, bytes]] = []
+        """Files with new text, and its digest."""
+        self.touched = self.dropped = False
+
+    @property
+    def size(self) -> int:
+        """Bytes to read in all."""
+        return sum(entry.size for entry in self._suspects)
+
+    def done(self, files: int) -> None:
+        """Count files that are through."""
+        self._done += files
+        self._progress("indexing", self._done, len(self._suspects))
+
+    def shards(self) -> Iterator[Files]:
+        self._progress("indexing", 0, len(self._suspects))
+        shard: Files = []
+        filled = 0
+        for entry in self._suspects:
+            text = self._read(entry)
+            if text is None:
+                self._done += 1
+                if self._done % 256 == 0:
+                    self.done(0)
+                continue
+            if shard and filled + len(text) > SHARD_BYTES:
+                yield shard
+                shard, filled = [], 0
+            shard.append((entry.path, text))
+            filled += len(text)
+        if shard:
+            yield shard
+
+    def _read(self, entry: Entry) -> bytes | None:
+        """The text of a file, if it is new."""
+        outcome = read_text(self._root / entry.path, self._max_file_bytes, follow_symlinks=self._follow_symlinks)
+        old = self.rows.get(entry.path)
+        digest = bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)
+        if old is not None and old.digest == digest and outcome.digest:
+            fresh = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
+            self.touched = self.touched or fresh != old or racy(old.mtime_ns, self._current.checked_ns)
+            self.rows[entry.path] = fresh
+            return None
+        if not isinstance(outcome, Skip):
+            self.new.append((entry, digest))
+            return outcome.data
+        if outcome.reason == "vanished":
+            self.rows.pop(entry.path, None)
+            return None
+        reason = outcome.reason if outcome.reason in SKIP_REASONS else "other"
+        self.rows[entry.path] = Row(
+            digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, NO_SEGMENT, SKIP_REASONS.index(reason)
+        )
+        self.touched = True
+        self.dropped = self.dropped or (old is not None and old.segment != NO_SEGMENT)
+        return None
 
 
-def _build_segment(
-    texts: list[tuple[str, bytes]], chunk_chars: int, table: Table | None, workers: int, progress: Progress
-) -> SegmentData:
-    texts.sort()
-    size = sum(len(text) for _, text in texts)
-    shards: list[list[tuple[str, bytes]]] = [[]]
-    filled = 0
-    for item in texts:
-        if filled + len(item[1]) > SHARD_BYTES and shards[-1]:
-            shards.append([])
-            filled = 0
-        shards[-1].append(item)
-        filled += len(item[1])
-    if len(shards) == 1:
-        progress("indexing", 0, len(texts))
-        data = build(shards[0], chunk_chars, table)
-        progress("indexing", len(texts), len(texts))
-        return data
-    from lurcher.index.worker import build_shards
+class _Making:
+    """Makes one segment of what was read: at once where that is little, else in parts that are merged."""
 
-    finished = 0
+    def __init__(self, store: Store, chunk_chars: int, table: Table | None, workers: int, reading: _Reading) -> None:
+        self._store, self._chunk_chars, self._table, self._workers = store, chunk_chars, table, workers
+        self._reading = reading
 
-    def advance(files: int) -> None:
-        nonlocal finished
-        finished += files
-        progress("indexing", finished, len(texts))
+    def segment(self) -> str | None:
+        """The name of the segment; None where no text is new."""
+        # Building makes millions of small objects and no cycles: looking for cycles would cost a tenth of the time.
+        enabled = gc.isenabled()
+        gc.disable()
+        try:
+            return self._segment()
+        finally:
+            if enabled:
+                gc.enable()
 
-    count = workers or (os.cpu_count() or 1 if size >= PARALLEL_BYTES else 1)
-    parts = build_shards(shards, chunk_chars, count, advance, table)
-    return merge(parts, [None] * len(parts))
+    def _segment(self) -> str | None:
+        shards = self._reading.shards()
+        first = next(shards, None)
+        if first is None:
+            return None
+        second = next(shards, None)
+        if second is None:
+            data = build(first, self._chunk_chars, self._table, self._plain(first), self._begin)
+            name = self._store.put(lambda out: write(data, out))
+            self._reading.done(len(first))
+            return name
+        following = itertools.chain((first, second), shards)
+        parts = self._parts((shard, self._plain(shard)) for shard in following)
+        return self._store.put(lambda out: merge(parts, [None] * len(parts), out))
+
+    def _parts(self, shards: Iterator[tuple[Files, frozenset[str]]]) -> list[Container]:
+        from lurcher.index.worker import Shop
+
+        shop = Shop(
+            self._chunk_chars, self._table, self._store.scratch, self._store.give_up, self._reading.done, self._begin
+        )
+        few = self._reading.size < PARALLEL_BYTES
+        return shop.build(shards, self._workers or (1 if few else min(os.cpu_count() or 1, MAX_WORKERS)))
+
+    def _begin(self, path: str) -> None:
+        if self._store.held is not None:
+            self._store.held.reading(path)
+
+    def _plain(self, shard: Files) -> frozenset[str]:
+        """The file that the last writer died of, if it is among these and brings down a child too."""
+        suspect = self._store.held.suspect if self._store.held is not None else ""
+        file = next((item for item in shard if item[0] == suspect), None) if suspect else None
+        if file is None:
+            return frozenset()
+        from lurcher.index.worker import Job, crashing
+
+        return crashing(Job([file], self._chunk_chars, None, frozenset(), None))
 
 
 def _compact(store: Store, manifest: Manifest) -> Manifest:
@@ -173,9 +237,10 @@ def _compact(store: Store, manifest: Manifest) -> Manifest:
             for path, row in manifest.rows.items()
         }
         return _with(manifest, tuple(manifest.segments[i] for i in keep), rows)
-    data = merge([decode(containers[i]) for i in merging], [live_mask(counts[i], live[i]) for i in merging])
+    masks = [live_mask(counts[i], live[i]) for i in merging]
+    name = store.put(lambda out: merge([containers[i] for i in merging], masks, out))
     rest = [i for i in keep if i not in merging]
-    names = (*(manifest.segments[i] for i in rest), store.put(data))
+    names = (*(manifest.segments[i] for i in rest), name)
     moved = {old: new for new, old in enumerate(rest)}
     merged = set(merging)
     places = {path: place for place, path in enumerate(sorted(p for p, r in manifest.rows.items() if r.segment in merged))}

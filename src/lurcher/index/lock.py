@@ -1,0 +1,115 @@
+"""The lock of an index folder: one writer at a time, freed by the system when its holder dies.
+
+The file says who holds the lock and which file he is giving to a grammar. Broken native code can bring a process down; whoever
+takes the lock next finds the name still there and can be more careful.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import time
+from pathlib import Path
+
+from lurcher.errors import IndexLocked
+from lurcher.index import disk
+
+_MOST = 4096
+_PAUSE = 0.02
+
+
+class Lock:
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.suspect = _read(descriptor)[1]
+        """What the last holder was reading when he died; nothing if he ended well."""
+        self._write("")
+
+    @classmethod
+    def take(cls, path: Path, seconds: float) -> Lock:
+        """The lock, as soon as it is free; IndexLocked if that takes longer than `seconds`."""
+        deadline = time.monotonic() + seconds
+        while True:
+            disk.step("lock", path)
+            descriptor = _open(path)
+            try:
+                _acquire(descriptor, deadline)
+                # The file may have been removed, and made anew by somebody else, while we waited.
+                with contextlib.suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
+                        return cls(descriptor)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            os.close(descriptor)
+
+    def reading(self, path: str) -> None:
+        """Note that a grammar gets this file now."""
+        self._write(path)
+
+    def release(self) -> None:
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+
+    def _write(self, path: str) -> None:
+        # One write without truncating: what is left of a longer name lies behind the zero.
+        with contextlib.suppress(OSError):
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MOST] + b"\0", 0)
+
+
+def holder(path: Path) -> int | None:
+    """The process that holds a lock, as far as one can tell without touching it."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return None if _try(descriptor) else _read(descriptor)[0]
+    finally:
+        os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, f"{path.name} is not a file")
+    return descriptor
+
+
+def _acquire(descriptor: int, deadline: float) -> None:
+    while not _try(descriptor):
+        if time.monotonic() >= deadline:
+            process = _read(descriptor)[0]
+            who = f"process {process}" if process else "another process"
+            raise IndexLocked(f"{who} is writing the index", "wait for it, or raise index.lock_seconds")
+        time.sleep(_PAUSE)
+
+
+def _try(descriptor: int) -> bool:
+    """Whether the lock is ours now."""
+    try:
+        import fcntl
+    except ImportError:  # no advisory locks on this system
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks, as some network ones are
+        return True
+    return True
+
+
+def _read(descriptor: int) -> tuple[int | None, str]:
+    """(process, file being read) as the lock file has them; it may hold anything."""
+    try:
+        data = os.pread(descriptor, _MOST + 32, 0).split(b"\0")[0]
+    except OSError:
+        return None, ""
+    process, _, path = data.partition(b"\n")
+    number = int(process) if process.isdigit() and len(process) < 12 else None
+    return number, path.decode("utf-8", "replace") if number is not None else ""

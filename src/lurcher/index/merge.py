@@ -1,0 +1,360 @@
+"""Several segments become one, section by section: memory holds the tables, the terms, and one slice of the rest at a time.
+
+The result has the bytes of a segment that was built at once from the live files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.postings import Lists, lists_of, pack, read_range
+from lurcher.index.segment import (
+    DEFINITION,
+    FAMILIES,
+    FILE,
+    FILE_FIELDS,
+    UNIT,
+    UNIT_FIELDS,
+    as_bytes,
+    check_shape,
+    definitions_of,
+    files_of,
+    meta_of,
+    owners_in,
+    string_at,
+    units_of,
+)
+from lurcher.index.vectors import vectors_of
+from lurcher.terms.count import Postings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SLICE_ROWS = 400_000
+"""Postings sorted at a time."""
+_PIECE = 1 << 20
+_FORGET = 16 << 20
+"""Bytes copied before the system may take their memory back."""
+
+
+class _Run(NamedTuple):
+    """Files of one part that stay next to each other."""
+
+    part: int
+    first: int
+    last: int
+
+
+class _Maps(NamedTuple):
+    """Where a part's files, units and definitions go; -1: nowhere."""
+
+    files: NDArray[np.int64]
+    units: NDArray[np.int64]
+    definitions: NDArray[np.int64]
+
+    def of(self, family: str) -> NDArray[np.int64]:
+        return self.units if family in UNIT_FIELDS else self.files if family in FILE_FIELDS else self.definitions
+
+
+def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder) -> str:
+    """Write one segment that holds the live files of all parts (None: all of them) in path order; its digest."""
+    merger = _Merger([check_shape(part) for part in parts], live)
+    merger.write_tables(out)
+    terms = merger.write_postings(out)
+    dims = merger.write_vectors(out)
+    merger.write_text(out)
+    return out.finish(
+        meta_of(len(merger.files), len(merger.units), len(merger.definitions), terms, merger.languages, dims)
+    )
+
+
+class _Merger:
+    def __init__(self, parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None]) -> None:
+        import numpy as np
+
+        self._parts = parts
+        self._copied = 0
+        self._tables = [files_of(part) for part in parts]
+        rows: list[tuple[str, int, int]] = []
+        for number, (part, table) in enumerate(zip(parts, self._tables, strict=True)):
+            mask, names = live[number], bytes(part.section("paths"))
+            for i, offset in enumerate(table["path"].tolist()):
+                if mask is None or mask[i]:
+                    rows.append((string_at(names, offset), number, i))
+        rows.sort()
+        self._paths = [path for path, _, _ in rows]
+        self._numbers = np.array([number for _, number, _ in rows], np.int64)
+        self._olds = np.array([old for _, _, old in rows], np.int64)
+        self.files = np.zeros(len(rows), FILE)
+        self._string_sizes = np.zeros(len(rows), np.int64)
+        for number, mine, olds in self._by_part():
+            self.files[mine] = self._tables[number][olds]
+            self._string_sizes[mine] = self._sizes_of_strings(number)[olds]
+        self._old_files = self.files.copy()
+        names_of = [part.meta["languages"] for part in parts]
+        languages: dict[str, int] = {}
+        pairs = zip(self._numbers.tolist(), self.files["language"].tolist(), strict=True)
+        self.files["language"] = [languages.setdefault(names_of[n][code], len(languages)) for n, code in pairs]
+        self.languages = list(languages)
+        self.files["text"] = _starts(self.files["size"])
+        self.files["unit"] = _starts(self.files["units"])
+        self.files["definition"] = _starts(self.files["definitions"])
+        self.files["strings"] = _starts(self._string_sizes)
+        sizes = np.array([len(path.encode("utf-8", "replace")) + 1 for path in self._paths], np.int64)
+        self.files["path"] = _starts(sizes)
+        self._maps = [self._maps_of(number) for number in range(len(parts))]
+        self.units = self._moved_units()
+        self.definitions = self._moved_definitions()
+
+    def _by_part(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
+        """For each part the new and the old places of its live files."""
+        import numpy as np
+
+        for number in range(len(self._parts)):
+            mine = np.flatnonzero(self._numbers == number)
+            yield number, mine, self._olds[mine]
+
+    def _sizes_of_strings(self, number: int) -> NDArray[np.int64]:
+        import numpy as np
+
+        part = self._parts[number]
+        starts = self._tables[number]["strings"].astype(np.int64)
+        sizes = np.diff(np.append(starts, part.length("strings")))
+        if len(sizes) and int(sizes.min()) < 0:
+            raise part.corrupt("its strings are out of order")
+        return sizes
+
+    def _maps_of(self, number: int) -> _Maps:
+        import numpy as np
+
+        part = self._parts[number]
+        mine = np.flatnonzero(self._numbers == number)
+        olds, old, new = self._olds[mine], self._old_files[mine], self.files[mine]
+        files = np.full(part.meta["files"], -1, np.int64)
+        files[olds] = mine
+        maps = []
+        for table, first, count in (("units", "unit", "units"), ("definitions", "definition", "definitions")):
+            places = np.full(part.meta[table], -1, np.int64)
+            places[_expanded(old[first], old[count])] = _expanded(new[first], new[count])
+            maps.append(places)
+        return _Maps(files, *maps)
+
+    def _moved_units(self) -> NDArray[Any]:
+        import numpy as np
+
+        units = np.zeros(int(self.files["units"].sum()), UNIT)
+        for part, maps in zip(self._parts, self._maps, strict=True):
+            kept = maps.units >= 0
+            moved = units_of(part)[kept].copy()
+            moved["file"] = maps.files[moved["file"]]
+            owned = moved["definition"] >= 0
+            moved["definition"][owned] = maps.definitions[moved["definition"][owned]]
+            units[maps.units[kept]] = moved
+        return units
+
+    def _moved_definitions(self) -> NDArray[Any]:
+        import numpy as np
+
+        definitions = np.zeros(int(self.files["definitions"].sum()), DEFINITION)
+        for number, (part, maps) in enumerate(zip(self._parts, self._maps, strict=True)):
+            kept = maps.definitions >= 0
+            moved = definitions_of(part)[kept].copy()
+            files = maps.files[moved["file"]]
+            further = self.files["strings"][files].astype(np.int64) - self._tables[number]["strings"][moved["file"]]
+            for column in ("name", "container", "signature"):
+                moved[column] = moved[column].astype(np.int64) + further
+            moved["file"] = files
+            moved["unit"] = maps.units[moved["unit"]]
+            definitions[maps.definitions[kept]] = moved
+        return definitions
+
+    def _runs(self) -> Iterator[_Run]:
+        import numpy as np
+
+        numbers, olds = self._numbers, self._olds
+        borders = np.flatnonzero((np.diff(numbers, prepend=-1) != 0) | (np.diff(olds, prepend=-2) != 1)).tolist()
+        for start, end in zip(borders, [*borders[1:], len(numbers)], strict=False):
+            yield _Run(int(numbers[start]), int(olds[start]), int(olds[end - 1]))
+
+    def _copy(self, out: Builder, section: str, part: Container, start: int, end: int) -> None:
+        for position in range(start, end, _PIECE):
+            out.write(part.section(section, position, min(position + _PIECE, end)))
+            self._copied += _PIECE
+            if self._copied >= _FORGET:
+                self._copied = 0
+                for each in self._parts:
+                    each.forget()
+
+    def _copy_runs(self, out: Builder, section: str, first: str, count: str, width: int) -> None:
+        """Copy what belongs to the live files, `width` bytes per unit of the column `count`."""
+        for run in self._runs():
+            table = self._tables[run.part]
+            start = int(table[first][run.first])
+            end = start + int(table[count][run.first : run.last + 1].sum(dtype="i8"))
+            if end != int(table[first][run.last]) + int(table[count][run.last]):
+                raise self._parts[run.part].corrupt("its files are out of order")
+            self._copy(out, section, self._parts[run.part], start * width, end * width)
+
+    def write_tables(self, out: Builder) -> None:
+        out.add("files", "V", as_bytes(self.files))
+        out.add("units", "V", as_bytes(self.units))
+        out.add("definitions", "V", as_bytes(self.definitions))
+        out.add("paths", "u1", b"".join(path.encode("utf-8", "replace") + b"\0" for path in self._paths))
+        out.begin("strings", PACKED)
+        for run in self._runs():
+            table, part = self._tables[run.part], self._parts[run.part]
+            following = run.last + 1
+            end = int(table["strings"][following]) if following < len(table) else part.length("strings")
+            self._copy(out, "strings", part, int(table["strings"][run.first]), end)
+        out.end()
+
+    def write_text(self, out: Builder) -> None:
+        out.begin("text", PACKED)
+        self._copy_runs(out, "text", "text", "size", 1)
+        out.end()
+
+    def write_vectors(self, out: Builder) -> int:
+        """Parts that do not go together have no vectors together."""
+        sizes = {vectors.units.shape[1] if (vectors := vectors_of(part)) is not None else 0 for part in self._parts}
+        dims = sizes.pop() if len(sizes) == 1 else 0
+        for section, kind, first, count, width in (
+            ("vectors", "i1", "unit", "units", dims),
+            ("vector_scales", "<f4", "unit", "units", 4),
+            ("cards", "i1", "", "", dims),
+            ("card_scales", "<f4", "", "", 4),
+        ):
+            out.begin(section, kind)
+            if dims and first:
+                self._copy_runs(out, section, first, count, width)
+            elif dims:
+                for run in self._runs():
+                    self._copy(out, section, self._parts[run.part], run.first * width, (run.last + 1) * width)
+            out.end()
+        return int(dims)
+
+    def write_postings(self, out: Builder) -> int:
+        """Every family, then the terms that are still in use; how many those are."""
+        import numpy as np
+
+        union, term_maps = _terms_of(self._parts)
+        used = np.zeros(len(union), bool)
+        kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
+        for family in FAMILIES:
+            terms, rows, sizes = [], [], []
+            out.begin(f"{family}.data", "u1")
+            for postings in self._slices(family, term_maps, len(union)):
+                packed = pack(postings)
+                out.write(as_bytes(packed.data))
+                terms.append(packed.terms.astype(np.int64))
+                rows.append(packed.rows)
+                sizes.append(packed.sizes)
+            out.end()
+            numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
+            used[numbers] = True
+            kept.append((family, numbers, _ends(rows), _ends(sizes)))
+        renumber = np.cumsum(used) - 1
+        for family, numbers, row_ends, byte_ends in kept:
+            out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
+            out.add(f"{family}.rows", "<u4", row_ends)
+            out.add(f"{family}.ends", "<u4", byte_ends)
+        if not used.all():
+            union = [term for term, keep in zip(union, used.tolist(), strict=True) if keep]
+        out.add("terms", "u1", b"".join(union))
+        out.add("term_ends", "<u4", _ends([np.fromiter(map(len, union), np.int64, len(union))]))
+        return len(union)
+
+    def _slices(self, family: str, term_maps: Sequence[NDArray[np.int64]], terms: int) -> Iterator[Postings]:
+        """The family's postings over all parts, some terms at a time."""
+        import numpy as np
+
+        lists = [lists_of(part, family) for part in self._parts]
+        numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
+        load = np.zeros(terms, np.int64)
+        for found, mapped in zip(lists, numbers, strict=True):
+            load[mapped] += found.counts(0, len(found.terms))
+        total = np.cumsum(load)
+        first = 0
+        while first < terms:
+            before = int(total[first - 1]) if first else 0
+            last = max(int(np.searchsorted(total, before + _SLICE_ROWS, "right")), first + 1)
+            postings = self._slice(family, lists, numbers, first, last)
+            if len(postings.terms):
+                yield postings
+            first = last
+
+    def _slice(
+        self, family: str, lists: Sequence[Lists], numbers: Sequence[NDArray[np.int64]], first: int, last: int
+    ) -> Postings:
+        """The live rows of the terms [first, last), sorted by term and owner."""
+        import numpy as np
+
+        keys, counts = [], []
+        for part, found, mapped, maps in zip(self._parts, lists, numbers, self._maps, strict=True):
+            a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+            if a == b:
+                continue
+            rows = read_range(part, family, found, a, b, owners_in(part, family))
+            owners = maps.of(family)[rows.owners]
+            alive = owners >= 0
+            terms = np.repeat(mapped[a:b], found.counts(a, b))
+            keys.append((terms[alive] << 32) | owners[alive])
+            counts.append(rows.counts[alive])
+        if not keys:
+            return Postings(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint8))
+        key = np.concatenate(keys)
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        return Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
+
+
+def _terms_of(parts: Sequence[Container]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
+    """All terms, sorted, and for each part the numbers that its own terms have among them."""
+    import numpy as np
+
+    known: set[bytes] = set()
+    for part in parts:
+        known.update(_own_terms(part))
+    union = sorted(known)
+    del known
+    number = {term: i for i, term in enumerate(union)}
+    maps = []
+    for part in parts:
+        own = np.fromiter(map(number.__getitem__, _own_terms(part)), np.int64, part.meta["terms"])
+        if len(own) > 1 and int(np.diff(own).min()) <= 0:
+            raise part.corrupt("its terms are out of order")
+        maps.append(own)
+    return union, maps
+
+
+def _own_terms(part: Container) -> Iterator[bytes]:
+    blob = bytes(part.section("terms"))
+    start = 0
+    for end in part.array("term_ends", "<u4").tolist():
+        yield blob[start:end]
+        start = end
+
+
+def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:
+    import numpy as np
+
+    sizes = counts.astype(np.int64)
+    starts: NDArray[np.int64] = np.cumsum(sizes) - sizes
+    return starts
+
+
+def _expanded(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
+    """start, start + 1, … start + count - 1 for each pair, one after the other."""
+    import numpy as np
+
+    sizes = counts.astype(np.int64)
+    shift: NDArray[np.int64] = starts.astype(np.int64) - _starts(sizes)
+    return np.repeat(shift, sizes) + np.arange(int(sizes.sum()))
+
+
+def _ends(sizes: Sequence[NDArray[np.int64]]) -> bytes:
+    import numpy as np
+
+    return np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64)).astype("<u4").tobytes()
