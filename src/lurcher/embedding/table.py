@@ -12,7 +12,7 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 QUERY, DOCUMENT = "query", "document"
 _FEW = 64
 """Up to this many terms or rows are looked up one by one; more are worth reading everything."""
+_SOME = 4000
+"""Up to this many terms, looking each up costs less than a dictionary of all."""
 _MOST_SEARCHED = 10_000
 _TOGETHER = 2048
 """Unseen terms that are composed at a time, which bounds the memory that this takes."""
@@ -114,10 +116,27 @@ class Table:
         """The row of each term, -1 where there is none."""
         import numpy as np
 
-        if len(terms) <= _FEW and "_numbers" not in self.__dict__:
-            return np.fromiter(map(self._place, terms), np.int64, len(terms))
+        if "_numbers" not in self.__dict__:
+            if len(terms) <= _FEW:
+                return np.fromiter(map(self._place, terms), np.int64, len(terms))
+            if len(terms) <= _SOME:
+                return np.fromiter(self._places(terms), np.int64, len(terms))
         known = self._numbers
         return np.fromiter((known.get(term, -1) for term in terms), np.int64, len(terms))
+
+    def _places(self, terms: Sequence[str]) -> Iterator[int]:
+        """The same as one by one, with everything copied to where it is quicker to look at."""
+        data, ends = bytes(self._terms), [0, *self._ends.tolist()]
+        for term in terms:
+            key = term.encode("utf-8", "surrogatepass")
+            low, high = 0, len(ends) - 1
+            while low < high:
+                middle = (low + high) // 2
+                if data[ends[middle] : ends[middle + 1]] < key:
+                    low = middle + 1
+                else:
+                    high = middle
+            yield low if low < len(ends) - 1 and data[ends[low] : ends[low + 1]] == key else -1
 
     def _place(self, term: str) -> int:
         known = self._searched.get(term)

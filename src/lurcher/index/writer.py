@@ -35,8 +35,8 @@ Files = list[tuple[str, bytes]]
 SHARD_BYTES = 2_000_000
 PARALLEL_BYTES = 3_000_000
 """Below this a child process costs more than it saves."""
-MAX_WORKERS = 8
-"""Each takes memory of its own."""
+MAX_WORKERS = 3
+"""Unless the settings say otherwise: each takes more than 100 MB of memory."""
 MAX_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.5
 
