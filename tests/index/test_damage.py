@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -231,4 +232,31 @@ def test_leftovers_of_a_killed_writer_are_swept(indexed: Path) -> None:
     (folder / ("f" * 24 + ".segment")).write_bytes(b"nobody names this")
     write(indexed, {"later.py": "x = 1\n"})
     answers(opened(indexed))
+    intact(indexed)
+
+
+def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that met a full disk once does not stay in memory for ever."""
+    engine = opened(indexed)
+    store = engine._projects[0].store
+    store._pause = 0.05
+
+    def full(step: str, path: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    write(indexed, {"later.py": "def airship(): pass\n"})
+    disk.watch(full)
+    try:
+        answer = engine.search("airship")
+        assert answer.hits[0].path == "later.py"
+        assert any("No space left" in note.reason for note in answer.degraded)
+        time.sleep(0.06)
+        assert any("No space left" in note.reason for note in engine.search("airship").degraded)
+    finally:
+        disk.watch(None)
+    assert any("No space left" in note.reason for note in engine.search("airship").degraded)  # it waits longer now
+    time.sleep(0.12)
+    answer = engine.search("airship")
+    assert (answer.hits[0].path, answer.degraded) == ("later.py", ())
+    assert opened(indexed).search("airship", check=False).hits[0].path == "later.py"
     intact(indexed)

@@ -76,6 +76,8 @@ class Project:
         """
         with self._lock:
             notes: list[Degraded] = []
+            if self.store.take_heart():
+                self._view = self._identity = None
             manifest = self._current(notes)
             if not check and manifest.generation:
                 notes.append(Degraded("freshness", "the tree was not compared with the index", ""))

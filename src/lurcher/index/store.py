@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import itertools
+import math
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 
 _SWEPT = ("*.segment", ".*.tmp")
 _LOCK = "lock"
+_PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
+"""Reasons that a long-running process may outlive."""
+_LONGEST_PAUSE = 3600.0
 _numbers = itertools.count()
 _MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
@@ -42,6 +47,8 @@ class Store:
     """Why nothing can be written, once that is known."""
     held: Lock | None = None
     """The lock, while we write."""
+    _retry_at: float = math.inf
+    _pause: float = 30.0
 
     def container(self, name: str) -> Container:
         return self.memory.get(name) or check_shape(Container.open(self.folder / name))
@@ -80,8 +87,22 @@ class Store:
                 self.give_up(error)
 
     def give_up(self, error: OSError) -> None:
+        """Stay in memory from now on; for a while only, if the reason may pass."""
         self.writable = False
         self.problem = error.strerror or str(error)
+        if error.errno in _PASSING:
+            self._retry_at = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        else:
+            self._retry_at = math.inf
+
+    def take_heart(self) -> bool:
+        """Try the disk again, if it is time to; what was in memory only is forgotten then, and has to be made again."""
+        if self.writable or time.monotonic() < self._retry_at:
+            return False
+        self.writable, self.problem = True, ""
+        self.memory.clear()
+        return True
 
     def prepare(self) -> None:
         """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
