@@ -25,7 +25,7 @@ def model_entry(model: Model) -> dict[str, Any]:
     return {"name": model.table.meta.name, "dims": model.table.dims, "digest": model.table.digest}
 
 
-def status_of(project: Project) -> dict[str, Any]:
+def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
     status: dict[str, Any] = {"root": str(project.root.path), "index": str(project.store.folder), "exists": False}
     try:
         manifest = project.store.read(project.fingerprint)

@@ -89,6 +89,14 @@ def run_symbol(parsed: Namespace) -> int:
 
 
 def run_index(parsed: Namespace) -> int:
+    if parsed.clear and (parsed.watch or parsed.rebuild):
+        raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
+    if parsed.watch:
+        from lurcher.surfaces.cli import watch
+
+        with _engine(parsed) as engine:
+            watch.run(engine, parsed)
+        return FOUND
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         if parsed.clear:
             removed = engine.clear()
@@ -106,7 +114,7 @@ def run_index(parsed: Namespace) -> int:
 
 def run_status(parsed: Namespace) -> int:
     with _engine(parsed) as engine:
-        status = engine.status()
+        status = engine.status(skipped=parsed.skipped)
     if parsed.json:
         _print_json(status)
     else:
