@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import CorruptIndex, ModelError, QueryError, UsageError
+from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, QueryError, UsageError
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.store import open_segments
@@ -38,6 +38,7 @@ from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState,
 
 if TYPE_CHECKING:
     from lurcher.index.burst import Pace
+    from lurcher.index.doctor import Finding
     from lurcher.index.watch import Notice, Update
 
 MAX_QUERY_CHARS = 100_000
@@ -381,6 +382,33 @@ class Engine:
 
         entries = [status_of(project, skipped=skipped) for project in self._projects]
         return entries[0] if len(entries) == 1 else {"roots": entries}
+
+
+def diagnose(
+    path: str | Path | Iterable[str | Path] = ".",
+    *,
+    quick: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    progress: Progress = _silent,
+) -> Iterator[Finding]:
+    """Every check of installation, settings, index and tree, one finding after the other; nothing is changed.
+
+    No engine is needed for it, since one cannot always be opened: that is a finding too. Only a path that is not there raises.
+    """
+    from lurcher.index.doctor import PROBLEM, Finding, examine, examine_installation
+
+    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    for item in paths:
+        find_root(Path(item))
+    yield from examine_installation()
+    try:
+        engine = Engine.open(paths, overrides=overrides)
+    except LurcherError as error:
+        check = "settings" if isinstance(error, ConfigError) else "folder"
+        yield Finding(check, PROBLEM, error.message, error.hint)
+        return
+    for project in engine._projects:
+        yield from examine(project, progress, quick=quick)
 
 
 def _state(snapshot: Snapshot, views: Sequence[View]) -> IndexState:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 _SWEPT = ("*.segment", ".*.segment.*.tmp", ".manifest.*.tmp")
-_MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
+MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
 @dataclass
@@ -84,7 +84,7 @@ class Store:
         if MARK not in names:
             if names:
                 raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
-            disk.create(self.folder / MARK, _MARK_TEXT)
+            disk.create(self.folder / MARK, MARK_TEXT)
         if ".gitignore" not in names:
             disk.create(self.folder / ".gitignore", "*\n")
 

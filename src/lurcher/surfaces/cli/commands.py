@@ -123,6 +123,28 @@ def run_status(parsed: Namespace) -> int:
     return FOUND if exists else NOTHING
 
 
+def run_doctor(parsed: Namespace) -> int:
+    from lurcher.engine import diagnose
+
+    found = []
+    with Meter(parsed.quiet) as meter:
+        findings = diagnose(
+            parsed.path or ["."], quick=parsed.quick, overrides=overrides_of(parsed.set), progress=meter.update
+        )
+        for finding in findings:
+            found.append(finding)
+            meter.clear()
+            if not parsed.json:
+                show.finding(finding)
+    counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
+    if parsed.json:
+        checks = [finding.to_dict() for finding in found]
+        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks})
+    else:
+        show.verdict(counts["problem"])
+    return NOTHING if counts["problem"] else FOUND
+
+
 def run_model(parsed: Namespace) -> int:
     from lurcher import config
     from lurcher.embedding import choose

@@ -76,7 +76,7 @@ class _Screen:
         """Take the progress off the screen; what comes next begins a new one."""
         meter, self._meter = self._meter, None
         if meter is not None:
-            meter.__exit__(None, None, None)
+            meter.clear()
 
     def tell(self, news: Update | Notice) -> None:
         self.clear()
