@@ -112,6 +112,8 @@ class _Ears:
         self._roots, self._tell, self._stop, self._pace = roots, tell, stop, pace
         self._events: Iterator[set[tuple[Any, str]]] | None = None
         self._given_up = False
+        self._lenient = False
+        """Whether folders that cannot be watched are passed over: watchfiles does that for any reason or for none."""
 
     @property
     def hearing(self) -> bool:
@@ -129,7 +131,7 @@ class _Ears:
         step = round(_TICK * 1000)
         self._events = watchfiles.watch(
             *self._roots, watch_filter=None, debounce=step, step=step // 4, rust_timeout=step, yield_on_timeout=True,
-            stop_event=self._stop, ignore_permission_denied=True,
+            stop_event=self._stop, ignore_permission_denied=self._lenient,
         )  # fmt: skip
         self._next()  # only now does it begin
 
@@ -150,6 +152,10 @@ class _Ears:
         except FileNotFoundError:  # a root that is gone, which is noticed elsewhere
             self.close()
         except (OSError, RuntimeError) as error:
+            if "ermission denied" in str(error) and not self._lenient:
+                self._lenient = True
+                self.open()
+                return set()
             limit = "watch limit" in str(error) or "Too many open files" in str(error)
             reason = "the system has no watches left for so many folders" if limit else f"the system cannot tell: {error}"
             self.give_up(reason, SYSCTL if limit else "")
