@@ -17,8 +17,8 @@ _HEAD = """\
 Written by `python -m lurcher.surfaces.cli.reference > docs/reference.md` from the declarations in the code; a test fails when
 this page is behind them.
 
-Exit status of every command: 0 something was found or done, 1 nothing was found, 2 an error, 130 interrupted. Results go to
-stdout; notes, progress and errors go to stderr. With `--json` an error is also printed as
+Exit status of every command: 0 something was found or done, 1 nothing was found (`doctor`: problems were found), 2 an error, 130
+interrupted (`index --watch`: 0, since that is how it ends). Results go to stdout; notes, progress and errors go to stderr. With `--json` an error is also printed as
 `{"error": {"code": …, "message": …, "hint": …}}`.
 
 ## Commands
