@@ -95,6 +95,13 @@ def test_a_repository_without_an_index_gets_none(repository: Path) -> None:
     assert snapshot(repository) == before
 
 
+def test_an_index_that_was_cleared_is_none_yet(indexed: Path) -> None:
+    run_lurcher("index", "--clear", indexed)
+    result = run_lurcher("doctor", indexed)
+    assert result.status == 0
+    assert "note     index     no index yet" in result.out
+
+
 def positions(size: int) -> list[int]:
     """Places in a file: all of the beginning, the end and a short file, and hundreds of a long one."""
     return sorted({*range(16), *range(size - 64, size), *range(16, size, max(size // 500, 1))})
@@ -239,7 +246,7 @@ def test_an_edit_that_time_stamps_hide_is_found(indexed: Path) -> None:
     rewrite(indexed, lambda rows: rows.update({"new.py": rows["new.py"]._replace(ctime_ns=path.stat().st_ctime_ns)}))
     found = {finding.check: finding for finding in diagnose(indexed)}
     assert found["tree"].state == PROBLEM
-    assert "1 files changed without a new time stamp: new.py" in found["tree"].message
+    assert "1 file changed without a new time stamp: new.py" in found["tree"].message
     assert {finding.check: finding for finding in diagnose(indexed, quick=True)}["tree"].state == "ok"
 
 

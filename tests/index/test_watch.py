@@ -310,7 +310,7 @@ def test_a_root_that_is_removed_ends_it_with_an_error(tmp_path: Path, start: Any
     root = tmp_path / "short-lived"
     write(root, {"a.py": "x = 1\n"})
     watching = start(root, env=way)
-    watching.says("watching 1 files")
+    watching.says("watching 1 file in")
     shutil.rmtree(root)
     assert watching.wait() == 2
     assert watching.err[-1] == f"lurcher: {root} is gone (start again once it is back)\n"

@@ -46,6 +46,8 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
     if not os.path.lexists(folder / NAME):
         if present:
             yield Finding("index", PROBLEM, f"index file {NAME} is missing", _mend(project, NAME))
+        elif folder.is_dir():
+            yield Finding("index", NOTE, "no index yet", command("lurcher index", project.root.path))
         return
     try:
         Container.open(folder / NAME).verify()

@@ -79,7 +79,7 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
     stale = project.stale_in(manifest, changes)
     if stale:
         mend = command("lurcher index", project.root.path)
-        yield Finding("tree", NOTE, f"{stale:,} files changed since the index was made", mend)
+        yield Finding("tree", NOTE, f"{stale:,} file{'s'[: stale != 1]} changed since the index was made", mend)
     if quick:
         if not stale:
             yield Finding("tree", OK, f"{len(listing.entries):,} files are as the index knows them, by their time stamps")
@@ -97,7 +97,7 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
         if found.digest is not None and bytes.fromhex(found.digest) != row.digest:
             unlike.append(entry.path)
     if unlike:
-        message = f"{len(unlike):,} files changed without a new time stamp: {few(unlike)}"
+        message = f"{len(unlike):,} file{'s'[: len(unlike) != 1]} changed without a new time stamp: {few(unlike)}"
         yield Finding("tree", PROBLEM, message, command("lurcher index --rebuild", project.root.path))
     elif not stale:
         yield Finding("tree", OK, f"{len(listing.entries):,} files are as the index knows them, byte by byte")

@@ -170,11 +170,12 @@ def _status(entry: dict[str, Any]) -> None:
         row("units", f"{entry['units']:,}")
         row("definitions", f"{entry['definitions']:,}")
         ratio = f", {entry['ratio']:.2f} times the text" if entry["ratio"] is not None else ""
-        row("size", f"{_size(entry['disk_bytes'])}{ratio}; {_size(entry['vector_bytes'])} of it vectors")
+        row("size", f"{_size(entry['disk_bytes'])}{ratio}")
         for segment in entry["segments"]:
             dead = f", {segment['dead']:,} dead" if segment["dead"] else ""
             row("segment", f"{segment['name'][:12]}…  {_size(segment['bytes']):>9}  {segment['live']:,} files live{dead}")
         row("model", _model(entry["model"]))
+        row("vectors", _size(entry["vector_bytes"]))
         row("languages", ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()) or "none")
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
