@@ -6,6 +6,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +105,14 @@ def test_an_index_that_was_cleared_is_none_yet(indexed: Path) -> None:
 
 def positions(size: int) -> list[int]:
     """Places in a file: all of the beginning, the end and a short file, and hundreds of a long one."""
-    return sorted({*range(16), *range(size - 64, size), *range(16, size, max(size // 500, 1))})
+    return sorted({*range(16), *range(size - 64, size), *range(16, size, size // 500 if size > 4000 else 1)})
 
 
 @pytest.mark.parametrize("number", range(3), ids=NAMES)
 def test_every_flipped_bit_is_found(indexed: Path, number: int) -> None:
     project = project_of(indexed)
+    manifest = manifests.read(project.store.folder, project.fingerprint)
+    assert manifest is not None and len("\0".join(manifest.rows)) % 8, "nothing fills the space between sections"
     assert problems(project) == []
     path = index_files(indexed)[number]
     whole = path.read_bytes()
@@ -193,19 +196,15 @@ def test_what_the_hint_says_mends_it(indexed: Path) -> None:
     assert (result.status, result.err) == (0, "all is well\n")
 
 
-def rewrite(root: Path, change: Callable[[dict[str, manifests.Row]], None]) -> None:
+def rewrite(root: Path, change: Callable[[dict[str, manifests.Row]], None], first: str | None = None) -> None:
     """Another manifest, whole and with all its checksums, that says something else."""
     project = project_of(root)
     manifest = manifests.read(project.store.folder, project.fingerprint)
     assert manifest is not None
     rows = dict(manifest.rows)
     change(rows)
-    manifests.write(
-        project.store.folder,
-        manifests.Manifest(
-            manifest.generation, manifest.fingerprint, manifest.segments, rows, manifest.skipped, manifest.checked_ns
-        ),
-    )
+    segments = (first or manifest.segments[0], *manifest.segments[1:])
+    manifests.write(project.store.folder, replace(manifest, rows=rows, segments=segments))
 
 
 def test_a_manifest_that_leads_to_other_files_is_found(indexed: Path) -> None:
@@ -216,6 +215,17 @@ def test_a_manifest_that_leads_to_other_files_is_found(indexed: Path) -> None:
     rewrite(indexed, swap)
     (finding,) = problems(project_of(indexed))
     assert "src/cookies.py is said to be where src/client.py is" in finding.message
+
+
+def test_a_segment_under_another_name_is_found(indexed: Path) -> None:
+    project = project_of(indexed)
+    manifest = manifests.read(project.store.folder, project.fingerprint)
+    assert manifest is not None
+    path = project.store.folder / f"{'0' * 24}.segment"
+    (project.store.folder / manifest.segments[0]).rename(path)
+    rewrite(indexed, lambda rows: None, path.name)
+    (finding,) = problems(project)
+    assert f"{path.name} is damaged: its content is not what its name says" in finding.message
 
 
 def test_a_manifest_that_leads_beyond_a_segment_is_found(indexed: Path) -> None:

@@ -201,6 +201,18 @@ def test_a_branch_switch_is_one_update_or_two(repository: Path, start: Any) -> N
     sound(repository)
 
 
+@needs_events
+def test_git_is_left_to_finish_first(repository: Path, start: Any) -> None:
+    watching = start(repository, "--json")
+    watching.next()
+    (repository / ".git" / "index.lock").touch()
+    (repository / "new.py").write_text("x = 1\n")
+    assert watching.rest(4.5) == []
+    (repository / ".git" / "index.lock").unlink()
+    assert watching.next()["added"] == 1
+    assert watching.end() == 0
+
+
 def test_everything_may_be_deleted_and_come_back(repository: Path, start: Any, way: dict[str, str]) -> None:
     watching = start(repository, "--json", env=way)
     watching.next()

@@ -104,6 +104,7 @@ class _Screen:
         done = ", ".join(f"{count:,} {what}" for what, count in counts if count)
         if update.first:
             start = f"{done} in {update.ms:,.0f} ms; " if done else ""
-            return f"{start}watching {update.files:,} file{'s'[: update.files != 1]} in {printable(update.root)}, generation {update.generation}"
+            files = "1 file" if update.files == 1 else f"{update.files:,} files"
+            return f"{start}watching {files} in {printable(update.root)}, generation {update.generation}"
         where = f"{printable(Path(update.root).name)}: " if self._several else ""
         return f"{time.strftime('%H:%M:%S')}  {where}{done} in {update.ms:,.0f} ms, generation {update.generation}"
