@@ -94,8 +94,7 @@ def run_index(parsed: Namespace) -> int:
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 
-        with _engine(parsed) as engine:
-            watch.run(engine, parsed)
+        watch.run(_engine, parsed)
         return FOUND
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         if parsed.clear:

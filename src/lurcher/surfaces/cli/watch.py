@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,12 +24,18 @@ if TYPE_CHECKING:
 _IMPATIENT = 2.0
 
 
-def run(engine: Any, parsed: Namespace) -> None:
+class _Stopped(KeyboardInterrupt):
+    """A class of its own: Python ends by the signal, whatever we return, if a plain one passed through `exec` of a text, as it
+    can while dataclasses are being made."""
+
+
+def run(open_engine: Callable[[Namespace], Any], parsed: Namespace) -> None:
     """Watch until a signal comes; that is how it is meant to end, so it is no error."""
     stop = threading.Event()
-    screen = _Screen(quiet=parsed.quiet, as_json=parsed.json, several=len(engine.roots) > 1)
+    screen = _Screen(quiet=parsed.quiet, as_json=parsed.json)
     try:
-        with _signals(stop):
+        with _signals(stop), open_engine(parsed) as engine:
+            screen.several = len(engine.roots) > 1
             engine.watch(screen.tell, stop=stop, rebuild=parsed.rebuild, progress=screen.progress)
     except KeyboardInterrupt:
         screen.end()
@@ -47,7 +53,7 @@ def _signals(stop: threading.Event) -> Iterator[None]:
         if not stop.is_set() or time.monotonic() - first > _IMPATIENT:
             first = time.monotonic()
             stop.set()
-            raise KeyboardInterrupt
+            raise _Stopped
 
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -63,8 +69,10 @@ def _signals(stop: threading.Event) -> Iterator[None]:
 class _Screen:
     """What is told goes to stderr as lines; or, for programs, updates go to stdout as JSON."""
 
-    def __init__(self, *, quiet: bool, as_json: bool, several: bool) -> None:
-        self._quiet, self._json, self._several = quiet, as_json, several
+    def __init__(self, *, quiet: bool, as_json: bool) -> None:
+        self._quiet, self._json = quiet, as_json
+        self.several = False
+        """Whether lines have to tell which root they are about."""
         self._meter: Meter | None = None
 
     def progress(self, what: str, done: int, total: int) -> None:
@@ -106,5 +114,5 @@ class _Screen:
             start = f"{done} in {update.ms:,.0f} ms; " if done else ""
             files = "1 file" if update.files == 1 else f"{update.files:,} files"
             return f"{start}watching {files} in {printable(update.root)}, generation {update.generation}"
-        where = f"{printable(Path(update.root).name)}: " if self._several else ""
+        where = f"{printable(Path(update.root).name)}: " if self.several else ""
         return f"{time.strftime('%H:%M:%S')}  {where}{done} in {update.ms:,.0f} ms, generation {update.generation}"
