@@ -37,7 +37,10 @@ def run(open_engine: Callable[[Namespace], Any], parsed: Namespace) -> None:
         with _signals(stop), open_engine(parsed) as engine:
             screen.several = len(engine.roots) > 1
             engine.watch(screen.tell, stop=stop, rebuild=parsed.rebuild, progress=screen.progress)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Exception):
+        # Once the signal has come, whatever fails fails because of it: an interrupted import raises what it likes.
+        if not stop.is_set():
+            raise
         screen.end()
     finally:
         screen.clear()
