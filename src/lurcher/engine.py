@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher import config
 from lurcher.budget import cursor as cursors
@@ -20,7 +21,7 @@ from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import CorruptIndex, ModelError, QueryError, UsageError
+from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, QueryError, UsageError
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.lanes import symbol
@@ -33,6 +34,11 @@ from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
+
+if TYPE_CHECKING:
+    from lurcher.index.burst import Pace
+    from lurcher.index.doctor import Finding
+    from lurcher.index.watch import Notice, Update
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -49,10 +55,17 @@ def _silent(what: str, done: int, total: int) -> None:
 class Engine:
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
-    def __init__(self, projects: Sequence[Project], prefixes: Mapping[int, tuple[str, ...] | None], settings: Settings) -> None:
+    def __init__(
+        self,
+        projects: Sequence[Project],
+        prefixes: Mapping[int, tuple[str, ...] | None],
+        settings: Settings,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> None:
         self._projects = list(projects)
         self._prefixes = dict(prefixes)
         self.settings = settings
+        self._overrides = overrides
         self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
 
     @classmethod
@@ -93,7 +106,7 @@ class Engine:
                 known = prefixes[number]
                 prefixes[number] = None if known is None or not found.prefix else (*known, found.prefix)
         assert settings is not None
-        return cls(projects, prefixes, settings)
+        return cls(projects, prefixes, settings, overrides)
 
     def __enter__(self) -> Engine:
         return self
@@ -332,12 +345,70 @@ class Engine:
         """Remove the index of every root. True if there was one."""
         return any([project.clear() for project in self._projects])
 
-    def status(self) -> dict[str, Any]:
-        """What the index holds, without changing it."""
+    def watch(
+        self,
+        tell: Callable[[Update | Notice], None],
+        *,
+        stop: threading.Event | None = None,
+        rebuild: bool = False,
+        progress: Progress = _silent,
+        pace: Pace | None = None,
+    ) -> None:
+        """Keep the index up to date until `stop` is set: after each burst of changes it is updated, and `tell` is told.
+
+        Questions may be asked meanwhile, from other threads too. What goes wrong on the way is told and tried again; it
+        ends by itself only with an error, such as a root that is gone.
+        """
+        from lurcher.index.burst import Pace
+        from lurcher.index.watch import watch
+
+        for project in self._projects if rebuild else ():
+            project.rebuild(progress)
+        watch(self._projects, self._reopened, tell, stop or threading.Event(), progress, pace or Pace())
+
+    def _reopened(self, project: Project, anew: bool) -> Project:
+        """The project with its settings as they are now: the same one if they are as they were, unless it must be `anew`."""
+        settings = config.load(project.root.path, self._overrides)
+        if settings == project.settings and not anew:
+            return project
+        other = Project(project.root, settings, project.index_dir)
+        self._projects[self._projects.index(project)] = other
+        self._combined = None
+        return other
+
+    def status(self, *, skipped: bool = False) -> dict[str, Any]:
+        """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
         from lurcher.index.status import status_of
 
-        entries = [status_of(project) for project in self._projects]
+        entries = [status_of(project, skipped=skipped) for project in self._projects]
         return entries[0] if len(entries) == 1 else {"roots": entries}
+
+
+def diagnose(
+    path: str | Path | Iterable[str | Path] = ".",
+    *,
+    quick: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    progress: Progress = _silent,
+) -> Iterator[Finding]:
+    """Every check of installation, settings, index and tree, one finding after the other; nothing is changed.
+
+    No engine is needed for it, since one cannot always be opened: that is a finding too. Only a path that is not there raises.
+    """
+    from lurcher.index.doctor import PROBLEM, Finding, examine, examine_installation
+
+    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    for item in paths:
+        find_root(Path(item))
+    yield from examine_installation()
+    try:
+        engine = Engine.open(paths, overrides=overrides)
+    except LurcherError as error:
+        check = "settings" if isinstance(error, ConfigError) else "folder"
+        yield Finding(check, PROBLEM, error.message, error.hint)
+        return
+    for project in engine._projects:
+        yield from examine(project, progress, quick=quick)
 
 
 def _state(snapshot: Snapshot, views: Sequence[View]) -> IndexState:

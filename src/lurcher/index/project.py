@@ -46,6 +46,8 @@ class Project:
         self.root = root
         self.settings = settings
         self.model = model_of(settings, root.path)
+        self.index_dir = index_dir
+        """Where the index was asked to be, whatever the settings say."""
         folder = index_dir or _index_folder(root, settings)
         if folder.exists() and not folder.is_dir():
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
@@ -188,6 +190,10 @@ class Project:
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def replaced(self) -> bool:
+        """Whether another process has written the index since we read it."""
+        return self._identity != self._disk_identity()
 
     def _generation_on_disk(self) -> int:
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import CorruptIndex
 from lurcher.index import disk
+from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
 from lurcher.index.container import Builder, Container
 from lurcher.index.lock import Lock
@@ -28,12 +29,11 @@ if TYPE_CHECKING:
 
 
 _SWEPT = ("*.segment", ".*.tmp")
-_LOCK = "lock"
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
 _numbers = itertools.count()
-_MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
+MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
 @dataclass
@@ -111,7 +111,7 @@ class Store:
         if MARK not in names:
             if names:
                 raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
-            disk.create(self.folder / MARK, _MARK_TEXT)
+            disk.create(self.folder / MARK, MARK_TEXT)
         if ".gitignore" not in names:
             disk.create(self.folder / ".gitignore", "*\n")
 
@@ -132,7 +132,7 @@ class Store:
         """One writer at a time; the system frees the lock of a process that dies."""
         try:
             self.prepare()
-            lock = Lock.take(self.folder / _LOCK, seconds)
+            lock = Lock.take(self.folder / locks.NAME, seconds)
         except OSError as error:
             self.give_up(error)
             yield
