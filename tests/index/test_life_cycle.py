@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
+from lurcher.errors import LurcherError
 from lurcher.index import writer
 from lurcher.index.freshness import COARSE_NS, FINE_NS, compare, racy
 from lurcher.index.manifest import Manifest, Row, fingerprint
@@ -356,3 +359,15 @@ def test_an_index_inside_of_the_tree_does_not_index_itself(root: Path) -> None:
         engine = opened(root, root / "own")
     assert not any(path.startswith("own/") for path in _manifest(engine).rows)
     assert generation(engine) == 1
+
+
+def test_a_tree_that_is_removed_while_it_is_read_stays_removed(root: Path) -> None:
+    engine = opened(root)
+    engine.refresh()
+    project = engine._projects[0]
+    listing = project.list_files()
+    shutil.rmtree(root)
+    project.list_files = lambda: listing  # type: ignore[method-assign]
+    with contextlib.suppress(LurcherError):
+        engine.search("parse_cookie")
+    assert not root.exists()

@@ -51,7 +51,7 @@ class Project:
         folder = index_dir or _index_folder(root, settings)
         if folder.exists() and not folder.is_dir():
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
-        self.store = Store(folder)
+        self.store = Store(folder, root=root.path if folder.is_relative_to(root.path) else None)
         self._lock = threading.RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None

@@ -47,6 +47,8 @@ class Store:
     """Why nothing can be written, once that is known."""
     held: Lock | None = None
     """The lock, while we write."""
+    root: Path | None = None
+    """The tree around the folder, if it lies in one: that is not made anew when it is gone."""
     _retry_at: float = math.inf
     _pause: float = 30.0
 
@@ -106,6 +108,8 @@ class Store:
 
     def prepare(self) -> None:
         """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
+        if self.root is not None and not self.root.is_dir():
+            raise OSError(errno.ENOENT, f"{self.root} is gone")
         disk.make_folder(self.folder)
         names = os.listdir(self.folder)
         if MARK not in names:
