@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.build import build
-from lurcher.index.freshness import Changes, racy
+from lurcher.index.freshness import Changes, believed, settle
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 from lurcher.index.segment import SegmentData, decode, merge
 from lurcher.index.store import Store, live_mask, live_places
@@ -42,6 +42,7 @@ def update(
     *,
     fingerprint: Mapping[str, Any],
     generation: int,
+    checked_ns: int,
     chunk_chars: int,
     table: Table | None,
     max_file_bytes: int,
@@ -52,8 +53,10 @@ def update(
     """The generation after `generation`. Where nothing but time stamps changed, the segments stay as they are.
 
     `fingerprint` says what new segments are made with; it is the index's own but where the model is out of reach.
+    `checked_ns` is before the first look at any file: whatever changes from then on, even while it is read, gets a time
+    stamp that is not believed or is another one than that in `listing`.
     """
-    checked = time.time_ns()
+    settled = set(current.settled)
     rows = dict(current.rows)
     for path in changes.gone:
         del rows[path]
@@ -64,22 +67,29 @@ def update(
     for done, entry in enumerate(changes.suspects):
         if done % 256 == 0:
             progress("reading", done, total)
+        settled.discard(entry.path)
         outcome = read_text(root / entry.path, max_file_bytes, follow_symlinks=follow_symlinks)
         old = rows.get(entry.path)
         digest = bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)
         if old is not None and old.digest == digest and outcome.digest:
             fresh = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
-            touched = touched or fresh != old or racy(old.mtime_ns, current.checked_ns)
+            belief = believed(old, entry, current.checked_ns, checked_ns)
+            touched = touched or fresh != old or belief is not False
             rows[entry.path] = fresh
+            if belief is None:
+                settled.add(entry.path)
         elif isinstance(outcome, Skip):
             if outcome.reason == "vanished":
-                rows.pop(entry.path, None)
+                touched = rows.pop(entry.path, None) is not None or touched
                 continue
             reason = outcome.reason if outcome.reason in SKIP_REASONS else "other"
             rows[entry.path] = Row(
                 digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, NO_SEGMENT, SKIP_REASONS.index(reason)
             )
-            touched = True
+            belief = False if old is None else believed(old, entry, current.checked_ns, checked_ns)
+            touched = touched or rows[entry.path] != old or belief is not False
+            if belief is None:
+                settled.add(entry.path)
             dropped = dropped or (old is not None and old.segment != NO_SEGMENT)
         else:
             texts.append((entry.path, outcome.data))
@@ -97,7 +107,8 @@ def update(
     content_changed = bool(texts or changes.gone or dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
-        fingerprint if texts else current.fingerprint, tuple(segments), rows, listing.skipped, checked,
+        fingerprint if texts else current.fingerprint, tuple(segments), rows, listing.skipped, checked_ns,
+        frozenset(settled), settle(listing.standing, current.standing, checked_ns),
     )  # fmt: skip
     manifest = _compact(store, _sorted(manifest))
     store.commit(manifest)
@@ -195,4 +206,4 @@ def _sorted(manifest: Manifest) -> Manifest:
 
 
 def _with(manifest: Manifest, segments: tuple[str, ...], rows: dict[str, Row]) -> Manifest:
-    return Manifest(manifest.generation, manifest.fingerprint, segments, rows, manifest.skipped, manifest.checked_ns)
+    return replace(manifest, segments=segments, rows=rows)
