@@ -65,36 +65,46 @@ def glance(manifest: Manifest, root: Path, circumstances: str, max_file_bytes: i
     looked at, whatever the manifest says.
     """
     standing = manifest.standing
-    if standing is None or not standing.holds(str(root), circumstances):
+    if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
         return None
-    folders = standing.folders
-    if any(folder and folder.rpartition("/")[0] not in folders for folder in folders):
+    try:
+        opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
         return None
-    lstat, base = os.lstat, str(root).rstrip("/") + "/"
+    try:
+        folders = standing.folders
+        if not standing.holds(str(root), opened, circumstances) or "" not in folders:
+            return None
+        if any(folder.rpartition("/")[0] not in folders for folder in folders):
+            return None
+        return _suspects(manifest, opened, max_file_bytes)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(opened)
+
+
+def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes | None:
+    # Paths relative to an open folder are shorter to look up, and this runs once per file and query.
+    stat, folders = os.stat, manifest.standing.folders if manifest.standing is not None else {}
     checked, settled = manifest.checked_ns, manifest.settled
     old = checked - COARSE_NS
     suspects = []
-    try:
-        for path, (_, size, mtime, ctime, inode, _, _) in manifest.rows.items():
-            status = lstat(base + path)
-            if (
-                status.st_ctime_ns == ctime
-                and status.st_mtime_ns == mtime
-                and status.st_size == size
-                and status.st_ino == inode
-                and path.rpartition("/")[0] in folders
-                and ((ctime < old and mtime < old) or not racy(mtime, ctime, checked) or path in settled)
-            ):
-                continue
-            if (
-                status.st_mode & _KIND != _REGULAR
-                or status.st_size > max_file_bytes
-                or path.rpartition("/")[0] not in folders
-            ):
-                return None
-            suspects.append(Entry(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
-    except (OSError, ValueError):
-        return None
+    for path, (_, size, mtime, ctime, inode, _, _) in manifest.rows.items():
+        if path.rpartition("/")[0] not in folders:
+            return None
+        status = stat(path, dir_fd=opened, follow_symlinks=False)
+        if (
+            status.st_ctime_ns == ctime
+            and status.st_mtime_ns == mtime
+            and status.st_size == size
+            and status.st_ino == inode
+            and ((ctime < old and mtime < old) or not racy(mtime, ctime, checked) or path in settled)
+        ):
+            continue
+        if status.st_mode & _KIND != _REGULAR or status.st_size > max_file_bytes:
+            return None
+        suspects.append(Entry(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
     return Changes(tuple(suspects), ())
 
 

@@ -98,6 +98,7 @@ class Project:
             return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
         if not manifest.generation:
             self._make_room()
+        locked: Degraded | None = None
         for _ in range(_LOOKS):
             listing, changes = self._compared(manifest)
             if not changes:
@@ -109,16 +110,17 @@ class Project:
             began = time.monotonic()
             try:
                 manifest = self._update(manifest, listing, changes, progress)
-            except IndexLocked as locked:
+            except IndexLocked as busy:
                 if manifest.generation == 0:
                     raise
-                notes.append(Degraded("freshness", locked.message, locked.hint))
+                locked = Degraded("freshness", busy.message, busy.hint)
                 break
             changes = Changes((), ())
             if time.monotonic() - began < _LONG_SECONDS:
                 break
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
+            notes += [locked] if locked else []
             notes.append(Degraded("freshness", f"{behind} files changed since the index was made", "run: lurcher index"))
         if self.store.problem:
             notes.append(
@@ -265,7 +267,9 @@ class Project:
         return manifest.generation if manifest else 0
 
     def _update(self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress) -> Manifest:
-        with self.store.lock(self.settings.index.lock_seconds):
+        # Where nothing but the age of time stamps is in question, reading the files again will do as well as waiting.
+        waiting = not seen.generation or differing(seen, changes)
+        with self.store.lock(self.settings.index.lock_seconds if waiting else 0):
             # Another process may have written while we waited: start from what is there now, and from the tree as it is now.
             manifest = self._current([])
             if manifest is not seen and manifest.generation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from collections.abc import Iterable
@@ -122,9 +121,10 @@ class Sieve:
             return "internal"
         if name in ("", ".", ".."):  # only a forged index holds these: they would lead out of the root
             return "unsafe-path"
-        status = None
-        with contextlib.suppress(OSError, ValueError):  # gone or out of reach: the files below will say which
+        try:
             status = os.lstat(self.base + path)
+        except (OSError, ValueError):
+            status = None  # gone or out of reach: the files below will say which
         if status is not None and stat.S_ISLNK(status.st_mode):
             return "symlink"
         reason = self._name_reason(path, parent, name, tracked, wanted)

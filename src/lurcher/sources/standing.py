@@ -44,14 +44,14 @@ class Standing:
     settled: bool = False
     """Whether each change shows: time stamps that were too young for that when the files were listed are not believed."""
 
-    def holds(self, root: str, circumstances: str) -> bool:
-        """Whether everything is as it was."""
+    def holds(self, root: str, opened: int, circumstances: str) -> bool:
+        """Whether everything is as it was; `opened` is a descriptor of the root."""
         if not self.settled or circumstances != self.circumstances:
             return False
-        lstat, base = os.lstat, root.rstrip("/") + "/"
+        stat = os.stat
         try:
             for path, (_, mtime, ctime, inode) in self.folders.items():
-                status = lstat(base + path)
+                status = stat(path or ".", dir_fd=opened, follow_symlinks=False)
                 if (
                     status.st_mtime_ns != mtime
                     or status.st_ctime_ns != ctime
@@ -61,8 +61,8 @@ class Standing:
                     return False
         except (OSError, ValueError):
             return False
-        return all(mark_of(base + path, follow=False) == seen for path, seen in self.files.items()) and all(
-            mark_of(os.path.join(base, path), follow=True) == seen for path, seen in self.git.items()
+        return all(mark_of(os.path.join(root, path), follow=False) == seen for path, seen in self.files.items()) and all(
+            mark_of(os.path.join(root, path), follow=True) == seen for path, seen in self.git.items()
         )
 
     def marks(self) -> Iterable[Mark]:
