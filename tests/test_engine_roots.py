@@ -64,8 +64,8 @@ def test_a_work_tree_shows_what_is_in_it(work: Path) -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [("", "inner"), ("inner", ""), ("libs/module", ""), ("", "libs/module/deep"), ("libs/module/deep", "", "inner", "libs/module"),
-     ("libs", "inner", "")],
+    [("", "inner"), ("inner", ""), ("libs/module", ""), ("", "libs/module/deep"), ("libs", "inner", ""),
+     ("libs/module/deep", "", "inner", "libs/module")],
 )  # fmt: skip
 def test_naming_a_part_beside_the_whole_adds_nothing(work: Path, names: tuple[str, ...]) -> None:
     assert found([work / name for name in names]) == ALL

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from lurcher.sources import git as git_command
 from lurcher.sources import worktree
 from lurcher.sources.files import FilesSettings, Listing, list_files
 from lurcher.sources.roots import Root
@@ -162,7 +164,8 @@ def test_a_repository_inside_cannot_run_programs_or_lead_elsewhere(made, put, re
     for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "alias.ls-files"):
         git(inner, "config", key, "./evil.sh")
     git(inner, "config", "core.worktree", str(tmp_path / "secret"))
-    assert paths(listing(repo)) == ["a.py", "inner/b.py", "inner/evil.sh"]
+    put(inner, {"untracked.py": ""})
+    assert paths(listing(repo)) == ["a.py", "inner/b.py", "inner/evil.sh", "inner/untracked.py"]
     assert not list(tmp_path.rglob("ran"))
 
 
@@ -192,3 +195,25 @@ def test_the_depth_is_bounded(made, repo, monkeypatch):
         folder = folder / "n"
     result = listing(repo)
     assert (paths(result), result.skipped) == (["a.py", "n/a.py", "n/n/a.py"], {"submodule": 1})
+
+
+def test_so_is_their_number(made, repo, monkeypatch):
+    monkeypatch.setattr(worktree, "MAX_REPOSITORIES", 2)
+    for name in "abcd":
+        made(repo / name, {"x.py": ""})
+    result = listing(repo)
+    assert (paths(result), result.skipped) == (["a/x.py", "b/x.py"], {"submodule": 2})
+
+
+def test_one_that_keeps_us_waiting_is_the_last_to_do_so(made, put, repo, monkeypatch):
+    made(repo, {"a.py": ""})
+    for name in ("b", "c", "d"):
+        made(repo / name, {"x.py": ""})
+        (repo / name / ".gitignore").unlink(missing_ok=True)
+        os.mkfifo(repo / name / ".gitignore")  # git opens it and waits for somebody to write
+    monkeypatch.setattr(git_command.finish, "__defaults__", (0.5,))
+    began = time.monotonic()
+    result = listing(repo)
+    assert time.monotonic() - began < 5
+    assert (paths(result), result.skipped) == (["a.py"], {"refused-repository": 3})
+    assert result.standing is None

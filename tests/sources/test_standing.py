@@ -249,6 +249,11 @@ def test_where_it_cannot_be_told_nothing_is_promised(tree: Path, put, monkeypatc
     assert standing() is None
 
 
+def test_what_rules_bring_back_is_not_followed_outside_of_git_either(tree: Path, put) -> None:
+    put(tree, {".lurcherignore": "!wanted.js\n"})
+    assert list_files(Root(tree, False, ""), FilesSettings()).standing is None
+
+
 def test_deep_folders_without_files_are_bounded(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repo / "/".join("d" * 10)).mkdir(parents=True)
     assert len(look(repo).standing.folders) == 11

@@ -36,7 +36,7 @@ def status_of(project: Project) -> dict[str, Any]:
     listing = project.list_files()
     if manifest is None:
         return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
-    changes = compare(manifest, listing)
+    stale = project.stale_in(manifest, compare(manifest, listing))
     segments = []
     vector_bytes = 0
     totals = {"units": 0, "definitions": 0, "terms": 0}
@@ -65,8 +65,8 @@ def status_of(project: Project) -> dict[str, Any]:
         "generation": manifest.generation,
         "format": manifest.fingerprint["format"],
         "age_seconds": max(0, round((time.time_ns() - manifest.checked_ns) / 1e9)),
-        "fresh": project.stale_in(manifest, changes) == 0,
-        "stale_paths": project.stale_in(manifest, changes),
+        "fresh": stale == 0,
+        "stale_paths": stale,
         "files": files,
         **totals,
         "bytes": sum(segment["bytes"] for segment in segments),

@@ -60,7 +60,7 @@ class Listing:
     skipped: dict[str, int] = field(default_factory=dict)
     """Files left out, per reason, sorted by reason; a folder that the walk did not enter counts as one."""
     method: str = "git"
-    """How the files were found: git or walk."""
+    """How the files were found: git, walk, or a glance at those that were known."""
     started_ns: int = 0
     """Our clock before the first look; what changed later may have been missed."""
     standing: Standing | None = None

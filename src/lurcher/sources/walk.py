@@ -39,7 +39,7 @@ class _Walk:
         for _ in self.sieve.nested:  # a folder has taken the place of a file meanwhile
             self.sieve.count("special")
         standing = None
-        if circumstances and not self.sieve.settings.follow_symlinks:
+        if circumstances and not self.reincludes and not self.sieve.settings.follow_symlinks:
             self.markers[_EXCLUDED] = mark_of(self.sieve.base + _EXCLUDED, follow=False)
             files = self.rule_files | self.markers | self.sieve.watched
             standing = Standing(circumstances, self.sieve.folders, files, {}, started_ns)

@@ -16,6 +16,7 @@ from lurcher.sources.standing import Mark, Standing, mark_of
 RULES, IGNORED = ".lurcherignore", ".gitignore"
 MAX_DEPTH = 16
 """Repositories inside of repositories."""
+MAX_REPOSITORIES = 1000
 MAX_LEVELS = 64
 """Folders inside of folders that hold no listed file; each level costs a process."""
 MAX_FOLDERS = 200_000
@@ -58,10 +59,6 @@ class _Git:
             bad = len(every) - len(names)
         return ([self.prefix + name for name in names] if self.prefix else names), bad
 
-    def broken_for_good(self) -> bool:
-        """Whether git itself refused, and was neither missing nor stopped."""
-        return all(process is not None and process.returncode in (0, 128) for process in (self.tracked, self.listed))
-
     def stop(self) -> None:
         processes: tuple[subprocess.Popen[bytes] | None, ...] = (self.tracked, self.listed, self.configuration)
         for process in processes:
@@ -82,6 +79,9 @@ class _WorkTree:
         self.unknown: list[str] = []
         """Folders of which it is not known whether git ignores them."""
         self.seen: set[str] = set()
+        self.admitted = 0
+        self.stuck = False
+        """Whether a repository inside kept us waiting for nothing: none that follows gets the chance."""
 
     def run(self, started_ns: int, circumstances: str) -> Listing | None:
         top = _Git(self.base, "", repository(self.base), 0)
@@ -210,9 +210,11 @@ class _WorkTree:
         found = repository(f"{self.base}/{path}")
         if found is None:  # not checked out
             self.sieve.count("submodule")
-        elif depth > MAX_DEPTH:
-            self._left_out(path, "submodule")
+        elif depth > MAX_DEPTH or self.admitted >= MAX_REPOSITORIES or self.stuck:
+            self._left_out(path, "refused-repository" if self.stuck else "submodule")
             return None
+        else:
+            self.admitted += 1
         return found
 
     def _left_out(self, path: str, reason: str) -> None:
@@ -223,12 +225,21 @@ class _WorkTree:
             place = marker(f"{self.base}/{path}")
             self._reads({place: mark_of(place, follow=True)})
 
+    def _answer(self, process: subprocess.Popen[bytes] | None) -> bytes | None:
+        """What git says about a repository inside, unless it refuses."""
+        if self.stuck:
+            return None
+        status, output = git.finish(process)
+        self.stuck = process is None or process.returncode < 0
+        return None if status else output
+
     def _inner(self, tree: _Git, path: str) -> list[tuple[str, bool]]:
         """Takes the files of a repository inside; those that are in it are returned."""
-        (status, tracked_output), (other, output) = git.finish(tree.tracked), git.finish(tree.listed)
-        if status or other:
+        tracked_output = self._answer(tree.tracked)
+        output = None if tracked_output is None else self._answer(tree.listed)
+        if tracked_output is None or output is None:
             self.sieve.count("refused-repository")
-            self.reliable = self.reliable and tree.broken_for_good()
+            self.reliable = self.reliable and not self.stuck
             self._reads(tree.before)
             return []
         self.found.append(path)
