@@ -22,7 +22,7 @@ from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, QueryError, UsageError
-from lurcher.index.project import Project, View, root_digest
+from lurcher.index.project import Project, View, files_settings, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
@@ -31,6 +31,7 @@ from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
+from lurcher.sources.files import list_files
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
@@ -89,7 +90,7 @@ class Engine:
             top = Path(root).resolve()
             roots = [Root(top, (top / ".git").exists(), _inside(item, top)) for item in paths]
         else:
-            roots = _outermost([find_root(item) for item in paths])
+            roots = _outermost([find_root(item) for item in paths], overrides)
         projects: list[Project] = []
         prefixes: dict[int, tuple[str, ...] | None] = {}
         settings: Settings | None = None
@@ -478,19 +479,38 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
     return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
 
 
-def _outermost(roots: list[Root]) -> list[Root]:
-    """Roots with those outside of git that lie inside another one made a part of that one, so that no file is there twice."""
-    tops = [root for root in roots if not root.git]
+def _outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:
+    """Roots with those whose files another one lists anyway made a part of that one, so that no file is there twice."""
+    kept: list[Root] = []
+    nested: dict[Path, tuple[str, ...]] = {}
+    place: dict[Path, Root] = {}
+    for root in sorted(roots, key=lambda item: len(item.path.parts)):
+        if root.path in place:
+            continue
+        tops = (top for top in kept if root.path.is_relative_to(top.path))
+        top = next((top for top in tops if _covers(top, root, nested, overrides)), root)
+        if top is root:
+            kept.append(root)
+        place[root.path] = top
     found = []
     for root in roots:
-        around = [top for top in tops if top.path != root.path and root.path.is_relative_to(top.path)]
-        if root.git or not around:
-            found.append(root)
-            continue
-        top = min(around, key=lambda item: len(item.path.parts))
-        inside = root.path.relative_to(top.path).as_posix()
-        found.append(Root(top.path, False, f"{inside}/{root.prefix}" if root.prefix else inside))
+        top = place[root.path]
+        inside = "" if top.path == root.path else root.path.relative_to(top.path).as_posix()
+        found.append(Root(top.path, top.git, "/".join(part for part in (inside, root.prefix) if part)))
     return found
+
+
+def _covers(top: Root, root: Root, nested: dict[Path, tuple[str, ...]], overrides: Mapping[str, Any] | None) -> bool:
+    """Whether the files of `root` are listed with those of `top`, which is around it.
+
+    A repository is where git does not ignore it and it is no other work tree of one that is listed. A folder outside of git is
+    part of any other one around it; one that is in a work tree is its own root only because that one leaves it out.
+    """
+    if not root.git:
+        return not top.git
+    if top.path not in nested:
+        nested[top.path] = list_files(top, files_settings(config.load(top.path, overrides))).nested
+    return root.path.relative_to(top.path).as_posix() in nested[top.path]
 
 
 def _inside(path: Path, root: Path) -> str:

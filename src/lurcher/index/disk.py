@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock")
+STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch")
 """What can be the last thing that a process did."""
 
 Watcher = Callable[[str, Path], None]
@@ -128,3 +128,13 @@ def remove(path: Path) -> bool:
     except OSError:
         return False
     return True
+
+
+def touch(path: Path) -> int | None:
+    """The time that the file system gives to a file that is touched now; None where it cannot be."""
+    step("touch", path)
+    try:
+        os.utime(path, follow_symlinks=False)
+        return path.lstat().st_mtime_ns
+    except (OSError, NotImplementedError):
+        return None
