@@ -92,6 +92,8 @@ class Project:
                     if manifest.generation == 0:
                         raise
                     notes.append(Degraded("freshness", locked.message, locked.hint))
+            if not limited:
+                self._tidy(manifest)
             stale = self.stale_in(manifest, changes) if changes else 0
             if stale:
                 notes.append(Degraded("freshness", f"{stale} files changed since the index was made", "run: lurcher index"))
@@ -119,12 +121,15 @@ class Project:
         with self._lock:
             self._view = None
             self._identity = None
-            found = False
-            for path in [self.store.folder / manifests.NAME, *sorted(self.store.folder.glob("*.segment"))]:
-                with contextlib.suppress(FileNotFoundError):
-                    path.unlink()
-                    found = True
-            return found
+            if not (self.store.folder / manifests.MARK).exists():
+                return False
+            try:
+                with self.store.lock(self.settings.index.lock_seconds):
+                    return self.store.clear()
+            except OSError as error:
+                raise IndexError_(
+                    f"the index in {self.store.folder} cannot be removed: {error.strerror}", "check the folder's permissions"
+                ) from error
 
     def list_files(self) -> Listing:
         settings = self.settings.index
@@ -216,6 +221,15 @@ class Project:
         self._identity = self._disk_identity()
         self._view = (manifest, snapshot(self.store, manifest))
         return manifest
+
+    def _tidy(self, manifest: Manifest) -> None:
+        """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
+        if self.store.writable and self.store.leftovers(manifest):
+            with contextlib.suppress(IndexLocked), self.store.lock(0):
+                # Another process may have written meanwhile: what is there now decides.
+                current = self._current([])
+                if current.generation:
+                    self.store.sweep(current)
 
     def _open(self, manifest: Manifest) -> Snapshot:
         if self._view is None or self._view[0] is not manifest:

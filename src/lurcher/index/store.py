@@ -85,14 +85,26 @@ class Store:
             if names:
                 raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
             disk.create(self.folder / MARK, _MARK_TEXT)
+            disk.sync_folder(self.folder)  # what is found here without the mark would be taken for someone else's
         if ".gitignore" not in names:
             disk.create(self.folder / ".gitignore", "*\n")
 
+    def leftovers(self, manifest: Manifest) -> list[Path]:
+        """Segments that no manifest names, and what a killed writer left."""
+        found = (path for pattern in _SWEPT for path in self.folder.glob(pattern))
+        return sorted(path for path in found if path.name not in manifest.segments)
+
     def sweep(self, manifest: Manifest) -> None:
-        """Remove segments that no manifest names, and what a killed writer left. Readers keep what they have mapped."""
-        for path in (path for pattern in _SWEPT for path in self.folder.glob(pattern)):
-            if path.name not in manifest.segments:
-                disk.remove(path)
+        """Remove what is left over. Readers keep what they have mapped."""
+        for path in self.leftovers(manifest):
+            disk.remove(path)
+
+    def clear(self) -> bool:
+        """Remove the index, the manifest first; True if there was one."""
+        found = disk.remove(self.folder / manifests.NAME, must=True)
+        if found:
+            disk.sync_folder(self.folder)  # a manifest must not come back without its segments
+        return any([disk.remove(path) for path in self.leftovers(manifests.empty({}))]) or found
 
     @contextlib.contextmanager
     def lock(self, seconds: float) -> Iterator[None]:
