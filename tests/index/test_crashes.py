@@ -13,100 +13,18 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from lurcher.engine import Engine
 from lurcher.errors import IndexError_
 from tests.index.conftest import answers, opened, write
-from tests.index.crashes import Soak, small_pieces
-from tests.index.faults import (
-    ASKED,
-    KNOWN,
-    Expected,
-    Failing,
-    Stop,
-    ended,
-    folder_bytes,
-    forked,
-    lock_is_free,
-    recorded,
-    restore,
-    said,
-    watched,
-    worth_trying,
-)
+from tests.index.crashes import Soak
+from tests.index.faults import ASKED, KNOWN, Expected, Failing, Stop, ended, forked, lock_is_free, said, watched
+from tests.index.scenes import Scene
 
 SEED = int(os.environ.get("CRASH_SEED", "20261116"))
 KILLS = 60
-
-
-class Scene:
-    """An index that is about to be changed: what was there before, what the change is, and what must hold after it."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.name = name
-        self.root, self.index = folder / "tree", folder / "index"
-        write(self.root, KNOWN)
-        before: str | None = None
-        if name not in ("first build", "first build in pieces"):
-            self._make()
-            before = said(opened(self.root, self.index))
-        self._edit()
-        self.whole = name != "heal"
-        self.files = folder_bytes(self.index)
-        self.expected = Expected(self.root, self.index, before, folder / "fresh", may_vanish=name == "clear")
-        self.steps = recorded(self.act)
-        self.places = worth_trying(self.steps)
-
-    def _make(self) -> None:
-        """Two generations, so that the last good one is told from one that was made anew."""
-        opened(self.root, self.index).index()
-        write(self.root, {"src/extra.py": "def session_limit(): return 20\n"})
-        opened(self.root, self.index).index()
-
-    def _edit(self) -> None:
-        if self.name == "heal":
-            victim = max(self.index.glob("*.segment"), key=lambda path: path.stat().st_size)
-            data = bytearray(victim.read_bytes())
-            data[16 : len(data) // 2] = bytes(len(data) // 2 - 16)
-            victim.write_bytes(data)
-        elif self.name not in ("rebuild", "clear"):
-            write(self.root, {"src/new.py": "def follow_cookies(pool):\n    return pool\n", "src/retry.py": "redirects = 7\n"})
-            (self.root / "docs/notes.md").unlink()
-
-    def act(self, engine: Engine | None = None) -> None:
-        """Bring the index up to date, as `name` says."""
-        engine = engine or opened(self.root, self.index, workers=1)
-        if self.name == "rebuild":
-            engine.index(rebuild=True)
-        elif self.name == "clear":
-            engine.clear()
-        elif self.name == "heal":
-            engine.search("cookies")
-        elif self.name == "search":
-            engine.search("how are redirects followed")
-        elif self.name in ("merge", "first build in pieces"):
-            with small_pieces(segments=1):
-                engine.index()
-        else:
-            engine.index()
-
-    def again(self) -> None:
-        """As it was before the change."""
-        restore(self.index, self.files)
-
-
-SCENES = ("first build", "first build in pieces", "update", "search", "merge", "rebuild", "clear", "heal")
-
-
-@pytest.fixture(scope="module", params=SCENES)
-def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("LURCHER_CONFIG", os.devnull)
-        yield Scene(request.param, tmp_path_factory.mktemp("scene"))
 
 
 def test_a_writer_that_is_killed_at_any_step_loses_nothing(scene: Scene) -> None:
