@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_
@@ -74,5 +75,6 @@ def status_of(project: Project) -> dict[str, Any]:
         "model": model_entry(project.model),
         "segments": segments,
         "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
-        "skipped": manifest.skip_counts(),
+        # What is left out unread is no part of the index: one that came or went since makes no new generation.
+        "skipped": replace(manifest, skipped=listing.skipped).skip_counts(),
     }
