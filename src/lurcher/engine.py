@@ -23,7 +23,6 @@ from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, ModelError, QueryError, UsageError
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Segment, Snapshot
-from lurcher.index.store import open_segments
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
@@ -274,9 +273,10 @@ class Engine:
         if self._combined is None or self._combined[0] != parts:
             segments: list[Segment] = []
             order: list[tuple[int, int]] = []
-            for project, view, label in zip(self._projects, views, self._labels(), strict=True):
+            for view, label in zip(views, self._labels(), strict=True):
                 base = len(segments)
-                segments += open_segments(project.store, view.manifest, label)
+                # What is mapped stays: the files may be gone by now, if another process has written since.
+                segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
                 order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
             generation = sum(view.manifest.generation for view in views)
             self._combined = (parts, Snapshot(segments, generation, order))

@@ -158,6 +158,10 @@ class Project:
             self._view = opened
         return self._view[0]
 
+    def on_disk(self) -> tuple[Manifest, Snapshot] | None:
+        """The index as it is on disk, opened; None where there is none."""
+        return self._read()[1]
+
     def _read(self) -> tuple[tuple[int, int, int] | None, tuple[Manifest, Snapshot] | None]:
         """The index on disk with the identity of its manifest.
 

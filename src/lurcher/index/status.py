@@ -29,25 +29,23 @@ def model_entry(model: Model) -> dict[str, Any]:
 def status_of(project: Project) -> dict[str, Any]:
     status: dict[str, Any] = {"root": str(project.root.path), "index": str(project.store.folder), "exists": False}
     try:
-        manifest = project.store.read(project.fingerprint)
+        found = project.on_disk()
     except IndexError_ as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
     except OSError as error:
         return {**status, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}
     listing = project.list_files()
-    if manifest is None:
+    if found is None:
         return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
+    manifest, snapshot = found
     changes = compare(manifest, listing)
     segments = []
     vector_bytes = 0
     totals = {"units": 0, "definitions": 0, "terms": 0}
     languages: dict[str, int] = {}
     try:
-        from lurcher.index.store import open_segments
-
-        for name, segment in zip(manifest.segments, open_segments(project.store, manifest), strict=True):
-            path = project.store.folder / name
-            segments.append({"name": name, "bytes": path.stat().st_size, "files": segment.meta["files"]})
+        for name, segment in zip(manifest.segments, snapshot.segments, strict=True):
+            segments.append({"name": name, "bytes": segment.container.size, "files": segment.meta["files"]})
             live = range(len(segment.files)) if segment.live is None else segment.live.nonzero()[0].tolist()
             for place in live:
                 row = segment.files[place]

@@ -112,7 +112,7 @@ class Store:
         try:
             self.prepare()
             disk.step("lock", self.folder / "lock")
-            descriptor = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            descriptor = _open_lock(self.folder / "lock")
         except OSError as error:
             self.give_up(error)
             yield
@@ -122,6 +122,20 @@ class Store:
             yield
         finally:
             os.close(descriptor)
+
+
+def _open_lock(path: Path) -> int:
+    """The lock file, whatever it holds. One that may only be read can be locked as well as any other."""
+    flags = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        try:
+            return os.open(path, os.O_RDWR | flags, 0o666)
+        except PermissionError:
+            return os.open(path, os.O_RDONLY | flags, 0o666)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ELOOP, errno.EMLINK):
+            raise OSError(error.errno, f"{path} is not a file") from error
+        raise
 
 
 def _acquire(descriptor: int, seconds: float) -> None:
