@@ -17,7 +17,7 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -34,6 +34,7 @@ KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<f4": 4, "V": 1}
 """What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
 _FOOTER = struct.Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
+_DIGEST_BYTES = 12
 
 
 def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: Mapping[str, Any]) -> list[bytes | memoryview]:
@@ -50,6 +51,11 @@ def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: 
     contents = json.dumps({"sections": table, "meta": meta}, separators=(",", ":"), sort_keys=True).encode()
     pieces += [contents, _FOOTER.pack(position, len(contents), zlib.crc32(contents), MAGIC)]
     return pieces
+
+
+def digest_of(pieces: Sequence[bytes | memoryview]) -> str:
+    """The digest that a container of these pieces will have."""
+    return hashlib.blake2b(b"".join(pieces[-2:]), digest_size=_DIGEST_BYTES).hexdigest()
 
 
 class _Entry(NamedTuple):
@@ -144,7 +150,7 @@ class Container:
 
     def digest(self) -> str:
         """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
-        return hashlib.blake2b(self._buffer[self._contents :], digest_size=12).hexdigest()
+        return hashlib.blake2b(self._buffer[self._contents :], digest_size=_DIGEST_BYTES).hexdigest()
 
     def length(self, name: str) -> int:
         entry = self._table.get(name)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import CorruptIndex, IndexLocked
 from lurcher.index import disk
 from lurcher.index import manifest as manifests
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import MAGIC, Container, digest_of, pack_sections
 from lurcher.index.disk import write_atomically
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 
 _SWEPT = ("*.segment", ".*.segment.*.tmp", ".manifest.*.tmp")
+_OWN_NAME = re.compile(r"manifest|lock|\.gitignore|[0-9a-f]{24}\.segment|\..*\.tmp")
 _MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
@@ -41,19 +42,21 @@ class Store:
     """Why nothing can be written, once that is known."""
 
     def container(self, name: str) -> Container:
-        return self.memory.get(name) or check_shape(Container.open(self.folder / name))
+        if name in self.memory:
+            return self.memory[name]
+        container = check_shape(Container.open(self.folder / name))
+        if name != f"{container.digest()}.segment":
+            raise container.corrupt("it holds what belongs under another name")
+        return container
 
     def read(self, expected: Mapping[str, Any]) -> Manifest | None:
         """The manifest on disk; None where there is none of ours."""
         return manifests.read(self.folder, expected) if (self.folder / MARK).exists() else None
 
     def put(self, data: SegmentData) -> str:
-        """Store a segment under a name made from its content."""
+        """Store a segment under the name that its content gives it."""
         pieces = pack_sections(*encode(data))
-        digest = hashlib.blake2b(digest_size=12)
-        for piece in pieces:
-            digest.update(piece)
-        name = f"{digest.hexdigest()}.segment"
+        name = f"{digest_of(pieces)}.segment"
         if self.writable:
             try:
                 self.prepare()
@@ -82,12 +85,20 @@ class Store:
         disk.make_folder(self.folder)
         names = os.listdir(self.folder)
         if MARK not in names:
-            if names:
+            if not self._is_ours(names):
                 raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
             disk.create(self.folder / MARK, _MARK_TEXT)
             disk.sync_folder(self.folder)  # what is found here without the mark would be taken for someone else's
         if ".gitignore" not in names:
             disk.create(self.folder / ".gitignore", "*\n")
+
+    def _is_ours(self, names: list[str]) -> bool:
+        """Whether a folder without our mark holds nothing but what we put there, if anything."""
+        if manifests.NAME in names:
+            with open(self.folder / manifests.NAME, "rb") as handle:
+                if handle.read(len(MAGIC)) != MAGIC:
+                    return False
+        return all(_OWN_NAME.fullmatch(name) for name in names)
 
     def leftovers(self, manifest: Manifest) -> list[Path]:
         """Segments that no manifest names, and what a killed writer left."""
