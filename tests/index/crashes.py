@@ -87,6 +87,7 @@ class Soak:
         self._folder = folder
         self._root, self._index = folder / "tree", folder / "index"
         self._seconds: dict[str, float] = {}
+        self._ways: list[str] = []
         self.tally = Tally()
         write(self._root, KNOWN)
         opened(self._root, self._index).index()
@@ -100,7 +101,9 @@ class Soak:
         return self.tally
 
     def _once(self, attempt: int) -> None:
-        way = self._chance.choice(WAYS)
+        if not self._ways:
+            self._ways = self._chance.sample(WAYS, len(WAYS))
+        way = self._ways.pop()
         edit(self._root, self._chance)
         expected = Expected(self._root, self._index, self._before, self._folder / "fresh", may_vanish=way == "clear")
         mark = f"{os.getpid()}-{attempt}"
