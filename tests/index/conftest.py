@@ -46,7 +46,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-SCENES = ("first build", "first build in pieces", "update", "search", "merge", "rebuild", "clear", "heal")
+SCENES = ("first build", "first build in pieces", "update", "merge", "rebuild", "clear", "heal")
 
 
 @pytest.fixture(scope="module", params=SCENES)

@@ -53,8 +53,6 @@ class Scene:
             engine.clear()
         elif self.name == "heal":
             engine.search("cookies")
-        elif self.name == "search":
-            engine.search("how are redirects followed")
         elif self.name in ("merge", "first build in pieces"):
             with small_pieces(segments=1):
                 engine.index()
