@@ -290,6 +290,7 @@ class Engine:
             order: list[tuple[int, int]] = []
             for view, label in zip(views, self._labels(), strict=True):
                 base = len(segments)
+                # What is mapped stays: the files may be gone by now, if another process has written since.
                 segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
                 order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
             generation = sum(view.manifest.generation for view in views)

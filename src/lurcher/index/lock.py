@@ -101,10 +101,20 @@ def _from_system(descriptor: int) -> int:
 
 
 def _open(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    """The lock file, whatever it holds. One that may only be read can be locked as well as any other."""
+    flags = os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        try:
+            descriptor = os.open(path, os.O_RDWR | flags, 0o666)
+        except PermissionError:
+            descriptor = os.open(path, os.O_RDONLY | flags, 0o666)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ELOOP, errno.EMLINK):
+            raise OSError(error.errno, f"{path} is not a file") from error
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, f"{path.name} is not a file")
+        raise OSError(errno.EINVAL, f"{path} is not a file")
     return descriptor
 
 

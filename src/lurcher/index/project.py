@@ -123,6 +123,8 @@ class Project:
             changes = Changes((), ())
             if time.monotonic() - began < _LONG_SECONDS:
                 break
+        if not limited:
+            self._tidy(manifest)
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
             notes += [locked] if locked else []
@@ -177,8 +179,13 @@ class Project:
             self._view = self._identity = self._last = None
             if not (self.store.folder / MARK).exists():
                 return False
-            with self.store.lock(self.settings.index.lock_seconds):
-                return self.store.clear()
+            try:
+                with self.store.lock(self.settings.index.lock_seconds):
+                    return self.store.clear()
+            except OSError as error:
+                raise IndexError_(
+                    f"the index in {self.store.folder} cannot be removed: {error.strerror}", "check the folder's permissions"
+                ) from error
 
     def list_files(self) -> Listing:
         listing = list_files(self.root, files_settings(self.settings))
@@ -251,6 +258,10 @@ class Project:
             self._view = opened
         return self._view[0]
 
+    def on_disk(self) -> tuple[Manifest, Snapshot] | None:
+        """The index as it is on disk, opened; None where there is none."""
+        return self._read()[1]
+
     def _read(self) -> tuple[tuple[int, int, int] | None, tuple[Manifest, Snapshot] | None]:
         """The index on disk with the identity of its manifest.
 
@@ -321,6 +332,15 @@ class Project:
         self._identity = self._disk_identity()
         self._view = (manifest, snapshot(self.store, manifest))
         return manifest
+
+    def _tidy(self, manifest: Manifest) -> None:
+        """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
+        if self.store.writable and self.store.leftovers(manifest):
+            with contextlib.suppress(IndexLocked), self.store.lock(0):
+                # Another process may have written meanwhile: what is there now decides.
+                current = self._current([])
+                if current.generation:
+                    self.store.sweep(current)
 
     def _open(self, manifest: Manifest) -> Snapshot:
         if self._view is None or self._view[0] is not manifest:

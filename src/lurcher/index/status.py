@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,12 +38,13 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
         "root": str(project.root.path), "index": str(folder), "exists": False, "lock": lock_entry(folder),
     }  # fmt: skip
     try:
-        manifest = project.store.read(project.fingerprint)
+        found = project.on_disk()
         listing = project.list_files()
-        if manifest is None:
+        if found is None:
             return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
+        manifest, snapshot = found
         changes = compare(manifest, listing)
-        content = _content(project, manifest)
+        content = _content(manifest.segments, snapshot.segments)
         disk_bytes = folder_bytes(folder)
     except IndexError_ as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
@@ -62,7 +65,8 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
         "disk_bytes": disk_bytes,
         "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
         "model": model_entry(project.model),
-        "skipped": manifest.skip_counts(),
+        # What is left out unread is no part of the index: one that came or went since makes no new generation.
+        "skipped": replace(manifest, skipped=listing.skipped).skip_counts(),
         **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
     }
 
@@ -77,8 +81,12 @@ def lock_entry(folder: Path) -> dict[str, Any]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """All that the index takes on disk."""
-    return sum(path.lstat().st_size for path in folder.iterdir())
+    """All that the index takes on disk; files may come and go while another process writes."""
+    total = 0
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total += path.lstat().st_size
+    return total
 
 
 def skipped_paths(manifest: Manifest) -> dict[str, list[str]]:
@@ -90,17 +98,15 @@ def skipped_paths(manifest: Manifest) -> dict[str, list[str]]:
     return {reason: sorted(found[reason]) for reason in sorted(found)}
 
 
-def _content(project: Project, manifest: Manifest) -> dict[str, Any]:
-    from lurcher.index.store import open_segments
-
+def _content(names: Sequence[str], segments: Sequence[Segment]) -> dict[str, Any]:
     totals = {"units": 0, "definitions": 0, "terms": 0, "text_bytes": 0, "vector_bytes": 0}
     languages: dict[str, int] = {}
     entries = []
-    for name, segment in zip(manifest.segments, open_segments(project.store, manifest), strict=True):
+    for name, segment in zip(names, segments, strict=True):
         counts = _segment(segment, languages)
         count = int(segment.meta["files"])
         entries.append({
-            "name": name, "bytes": (project.store.folder / name).stat().st_size, "files": count,
+            "name": name, "bytes": segment.container.size, "files": count,
             "live": counts["files"], "dead": count - counts["files"], "text_bytes": counts["text_bytes"],
         })  # fmt: skip
         for key in ("units", "definitions", "text_bytes"):

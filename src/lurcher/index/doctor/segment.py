@@ -15,7 +15,6 @@ from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import FAMILIES, definitions_of, files_of, owners_in, units_of
 from lurcher.index.vectors import vectors_of
 
-_PIECE = 1 << 20
 _TERMS = 20_000
 _LOST = "\N{REPLACEMENT CHARACTER}"
 _BEFORE_UTF8 = (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16-be", b"\xfe\xff"),
@@ -26,11 +25,7 @@ _BEFORE_UTF8 = (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe"), ("utf-16
 def check_bytes(container: Container, path: Path) -> None:
     """Every checksum, and the name, which is made from the content."""
     container.verify()
-    digest = hashlib.blake2b(digest_size=12)
-    with path.open("rb") as handle:
-        while piece := handle.read(_PIECE):
-            digest.update(piece)
-    if path.name != f"{digest.hexdigest()}.segment":
+    if path.name != f"{container.digest()}.segment":
         raise container.corrupt("its content is not what its name says")
 
 
