@@ -329,13 +329,13 @@ class Engine:
     # -- the index --------------------------------------------------------------------------------------------------------
 
     def index(self, *, rebuild: bool = False, progress: Progress = _silent) -> dict[str, Any]:
-        """Bring the index up to date, or make it anew."""
+        """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked."""
+        notes: list[Degraded] = []
         for project in self._projects:
-            if rebuild:
-                project.rebuild(progress)
-            else:
-                project.view(progress, limited=False)
-        return self.status()
+            view = project.rebuild(progress) if rebuild else project.view(progress, limited=False)
+            notes += view.degraded
+        degraded = [note.to_dict() for note in notes]
+        return {**self.status(), **({"degraded": degraded} if degraded else {})}
 
     def refresh(self, *, progress: Progress = _silent) -> IndexState:
         """Index what changed, whatever its number."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lurcher.index.store import Store
 from lurcher.surfaces.cli.flags import COMMANDS
 
 
@@ -231,3 +233,25 @@ def test_no_command_shows_the_help(run: Callable[..., Any]) -> None:
     result = run()
     assert result.status == 0
     assert all(command.name in result.out for command in COMMANDS)
+
+
+def test_an_index_that_cannot_be_written_is_an_error_for_whoever_asked_for_one(
+    repository: Path, ask: Callable[..., Any]
+) -> None:
+    (repository / ".lurcher").mkdir()
+    (repository / ".lurcher" / "letter.txt").write_text("not an index")
+    result = ask("index", repository)
+    assert result.status == 2
+    assert "kept in memory only" in result.err and "LURCHER_INDEX_DIR" in result.err
+    assert ask("index", repository, "--json").json["degraded"][0]["stage"] == "index"
+    assert [path.name for path in (repository / ".lurcher").iterdir()] == ["letter.txt"]
+
+
+def test_indexing_beside_another_writer_says_so(repository: Path, ask: Callable[..., Any]) -> None:
+    assert ask("index", repository).status == 0
+    (repository / "new.py").write_text("def zeppelin(): pass\n")
+    with Store(repository / ".lurcher").lock(1):
+        result = ask("index", repository, "--set", "index.lock_seconds=0.1")
+    assert result.status == 2
+    assert f"process {os.getpid()} is writing the index" in result.err
+    assert ask("index", repository).status == 0

@@ -129,15 +129,13 @@ class Project:
         if behind:
             notes += [locked] if locked else []
             notes.append(Degraded("freshness", f"{behind} files changed since the index was made", "run: lurcher index"))
-        if self.store.problem:
-            notes.append(
-                Degraded(
-                    "index",
-                    f"the index is kept in memory only: {self.store.problem}",
-                    "set LURCHER_INDEX_DIR to a folder that can be written",
-                )  # fmt: skip
-            )
-        return View(self._open(manifest), manifest, behind, tuple(notes))
+        return View(self._open(manifest), manifest, behind, (*notes, *self._unwritten()))
+
+    def _unwritten(self) -> tuple[Degraded, ...]:
+        if not self.store.problem:
+            return ()
+        hint = "set LURCHER_INDEX_DIR to a folder that can be written"
+        return (Degraded("index", f"the index is kept in memory only: {self.store.problem}", hint),)
 
     def _few(self, manifest: Manifest, changes: Changes, limited: bool) -> bool:
         """Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once."""
@@ -158,7 +156,7 @@ class Project:
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
                 manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
-            return View(self._open(manifest), manifest, 0, ())
+            return View(self._open(manifest), manifest, 0, self._unwritten())
 
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""

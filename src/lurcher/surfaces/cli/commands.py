@@ -15,8 +15,9 @@ from lurcher.errors import QueryError, UsageError
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.flags import overrides_of
 from lurcher.surfaces.cli.progress import Meter
+from lurcher.types import Degraded
 
-FOUND, NOTHING = 0, 1
+FOUND, NOTHING, ERROR = 0, 1, 2
 _MAX_STDIN = 4_000_000
 
 
@@ -108,7 +109,9 @@ def run_index(parsed: Namespace) -> int:
         print("the index was removed" if status["cleared"] else "there was no index")
     else:
         show.status(status)
-    return FOUND
+    notes = [Degraded(**note) for note in status.get("degraded", ())]
+    show.notes(notes)
+    return ERROR if any(note.hint for note in notes) else FOUND  # what needs no mending has no hint
 
 
 def run_status(parsed: Namespace) -> int:

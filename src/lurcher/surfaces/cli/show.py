@@ -110,14 +110,14 @@ def _footer(answer: Answer, painter: Painter, timings: bool) -> None:
     """What belongs to the answer but is not a result goes to stderr."""
     if not answer.hits:
         print("nothing found", file=sys.stderr)
-    _notes(answer.degraded)
+    notes(answer.degraded)
     if answer.next:
         print(f"{len(answer.hits)} of {answer.total:,} hits; more: --continue {answer.next}", file=sys.stderr)
     if timings:
         print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)
 
 
-def _notes(degraded: Sequence[Degraded]) -> None:
+def notes(degraded: Sequence[Degraded]) -> None:
     for note in degraded:
         print(f"note: {printable(note.reason)}" + (f" ({note.hint})" if note.hint else ""), file=sys.stderr)
 
@@ -127,12 +127,12 @@ def symbols(answer: SymbolAnswer, locate: Locate) -> None:
     shown = _from_here(locate)
     if not answer.definitions:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
-    _notes(answer.degraded)
+    notes(answer.degraded)
     for hit in answer.definitions:
-        notes = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"]), f"{hit.references} uses"]
+        traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"]), f"{hit.references} uses"]
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
-            f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(notes))}"
+            f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(traits))}"
         )
         print(f"    {painter.code(hit.signature, set())}")
 
