@@ -4,35 +4,30 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from lurcher.chunking.definitions.signature import after_annotations, signature
-from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Found, Spec
+from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Captures, Found, Spec
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.trailing import Comments
 from lurcher.types import Definition
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
 Range = tuple[int, int]
+Rank = tuple[int, int]
+"""How much a match is preferred, least first: the place of its pattern, and its place among what a reader made of one match."""
 
 _LONGEST_NAME = 200
 """Characters beyond which a name is a misreading of broken code."""
 _CALLABLE = frozenset({"function", "method", "constructor", "macro"})
 
 
-def extract(
-    matches: list[tuple[int, dict[str, list[Node]]]], spec: Spec, ruler: Ruler
-) -> tuple[tuple[Definition, ...], Comments]:
+def extract(matches: list[tuple[int, Captures]], spec: Spec, ruler: Ruler) -> tuple[tuple[Definition, ...], Comments]:
     """Definitions in order of position, and the comments."""
-    kinds = [kind for kind, _ in spec.patterns]
     commented: list[Range] = []
     attributes: list[Range] = []
     wrappers: dict[int, Range] = {}
-    captured: list[tuple[int, dict[str, list[Node]]]] = []
-    for index, captures in matches:
-        kind = kinds[index]
+    captured: list[tuple[Rank, str, Captures]] = []
+    for rank, kind, captures in _read(matches, spec):
         if kind is COMMENT:
             node = captures["def"][0]
             commented.append((node.start_byte, node.end_byte))
@@ -43,16 +38,16 @@ def extract(
             node = captures["def"][0]
             attributes.append((node.start_byte, node.end_byte))
         else:
-            captured.append((index, captures))
+            captured.append((rank, kind, captures))
     comments = Comments(ruler.text, _disjoint(commented))
-    founds: list[tuple[int, Found]] = []
-    for index, captures in captured:
-        found: Found | None = _found(kinds[index], captures, spec, ruler.text, wrappers)
+    founds: list[tuple[Rank, Found]] = []
+    for rank, kind, captures in captured:
+        found: Found | None = _found(kind, captures, spec, ruler.text, wrappers)
         if found is not None and spec.refine is not None:
             found = spec.refine(found, ruler.text)
         if found is not None and 0 < len(found.name) <= _LONGEST_NAME and len(found.owner) <= _LONGEST_NAME:
             found.end = comments.trim(found.name_end, found.end)
-            founds.append((index, found))
+            founds.append((rank, found))
     if attributes:
         _include_attributes([found for _, found in founds], attributes, comments, ruler.text)
     founds.sort(key=lambda entry: (entry[1].start, -entry[1].end, entry[0], entry[1].name_start))
@@ -62,12 +57,24 @@ def extract(
     return placed.definitions(), comments
 
 
-def _found(kind: str, captures: dict[str, list[Node]], spec: Spec, text: bytes, wrappers: dict[int, Range]) -> Found | None:
+def _read(matches: list[tuple[int, Captures]], spec: Spec) -> Iterator[tuple[Rank, str, Captures]]:
+    """The matches with their kinds, those of flat patterns as their readers see them."""
+    heads = [(head, (index, 0)) for index, (head, _) in enumerate(spec.patterns)]
+    for index, captures in matches:
+        head, rank = heads[index]
+        if isinstance(head, str):
+            yield rank, head, captures
+        else:
+            for place, (kind, read) in enumerate(head(captures)):
+                yield (index, place), kind, read
+
+
+def _found(kind: str, captures: Captures, spec: Spec, text: bytes, wrappers: dict[int, Range]) -> Found | None:
     """Read one match; nothing but byte positions is taken from the tree."""
-    names = captures.get("name")
+    node = captures["def"][0]
+    names = captures.get("name") or node.children_by_field_name("name")
     if not names:
         return None
-    node = captures["def"][0]
     start, end = node.start_byte, node.end_byte
     name_start, name_end = names[0].start_byte, names[0].end_byte
     owners = captures.get("owner")

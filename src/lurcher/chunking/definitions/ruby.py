@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from lurcher.chunking.definitions.spec import COMMENT, TYPES, Found, Spec, no_underscore
+from collections.abc import Iterator
+
+from lurcher.chunking.definitions.spec import COMMENT, TYPES, Captures, Found, Spec, no_underscore
+
+_ATTRIBUTES = (b"attr_reader", b"attr_writer", b"attr_accessor")
+
+
+def _constant(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    assignment = captures["def"][0]
+    name = assignment.child_by_field_name("left")
+    if name is not None and name.type in ("constant", "scope_resolution"):
+        value = assignment.child_by_field_name("right")
+        if value is not None:
+            yield "constant", {**captures, "name": [name], "value": [value]}
+
+
+def _symbol(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """A symbol among the arguments of a method that defines what they name."""
+    arguments, symbol = captures["in"][0], captures["name"]
+    call = arguments.parent
+    method = call.child_by_field_name("method") if call is not None else None
+    if call is None or method is None or method.type != "identifier":
+        return
+    if method.text in _ATTRIBUTES:
+        yield "field", {"def": [call], "name": symbol}
+    elif method.text == b"define_method" and arguments.named_child(0) == symbol[0]:
+        yield "function", {"def": [call], "name": symbol}
+
 
 _PATTERNS = (
-    ("module", "(module name: (_) @name) @def"),
-    ("class", "(class name: (_) @name) @def"),
-    ("function", "(method name: (_) @name) @def"),
-    ("function", "(singleton_method name: (_) @name) @def"),
-    ("constant", "(assignment left: [(constant) (scope_resolution)] @name right: (_) @value) @def"),
-    (
-        "field",
-        """(call method: (identifier) @_macro arguments: (argument_list (simple_symbol) @name)
-            (#any-of? @_macro "attr_reader" "attr_writer" "attr_accessor")) @def""",
-    ),
-    (
-        "function",
-        """(call method: (identifier) @_macro arguments: (argument_list . (simple_symbol) @name)
-            (#eq? @_macro "define_method")) @def""",
-    ),
+    ("module", "(module) @def"),
+    ("class", "(class) @def"),
+    ("function", "[(method) (singleton_method)] @def"),
+    (_constant, "(assignment) @def"),
+    (_symbol, "(argument_list (simple_symbol) @name) @in"),
     (COMMENT, "(comment) @def"),
 )
 

@@ -2,24 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.definitions.reading import Finder, each, members, names
 from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Found, Spec, not_private
 
-_PROPERTY = "(property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @def"
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
+_KEYWORDS = {"class": "class", "actor": "class", "struct": "struct", "enum": "enum", "extension": SCOPE}
+
+
+def _type(node: Node) -> Iterator[tuple[str, Node]]:
+    """What a class declaration declares; an extension's name is a type of any form."""
+    keyword, name = node.child_by_field_name("declaration_kind"), node.child_by_field_name("name")
+    kind = _KEYWORDS.get(keyword.type) if keyword is not None else None
+    if kind is not None and name is not None and (kind is SCOPE or name.type == "type_identifier"):
+        yield kind, name
+
+
+def _property(kind: str) -> Finder:
+    """Finds the names that a property's patterns bind."""
+    bound = names(kind, "bound_identifier", "simple_identifier")
+
+    def find(node: Node) -> Iterator[tuple[str, Node]]:
+        for pattern in node.children_by_field_name("name"):
+            yield from bound(pattern)
+
+    return find
+
+
+# A function's return type is in the field of its name.
 _PATTERNS = (
-    ("class", '(class_declaration ["class" "actor"] name: (type_identifier) @name) @def'),
-    ("struct", '(class_declaration "struct" name: (type_identifier) @name) @def'),
-    ("enum", '(class_declaration "enum" name: (type_identifier) @name) @def'),
-    (SCOPE, '(class_declaration "extension" name: (_) @name) @def'),
-    ("interface", "(protocol_declaration name: (type_identifier) @name) @def"),
-    ("type", "(typealias_declaration name: (type_identifier) @name) @def"),
-    ("function", "(function_declaration name: (simple_identifier) @name) @def"),
-    ("method", "(protocol_function_declaration name: (simple_identifier) @name) @def"),
+    (each(_type), "(class_declaration) @def"),
+    ("interface", "(protocol_declaration) @def"),
+    ("type", "(typealias_declaration) @def"),
+    (each(names("function", "name", "simple_identifier")), "(function_declaration) @def"),
+    (each(names("method", "name", "simple_identifier")), "(protocol_function_declaration) @def"),
     ("constructor", '(init_declaration "init" @name) @def'),
-    ("field", f"(class_body {_PROPERTY})"),
-    ("field", f"(enum_class_body {_PROPERTY})"),
-    ("field", "(protocol_property_declaration name: (pattern bound_identifier: (simple_identifier) @name)) @def"),
-    ("variable", f"(source_file {_PROPERTY})"),
+    (members({"property_declaration": _property("field")}), "[(class_body) (enum_class_body)] @in"),
+    (each(_property("field")), "(protocol_property_declaration) @def"),
+    (members({"property_declaration": _property("variable")}), "(source_file) @in"),
     (COMMENT, "[(comment) (multiline_comment)] @def"),
 )
 

@@ -1,0 +1,47 @@
+"""Readers of flat patterns, made of functions that find the names a node defines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.definitions.spec import Captures, Reader
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Finder = Callable[["Node"], "Iterable[tuple[str, Node]]"]
+"""The names that a node defines, each with its kind."""
+
+
+def names(kind: str, field: str, *types: str) -> Finder:
+    """Finds the names in a field that may hold several, if they are nodes of these types."""
+
+    def find(node: Node) -> list[tuple[str, Node]]:
+        return [(kind, name) for name in node.children_by_field_name(field) if name.type in types]
+
+    return find
+
+
+def each(find: Finder) -> Reader:
+    """Reads `@def` as a definition of each name found in it."""
+
+    def read(captures: Captures) -> Iterator[tuple[str, Captures]]:
+        definition = captures["def"]
+        for kind, name in find(definition[0]):
+            yield kind, {"def": definition, "name": [name]}
+
+    return read
+
+
+def members(finders: Mapping[str, Finder]) -> Reader:
+    """Reads the children of `@in`, by their types, as definitions of the names found in them."""
+
+    def read(captures: Captures) -> Iterator[tuple[str, Captures]]:
+        for child in captures["in"][0].children:
+            find = finders.get(child.type)
+            if find is not None:
+                for kind, name in find(child):
+                    yield kind, {"def": [child], "name": [name]}
+
+    return read
