@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.reading import Finder, each, members, names
-from lurcher.chunking.definitions.spec import COMMENT, WRAP, Captures, Found, Reader, Spec
+from lurcher.chunking.definitions.reading import Finder, child, each, members, names
+from lurcher.chunking.definitions.spec import COMMENT, WRAP, Captures, Found, Patterns, Spec
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,7 +26,7 @@ def _type(captures: Captures) -> Iterator[tuple[str, Captures]]:
 
 
 def _typedef(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    """The names of a typedef, the first of which may name a type that has no other."""
+    """The names of a typedef; a plain one may be the only name of the type that precedes it."""
     definition = captures["def"]
     specifier = definition[0].child_by_field_name("type")
     declarators = definition[0].children_by_field_name("declarator")
@@ -46,21 +46,17 @@ def _typedef_name(declarator: Node) -> Node | None:
     name: Node | None = declarator
     if declarator.type == "function_declarator":
         name = declarator.child_by_field_name("declarator")
-        name = _child(name, "pointer_declarator") if name is not None and name.type == "parenthesized_declarator" else None
+        name = child(name, "pointer_declarator") if name is not None and name.type == "parenthesized_declarator" else None
     if name is not None and name.type in ("pointer_declarator", "array_declarator"):
         name = name.child_by_field_name("declarator")
     return name if name is not None and name.type == "type_identifier" else None
-
-
-def _child(node: Node, *types: str) -> Node | None:
-    return next((child for child in node.named_children if child.type in types), None)
 
 
 def _function_name(declarator: Node, named: frozenset[str]) -> Node | None:
     """The name of a function that is declared to return a value, a pointer, a pointer to one, or a reference."""
     function: Node | None = declarator
     if declarator.type == "reference_declarator":
-        function = _child(declarator, "function_declarator")
+        function = child(declarator, "function_declarator")
     for _ in range(2):
         if function is not None and function.type == "pointer_declarator":
             function = function.child_by_field_name("declarator")
@@ -96,7 +92,7 @@ def _declared(named: frozenset[str]) -> Finder:
 
 def _is_variable(declarator: Node) -> bool:
     if declarator.type == "pointer_declarator":
-        return _child(declarator, "identifier", "array_declarator") is not None
+        return child(declarator, "identifier", "array_declarator") is not None
     return declarator.type in ("init_declarator", "identifier", "array_declarator")
 
 
@@ -108,7 +104,7 @@ def _definition(node: Node) -> Iterator[tuple[str, Node]]:
     yield from _functions(_CPP_NAMES)(node)
 
 
-def _shared(definition: Finder, named: frozenset[str]) -> tuple[tuple[str | Reader, str], ...]:
+def _shared(definition: Finder, named: frozenset[str]) -> Patterns:
     """What both languages define; `named` are the types of nodes that name a function."""
     return (
         (_type, "[(field_declaration_list) (enumerator_list)] @body"),
@@ -121,7 +117,7 @@ def _shared(definition: Finder, named: frozenset[str]) -> tuple[tuple[str | Read
     )
 
 
-_CPP: tuple[tuple[str | Reader, str], ...] = (
+_CPP: Patterns = (
     ("module", "(namespace_definition) @def"),
     ("type", "[(alias_declaration) (concept_definition)] @def"),
     *_shared(_definition, _CPP_NAMES),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lurcher.chunking.definitions.reading import child
 from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Captures, Found, Spec
 
 if TYPE_CHECKING:
@@ -23,11 +24,11 @@ def _call(captures: Captures) -> Iterator[tuple[str, Captures]]:
     """Reads a call to a macro that defines, or what an attribute such as `@type` holds."""
     call = captures["def"][0]
     macro = (captures["_macro"][0].text or b"").decode()
-    arguments = _child(call, "arguments")
+    arguments = child(call, "arguments")
     if arguments is None:
         return
     if macro in _BLOCKS:
-        name, block = arguments.named_child(0), _child(call, "do_block")
+        name, block = arguments.named_child(0), child(call, "do_block")
         if name is not None and name.type == "alias" and block is not None:
             yield _BLOCKS[macro], {"def": [call], "name": [name], "body": [block]}
     elif macro in _HEADS:
@@ -35,16 +36,12 @@ def _call(captures: Captures) -> Iterator[tuple[str, Captures]]:
         if name is not None:
             yield _HEADS[macro], {"def": [call], "name": [name]}
     elif (attribute := call.parent) is not None and attribute.type == "unary_operator":
-        for child in arguments.named_children:
+        for argument in arguments.named_children:
             if macro in _DOCUMENTATION:
-                if child.type in ("string", "sigil"):
-                    yield COMMENT, {"def": [child]}
-            elif child.type == "binary_operator" and (name := _called(child.child_by_field_name("left"))) is not None:
+                if argument.type in ("string", "sigil"):
+                    yield COMMENT, {"def": [argument]}
+            elif argument.type == "binary_operator" and (name := _called(argument.child_by_field_name("left"))) is not None:
                 yield _ATTRIBUTES[macro], {"def": [attribute], "name": [name]}
-
-
-def _child(node: Node, kind: str) -> Node | None:
-    return next((child for child in node.named_children if child.type == kind), None)
 
 
 def _head(node: Node | None) -> Node | None:

@@ -23,6 +23,11 @@ def names(kind: str, field: str, *types: str) -> Finder:
     return find
 
 
+def child(node: Node, *types: str) -> Node | None:
+    """The first child of one of these types."""
+    return next((entry for entry in node.named_children if entry.type in types), None)
+
+
 def each(find: Finder) -> Reader:
     """Reads `@def` as a definition of each name found in it."""
 
@@ -38,10 +43,10 @@ def members(finders: Mapping[str, Finder]) -> Reader:
     """Reads the children of `@in`, by their types, as definitions of the names found in them."""
 
     def read(captures: Captures) -> Iterator[tuple[str, Captures]]:
-        for child in captures["in"][0].children:
-            find = finders.get(child.type)
+        for member in captures["in"][0].children:
+            find = finders.get(member.type)
             if find is not None:
-                for kind, name in find(child):
-                    yield kind, {"def": [child], "name": [name]}
+                for kind, name in find(member):
+                    yield kind, {"def": [member], "name": [name]}
 
     return read
