@@ -108,6 +108,7 @@ def test_each_and_members_define_every_name_that_is_found() -> None:
         ),
         ("elixir", "def area(x) when x > 0, do: x\ndef size, do: 1\ntype(x :: y)\n", ["function area", "function size"]),
         ("elixir", "@opaque t(a) :: {a}\n@callback go(t) :: t\n@other x :: y\n", ["type t", "function go"]),
+        ("elixir", "def()\ndefmodule() do\nend\n@type()\n", []),
         ("haskell", "x <+> y = x\nx `plus` y = z\n  where z = 1\nf, g :: Int\n", ["function <+>", "function plus"]),
         ("ruby", "attr_reader *names, :a, :b\nvalidates :c\n", ["field a", "field b"]),
         ("ruby", "define_method(:d) { 1 }\ndefine_method(name, :e)\nx = 1\nX = 1\n", ["function d", "constant X"]),
@@ -130,6 +131,7 @@ def test_only_what_defines_is_found(language: str, source: str, expected: list[s
     [
         ("# first\n'''words'''\n'''more'''\n", ["# first", "'''words'''"]),
         ("class A:\n    # first\n    'words'\n    def f(self): 'more'\n", ["# first", "'words'", "'more'"]),
+        ("def f(:\n    pass\ndef g():\n", []),
         ("x = 1\n'''no words'''\n", []),
         ("def f():\n    'no' + 'words'\n", []),
         ("def f():\n    'no', 'words'\n", []),

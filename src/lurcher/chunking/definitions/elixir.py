@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.reading import child
+from lurcher.chunking.definitions.reading import child, first
 from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Captures, Found, Spec
 
 if TYPE_CHECKING:
@@ -28,11 +28,11 @@ def _call(captures: Captures) -> Iterator[tuple[str, Captures]]:
     if arguments is None:
         return
     if macro in _BLOCKS:
-        name, block = arguments.named_child(0), child(call, "do_block")
+        name, block = first(arguments), child(call, "do_block")
         if name is not None and name.type == "alias" and block is not None:
             yield _BLOCKS[macro], {"def": [call], "name": [name], "body": [block]}
     elif macro in _HEADS:
-        name = _head(arguments.named_child(0))
+        name = _head(first(arguments))
         if name is not None:
             yield _HEADS[macro], {"def": [call], "name": [name]}
     elif (attribute := call.parent) is not None and attribute.type == "unary_operator":

@@ -13,11 +13,11 @@ from lurcher.chunking.trailing import Comments
 from lurcher.types import Definition
 
 Range = tuple[int, int]
-Rank = tuple[int, int]
-"""How much a match is preferred, least first: the place of its pattern, and its place among what a reader made of one match."""
 
 _LONGEST_NAME = 200
 """Characters beyond which a name is a misreading of broken code."""
+_MOST_READ = 1 << 32
+"""More than any reader makes of one match."""
 _CALLABLE = frozenset({"function", "method", "constructor", "macro"})
 
 
@@ -26,21 +26,18 @@ def extract(matches: list[tuple[int, Captures]], spec: Spec, ruler: Ruler) -> tu
     commented: list[Range] = []
     attributes: list[Range] = []
     wrappers: dict[int, Range] = {}
-    captured: list[tuple[Rank, str, Captures]] = []
+    captured: list[tuple[int, str, Captures]] = []
     for rank, kind, captures in _read(matches, spec):
         if kind is COMMENT:
-            node = captures["def"][0]
-            commented.append((node.start_byte, node.end_byte))
+            commented.append(captures["def"][0].byte_range)
         elif kind is WRAP:
-            outer = captures["def"][0]
-            wrappers[captures["inner"][0].start_byte] = (outer.start_byte, outer.end_byte)
+            wrappers[captures["inner"][0].start_byte] = captures["def"][0].byte_range
         elif kind is ATTRIBUTE:
-            node = captures["def"][0]
-            attributes.append((node.start_byte, node.end_byte))
+            attributes.append(captures["def"][0].byte_range)
         else:
             captured.append((rank, kind, captures))
     comments = Comments(ruler.text, _disjoint(commented))
-    founds: list[tuple[Rank, Found]] = []
+    founds: list[tuple[int, Found]] = []
     for rank, kind, captures in captured:
         found: Found | None = _found(kind, captures, spec, ruler.text, wrappers)
         if found is not None and spec.refine is not None:
@@ -57,16 +54,16 @@ def extract(matches: list[tuple[int, Captures]], spec: Spec, ruler: Ruler) -> tu
     return placed.definitions(), comments
 
 
-def _read(matches: list[tuple[int, Captures]], spec: Spec) -> Iterator[tuple[Rank, str, Captures]]:
-    """The matches with their kinds, those of flat patterns as their readers see them."""
-    heads = [(head, (index, 0)) for index, (head, _) in enumerate(spec.patterns)]
+def _read(matches: list[tuple[int, Captures]], spec: Spec) -> Iterator[tuple[int, str, Captures]]:
+    """The matches, those of flat patterns as their readers see them, with kind and rank: the lower is preferred."""
+    heads = [head for head, _ in spec.patterns]
     for index, captures in matches:
-        head, rank = heads[index]
+        head = heads[index]
         if isinstance(head, str):
-            yield rank, head, captures
+            yield index * _MOST_READ, head, captures
         else:
-            for place, (kind, read) in enumerate(head(captures)):
-                yield (index, place), kind, read
+            for rank, (kind, read) in enumerate(head(captures), index * _MOST_READ):
+                yield rank, kind, read
 
 
 def _found(kind: str, captures: Captures, spec: Spec, text: bytes, wrappers: dict[int, Range]) -> Found | None:
@@ -75,8 +72,8 @@ def _found(kind: str, captures: Captures, spec: Spec, text: bytes, wrappers: dic
     names = captures.get("name") or node.children_by_field_name("name")
     if not names:
         return None
-    start, end = node.start_byte, node.end_byte
-    name_start, name_end = names[0].start_byte, names[0].end_byte
+    start, end = node.byte_range
+    name_start, name_end = names[0].byte_range
     owners = captures.get("owner")
     owner = text[owners[0].start_byte : owners[0].end_byte].decode("utf-8", "replace") if owners else ""
     values = captures.get("value")

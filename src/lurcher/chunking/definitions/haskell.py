@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.reading import each, members, names
+from lurcher.chunking.definitions.reading import each, first, members, names
 from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Captures, Found, Spec
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ def _named(node: Node) -> Iterator[tuple[str, Node]]:
     """The function that a signature or an equation is part of; `x <+> y = …` defines its operator."""
     found = node.children_by_field_name("name")
     if not found and node.type == "function":
-        head = node.named_child(0)
+        head = first(node)
         found = head.children_by_field_name("operator") if head is not None and head.type == "infix" else []
     for name in found:
         yield "function", name

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from lurcher.chunking.definitions.reading import first
 from lurcher.chunking.definitions.spec import COMMENT, WRAP, Captures, Reader, Spec, no_underscore
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
-def _documentation(body: Node) -> Iterator[tuple[str, Captures]]:
+def _documentation(body: Node) -> list[tuple[str, Captures]]:
     """The string that is the first statement of a body, as a comment."""
-    for statement in body.named_children:
-        if statement.type != "comment":
-            if statement.type == "expression_statement" and statement.named_child_count == 1:
-                string = statement.named_children[0]
-                if string.type == "string":
-                    yield COMMENT, {"def": [string]}
-            return
+    statement = first(body)
+    if statement is not None and statement.type == "comment":
+        statement = next((entry for entry in body.named_children if entry.type != "comment"), None)
+    if statement is not None and statement.type == "expression_statement" and statement.named_child_count == 1:
+        string = statement.named_child(0)
+        if string is not None and string.type == "string":
+            return [(COMMENT, {"def": [string]})]
+    return []
 
 
 def _documented(kind: str) -> Reader:
     """Reads a definition together with its documentation."""
 
-    def read(captures: Captures) -> Iterator[tuple[str, Captures]]:
-        yield kind, captures
+    def read(captures: Captures) -> list[tuple[str, Captures]]:
         body = captures["def"][0].child_by_field_name("body")
-        if body is not None:
-            yield from _documentation(body)
+        if body is None:
+            return [(kind, captures)]
+        captures["body"] = [body]
+        return [(kind, captures), *_documentation(body)]
 
     return read
 
 
-def _module(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    yield from _documentation(captures["in"][0])
+def _module(captures: Captures) -> list[tuple[str, Captures]]:
+    return _documentation(captures["in"][0])
 
 
 _PATTERNS = (

@@ -23,6 +23,11 @@ def names(kind: str, field: str, *types: str) -> Finder:
     return find
 
 
+def first(node: Node) -> Node | None:
+    """The first child, if there is one."""
+    return node.named_child(0) if node.named_child_count else None
+
+
 def child(node: Node, *types: str) -> Node | None:
     """The first child of one of these types."""
     return next((entry for entry in node.named_children if entry.type in types), None)
@@ -31,10 +36,9 @@ def child(node: Node, *types: str) -> Node | None:
 def each(find: Finder) -> Reader:
     """Reads `@def` as a definition of each name found in it."""
 
-    def read(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    def read(captures: Captures) -> list[tuple[str, Captures]]:
         definition = captures["def"]
-        for kind, name in find(definition[0]):
-            yield kind, {"def": definition, "name": [name]}
+        return [(kind, {"def": definition, "name": [name]}) for kind, name in find(definition[0])]
 
     return read
 

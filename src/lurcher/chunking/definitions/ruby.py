@@ -9,34 +9,27 @@ from lurcher.chunking.definitions.spec import COMMENT, TYPES, Captures, Found, S
 _ATTRIBUTES = (b"attr_reader", b"attr_writer", b"attr_accessor")
 
 
-def _constant(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    assignment = captures["def"][0]
-    name = assignment.child_by_field_name("left")
-    if name is not None and name.type in ("constant", "scope_resolution"):
-        value = assignment.child_by_field_name("right")
-        if value is not None:
-            yield "constant", {**captures, "name": [name], "value": [value]}
-
-
-def _symbol(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    """A symbol among the arguments of a method that defines what they name."""
-    arguments, symbol = captures["in"][0], captures["name"]
+def _symbols(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """The symbols among the arguments of a method that defines what they name."""
+    arguments = captures["in"][0]
     call = arguments.parent
     method = call.child_by_field_name("method") if call is not None else None
     if call is None or method is None or method.type != "identifier":
         return
-    if method.text in _ATTRIBUTES:
-        yield "field", {"def": [call], "name": symbol}
-    elif method.text == b"define_method" and arguments.named_child(0) == symbol[0]:
-        yield "function", {"def": [call], "name": symbol}
+    macro = method.text
+    if macro in _ATTRIBUTES or macro == b"define_method":
+        kind, limit = ("field", None) if macro in _ATTRIBUTES else ("function", 1)
+        for symbol in arguments.named_children[:limit]:
+            if symbol.type == "simple_symbol":
+                yield kind, {"def": [call], "name": [symbol]}
 
 
 _PATTERNS = (
     ("module", "(module) @def"),
     ("class", "(class) @def"),
     ("function", "[(method) (singleton_method)] @def"),
-    (_constant, "(assignment) @def"),
-    (_symbol, "(argument_list (simple_symbol) @name) @in"),
+    ("constant", "(assignment left: [(constant) (scope_resolution)] @name right: (_) @value) @def"),
+    (_symbols, "(argument_list (simple_symbol)) @in"),
     (COMMENT, "(comment) @def"),
 )
 

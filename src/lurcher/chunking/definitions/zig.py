@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.reading import members
+from lurcher.chunking.definitions.reading import first, members
 from lurcher.chunking.definitions.spec import COMMENT, Captures, Found, Reader, Spec
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _variable(node: Node) -> Iterator[tuple[str, Node]]:
-    name = node.named_child(0)
+    name = first(node)
     if name is not None and name.type == "identifier":
         yield "variable", name
 
