@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
 
 from lurcher.chunking.definitions.signature import after_annotations, signature
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Captures, Found, Spec
@@ -27,15 +26,24 @@ def extract(matches: list[tuple[int, Captures]], spec: Spec, ruler: Ruler) -> tu
     attributes: list[Range] = []
     wrappers: dict[int, Range] = {}
     captured: list[tuple[int, str, Captures]] = []
-    for rank, kind, captures in _read(matches, spec):
-        if kind is COMMENT:
+    """With a rank each, of which the lower is preferred."""
+    heads = [head for head, _ in spec.patterns]
+    for index, captures in matches:
+        head = heads[index]
+        if not isinstance(head, str):
+            for rank, (kind, read) in enumerate(head(captures), index * _MOST_READ):
+                if kind is COMMENT:
+                    commented.append(read["def"][0].byte_range)
+                else:
+                    captured.append((rank, kind, read))
+        elif head is COMMENT:
             commented.append(captures["def"][0].byte_range)
-        elif kind is WRAP:
+        elif head is WRAP:
             wrappers[captures["inner"][0].start_byte] = captures["def"][0].byte_range
-        elif kind is ATTRIBUTE:
+        elif head is ATTRIBUTE:
             attributes.append(captures["def"][0].byte_range)
         else:
-            captured.append((rank, kind, captures))
+            captured.append((index * _MOST_READ, head, captures))
     comments = Comments(ruler.text, _disjoint(commented))
     founds: list[tuple[int, Found]] = []
     for rank, kind, captures in captured:
@@ -54,26 +62,15 @@ def extract(matches: list[tuple[int, Captures]], spec: Spec, ruler: Ruler) -> tu
     return placed.definitions(), comments
 
 
-def _read(matches: list[tuple[int, Captures]], spec: Spec) -> Iterator[tuple[int, str, Captures]]:
-    """The matches, those of flat patterns as their readers see them, with kind and rank: the lower is preferred."""
-    heads = [head for head, _ in spec.patterns]
-    for index, captures in matches:
-        head = heads[index]
-        if isinstance(head, str):
-            yield index * _MOST_READ, head, captures
-        else:
-            for rank, (kind, read) in enumerate(head(captures), index * _MOST_READ):
-                yield rank, kind, read
-
-
 def _found(kind: str, captures: Captures, spec: Spec, text: bytes, wrappers: dict[int, Range]) -> Found | None:
     """Read one match; nothing but byte positions is taken from the tree."""
     node = captures["def"][0]
-    names = captures.get("name") or node.children_by_field_name("name")
-    if not names:
+    names = captures.get("name")
+    name = names[0] if names else node.child_by_field_name("name")
+    if name is None:
         return None
     start, end = node.byte_range
-    name_start, name_end = names[0].byte_range
+    name_start, name_end = name.byte_range
     owners = captures.get("owner")
     owner = text[owners[0].start_byte : owners[0].end_byte].decode("utf-8", "replace") if owners else ""
     values = captures.get("value")

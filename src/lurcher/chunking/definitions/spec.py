@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Captures = dict[str, list["Node"]]
 """The nodes of a match by the names of their captures."""
 Reader = Callable[[Captures], Iterable[tuple[str, Captures]]]
-"""Makes any number of matches, each with its kind, of the match of a flat pattern."""
+"""Makes any number of definitions and comments, each a kind and its captures, of the match of a flat pattern."""
 Patterns = tuple[tuple[str | Reader, str], ...]
 """Each with its kind or its reader."""
 

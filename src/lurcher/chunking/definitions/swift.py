@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.reading import Finder, each, members, names
+from lurcher.chunking.definitions.reading import Finder, each, members
 from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Found, Spec, not_private
 
 if TYPE_CHECKING:
@@ -22,24 +22,34 @@ def _type(node: Node) -> Iterator[tuple[str, Node]]:
         yield kind, name
 
 
-def _property(kind: str) -> Finder:
-    """Finds the names that a property's patterns bind."""
-    bound = names(kind, "bound_identifier", "simple_identifier")
+def _function(kind: str) -> Finder:
+    """Finds a function's name unless it is an operator."""
 
-    def find(node: Node) -> Iterator[tuple[str, Node]]:
-        for pattern in node.children_by_field_name("name"):
-            yield from bound(pattern)
+    def find(node: Node) -> list[tuple[str, Node]]:
+        name = node.child_by_field_name("name")
+        return [(kind, name)] if name is not None and name.type == "simple_identifier" else []
 
     return find
 
 
-# A function's return type is in the field of its name.
+def _property(kind: str) -> Finder:
+    """Finds the names that a property's patterns bind."""
+
+    def find(node: Node) -> Iterator[tuple[str, Node]]:
+        for pattern in node.children_by_field_name("name"):
+            name = pattern.child_by_field_name("bound_identifier")
+            if name is not None and name.type == "simple_identifier":
+                yield kind, name
+
+    return find
+
+
 _PATTERNS = (
     (each(_type), "(class_declaration) @def"),
     ("interface", "(protocol_declaration) @def"),
     ("type", "(typealias_declaration) @def"),
-    (each(names("function", "name", "simple_identifier")), "(function_declaration) @def"),
-    (each(names("method", "name", "simple_identifier")), "(protocol_function_declaration) @def"),
+    (each(_function("function")), "(function_declaration) @def"),
+    (each(_function("method")), "(protocol_function_declaration) @def"),
     ("constructor", '(init_declaration "init" @name) @def'),
     (each(_property("field")), "(class_body (property_declaration) @def)"),
     (each(_property("field")), "(enum_class_body (property_declaration) @def)"),
