@@ -357,6 +357,42 @@ def test_a_file_that_crashes_a_grammar_is_read_as_plain_text(table: Table, monke
     assert [bytes(shop._results[i]._buffer) for i in range(5)] == as_bytes(plain)
 
 
+def test_a_file_that_a_grammar_never_gives_back_is_read_as_plain_text(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = CRASHING.replace("os.kill(os.getpid(), signal.SIGSEGV)", "__import__('time').sleep(60)")
+    monkeypatch.setattr(worker, "_COMMAND", hanging + "worker.serve()")
+    monkeypatch.setattr(worker, "SECONDS", 1.5)
+    monkeypatch.setattr(worker, "SECONDS_ALONE", 1.5)
+    job = worker.Job(poisoned()[1], 1500, None, frozenset(), None)
+    assert worker.crashing(job) == {"s1/f2.py"}
+    child = worker.Child()
+    try:
+        assert child.run(job) is None
+        assert child.crashed()
+    finally:
+        child.close()
+
+
+def test_the_command_line_does_not_hang_in_a_grammar(root: Path) -> None:
+    """The alarm ends the first run; the next one finds out why, and answers."""
+    write(root, {"bad.py": "def poison():\n    pass\n"})
+    hanging = CRASHING.replace("os.kill(os.getpid(), signal.SIGSEGV)", "__import__('time').sleep(60)")
+    code = f"""{hanging}
+import sys
+from lurcher.index import guard
+from lurcher.surfaces.cli import main
+guard.SECONDS = worker.SECONDS_ALONE = 2
+worker._COMMAND = {hanging + 'worker.serve()'!r}
+sys.argv = ["lurcher", "search", "poison", sys.argv[1]]
+sys.exit(main())
+"""
+    for expected_status in (-signal.SIGALRM, 0):
+        with running(code, root) as process:
+            said, errors = process.communicate(timeout=60)
+            assert process.returncode == expected_status, errors
+    assert said.startswith(str(root / "bad.py")) or "bad.py" in said
+    intact(root)
+
+
 def test_a_writer_that_a_grammar_brought_down_is_not_followed_by_another(root: Path) -> None:
     """The first run dies, as it must; the next one finds out why and answers."""
     write(root, {"bad.py": "def poison():\n    pass\n", "good.py": "def remedy():\n    pass\n"})

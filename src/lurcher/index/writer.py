@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.index import guard
 from lurcher.index.build import build
 from lurcher.index.container import Container
 from lurcher.index.freshness import Changes, believed, settle
@@ -189,6 +190,7 @@ class _Making:
         try:
             return self._segment()
         finally:
+            guard.end()
             if enabled:
                 gc.enable()
 
@@ -217,8 +219,13 @@ class _Making:
         return shop.build(shards, self._workers or (1 if few else min(os.cpu_count() or 1, MAX_WORKERS)))
 
     def _begin(self, path: str) -> None:
+        """A grammar gets a file now; none, where there is no path."""
         if self._store.held is not None:
             self._store.held.reading(path)
+        if path:
+            guard.begin()
+        else:
+            guard.end()
 
     def _plain(self, shard: Files) -> frozenset[str]:
         """The file that the last writer died of, if it is among these and brings down a child too."""
