@@ -150,6 +150,24 @@ def test_what_another_process_did_meanwhile_is_not_done_again(root: Path, monkey
     assert len(done) == 1
 
 
+def test_an_index_that_was_cleared_meanwhile_is_made_whole(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had changed since the cleared index is not all that the new one must hold."""
+    one, other = opened(root), opened(root)
+    one.refresh()
+    write(root, {"new.py": "def zeppelin(): pass\n"})
+    waited, original, done = one._projects[0].store, Store.lock, []
+
+    def lock(store: Store, seconds: float) -> contextlib.AbstractContextManager[None]:
+        if store is waited and not done:
+            done.append(other.clear())
+        return original(store, seconds)
+
+    monkeypatch.setattr(Store, "lock", lock)
+    assert one.search("zeppelin").hits[0].path == "new.py"
+    assert one.search("parse_cookie", check=False).hits[0].path == "src/cookies.py"
+    assert done == [True]
+
+
 def test_a_waiting_process_goes_on_when_the_lock_is_free(root: Path) -> None:
     store = Store(root / ".lurcher")
     with store.lock(1):

@@ -23,7 +23,7 @@ from lurcher.index.freshness import Changes, compare, differing, glance, settle,
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
-from lurcher.sources.files import Entry, FilesSettings, Listing, circumstances, list_files
+from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
 from lurcher.types import Degraded, Progress
 
@@ -200,11 +200,8 @@ class Project:
         if changes is None:
             listing = self.list_files()
             return listing, compare(manifest, listing)
-        entries: list[Entry] = []
-        if changes:
-            seen = {entry.path: entry for entry in changes.suspects}
-            entries = [seen.get(path) or Entry(path, *row[1:5]) for path, row in manifest.rows.items()]
-        return Listing(entries, dict(manifest.skipped), "glance", began, manifest.standing), changes
+        # Nobody needs the entries once the changes are known.
+        return Listing([], dict(manifest.skipped), "glance", began, manifest.standing), changes
 
     def _remember(self, manifest: Manifest, listing: Listing) -> Manifest:
         """Keeps what the next look can go by. It only saves time, so what hinders it is passed over."""
@@ -298,11 +295,12 @@ class Project:
         # Where nothing but the age of time stamps is in question, reading the files again will do as well as waiting.
         waiting = not seen.generation or differing(seen, changes)
         with self.store.lock(self.settings.index.lock_seconds if waiting else 0):
-            # Another process may have written while we waited: start from what is there now, and from the tree as it is now.
+            # Another process may have written while we waited, or cleared the index: start from what is there now, and from
+            # the tree as it is now.
             manifest = self._current([])
-            if manifest is not seen and manifest.generation:
+            if manifest is not seen and (manifest.generation or seen.generation):
                 listing, changes = self._compared(manifest)
-                if not changes:
+                if not changes and manifest.generation:
                     return manifest
             return self._write(manifest, listing, changes, progress, manifest.generation)
 
