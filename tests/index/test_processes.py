@@ -154,6 +154,8 @@ def test_an_index_that_was_cleared_meanwhile_is_made_whole(root: Path, monkeypat
     """What had changed since the cleared index is not all that the new one must hold."""
     one, other = opened(root), opened(root)
     one.refresh()
+    time.sleep(0.06)
+    one.refresh()  # now the files' time stamps are believed
     write(root, {"new.py": "def zeppelin(): pass\n"})
     waited, original, done = one._projects[0].store, Store.lock, []
 
