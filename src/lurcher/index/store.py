@@ -207,5 +207,6 @@ def open_segments(store: Store, manifest: Manifest) -> list[Segment]:
 
 
 def snapshot(store: Store, manifest: Manifest) -> Snapshot:
-    order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT]
+    several = len(manifest.segments) > 1  # one segment is in path order by itself
+    order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT] if several else ()
     return Snapshot(open_segments(store, manifest), manifest.generation, order)
