@@ -197,7 +197,7 @@ class Engine:
         views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
         snapshot = self._snapshot(views)
         clock.lap("refresh")
-        plan = make_plan(query, snapshot)
+        plan = make_plan(query.text, query.mode, snapshot, query)
         clock.lap("plan")
         ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
         plan = context.plan

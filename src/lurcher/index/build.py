@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
@@ -33,7 +34,7 @@ from lurcher.types import Definition, ParsedFile, Span
 if TYPE_CHECKING:
     from lurcher.embedding.table import Table
 
-_WORD_BYTE = re.compile(rb"\w")
+_WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -126,9 +127,10 @@ def build(
 
 def _unseen(text: bytes, starts: list[int]) -> bool:
     """Whether a search for words of this text among its terms could miss one, as far as the text alone can tell."""
-    return not text.isascii() or any(
-        start and _WORD_BYTE.match(text, start - 1) and _WORD_BYTE.match(text, start) for start in starts
-    )
+    # An accent that follows its letter is put onto it before words are read: the letter alone is not found then.
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text.decode("utf-8", "replace")):
+        return True
+    return any(start and _WORD_BYTE.match(text, start - 1) and _WORD_BYTE.match(text, start) for start in starts)
 
 
 def _count_chunk(counter: TermCounter, unit: int, chunk: Span, text: bytes, comments: tuple[tuple[int, int], ...]) -> None:

@@ -39,7 +39,7 @@ FUNCTION_KINDS = frozenset(("function", "method", "constructor", "macro"))
 
 EXPORTED = 1
 UNSEEN = 1
-"""A file may hold words that are not among its terms: overlong ones, letters outside of ASCII, one cut by a chunk's border."""
+"""A file may hold words that are not among its terms: overlong ones, accents apart from their letters, one cut by a border."""
 
 FILE = [
     ("text", "<u8"), ("size", "<u4"), ("unit", "<u4"), ("units", "<u4"), ("definition", "<u4"), ("definitions", "<u4"),

@@ -7,7 +7,6 @@ kinds that its file is marked for. So files without such terms need no look, and
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.lanes.lane import Request
-from lurcher.literal.pattern import Pattern, Span
+from lurcher.literal.pattern import Pattern
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
@@ -35,9 +34,9 @@ _GROUP = 4 << 20
 class LiteralMatches:
     pattern: Pattern
     units: NDArray[np.int64]
-    """Units in which a matching line begins its match, ascending."""
-    lines: NDArray[np.int64]
-    """How many of them each has."""
+    """Units in which a match begins, ascending."""
+    counts: NDArray[np.int64]
+    """How many begin in each."""
     first: NDArray[np.int64]
     """The byte of the file at which each unit's first match begins."""
 
@@ -54,8 +53,8 @@ class LiteralMatches:
         place = self._place(unit)
         if place < 0:
             return None
-        count = int(self.lines[place])
-        return LaneWhy(1 + int((self.lines > count).sum()), float(count))
+        count = int(self.counts[place])
+        return LaneWhy(1 + int((self.counts > count).sum()), float(count))
 
 
 def run(request: Request) -> LiteralMatches:
@@ -70,31 +69,19 @@ def search(snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_]) -> 
 
     wanted = candidates(snapshot, pattern)
     mask = allowed if wanted is None else allowed & wanted
-    units: list[NDArray[np.int64]] = []
-    counts: list[NDArray[np.int64]] = []
-    firsts: list[NDArray[np.int64]] = []
-    for file, text in _promising(snapshot, pattern, mask):
-        starts = np.fromiter((start for start, _ in pattern.lines(text)), np.int64)
-        if len(starts):
-            numbers = snapshot.units_of(file)
-            owner = np.searchsorted(snapshot.unit_starts(file), starts, "right") - 1
-            distinct, at, count = np.unique(owner, return_index=True, return_counts=True)
-            units.append(distinct + numbers[0])
-            counts.append(count)
-            firsts.append(starts[at])
-    if not units:
+    found = [part for part in _by_group(snapshot, pattern, mask) if len(part[0])]
+    if not found:
         empty = np.zeros(0, np.int64)
         return LiteralMatches(pattern, empty, empty, empty)
-    found = np.concatenate(units)
-    order = np.argsort(found, kind="stable")
-    return LiteralMatches(pattern, found[order], np.concatenate(counts)[order], np.concatenate(firsts)[order])
+    units, firsts, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+    return LiteralMatches(pattern, units, counts, firsts)
 
 
 def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None:
     """Files that may hold a match, by their terms; None where terms cannot tell."""
     fragments = {
         piece for run in pattern.syntax.runs for word in _FRAGMENT.findall(run)
-        if len(piece := word.replace("_", "").lower()) >= _SHORTEST
+        if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
     }  # fmt: skip
     mask: NDArray[np.bool_] | None = None
     for piece in sorted(fragments, key=lambda item: (-len(item), item)):
@@ -144,28 +131,78 @@ def terms_containing(segment: Segment, piece: bytes) -> list[int] | None:
     return numbers
 
 
-def _promising(snapshot: Snapshot, pattern: Pattern, mask: NDArray[np.bool_]) -> Iterator[tuple[int, bytes]]:
-    """Files of the mask in which the pattern is found at all, with their text.
+Group = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.int64]"]
+"""Units, the first match in each, and how many there are."""
 
-    Files are searched many at a time: most hold nothing, and to learn that one by one would take longer than the search.
-    """
-    base = 0
+
+def _by_group(snapshot: Snapshot, pattern: Pattern, mask: NDArray[np.bool_]) -> Iterator[Group]:
+    """What is found in the files of the mask, many files at a time: to go through them one by one would take longer."""
+    import numpy as np
+
+    base = first_unit = 0
     for segment in snapshot.segments:
-        files = segment.files
+        files, units = segment.files, segment.units
         wanted = mask[base : base + len(files)].nonzero()[0]
         for group in _groups(wanted.tolist(), files["size"].tolist()):
-            begin, sizes = files["text"][group], files["size"][group]
-            span = int(begin[-1]) + int(sizes[-1]) - int(begin[0])
-            ranges = list(zip(begin.tolist(), sizes.tolist(), strict=True))
-            if len(group) > 1 and span <= 2 * int(sizes.sum()):
-                origin = ranges[0][0]
-                whole = segment.container.section("text", origin, origin + span)
-                texts = [bytes(whole[a - origin : a - origin + n]) for a, n in ranges]
-            else:
-                texts = [bytes(segment.container.section("text", a, a + n)) for a, n in ranges]
-            for place in _hit(pattern, texts):
-                yield base + group[place], texts[place]
+            rows = files[group]
+            starts, begin = _found(segment, pattern, rows["text"].astype(np.int64), rows["size"].astype(np.int64))
+            if not len(starts):
+                continue
+            # All units of these files by where they begin in the joined text, so that one look-up finds each match's.
+            counts = rows["units"].astype(np.int64)
+            owner = np.repeat(np.arange(len(rows)), counts)
+            numbers = np.repeat(rows["unit"].astype(np.int64) - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            borders = begin[owner] + units["start"][numbers]
+            place = np.searchsorted(borders, starts, "right") - 1
+            distinct, at, many = np.unique(place, return_index=True, return_counts=True)
+            yield numbers[distinct] + first_unit, starts[at] - begin[owner[distinct]], many
         base += len(files)
+        first_unit += len(units)
+
+
+def _found(
+    segment: Segment, pattern: Pattern, places: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where matches begin in some texts put together, and where each of these texts does."""
+    import numpy as np
+
+    origin, end = int(places[0]), int(places[-1] + sizes[-1])
+    if pattern.plain is not None and end - origin == int(sizes.sum()):
+        # Neighbours need not be taken apart: what reaches over a border is no match.
+        begin = places - origin
+        starts = np.array(pattern.starts(bytes(segment.container.section("text", origin, end))), np.int64)
+        text = np.searchsorted(begin, starts, "right") - 1
+        return starts[starts + len(pattern.plain) <= (begin + sizes)[text]], begin
+    texts = _texts(segment, places.tolist(), sizes.tolist())
+    begin = np.cumsum(sizes + 1) - (sizes + 1)
+    return _starts(pattern, texts, begin), begin
+
+
+def _texts(segment: Segment, begin: list[int], sizes: list[int]) -> list[bytes]:
+    """The texts at some places: together where they lie close, else one by one."""
+    origin, span = begin[0], begin[-1] + sizes[-1] - begin[0]
+    section = segment.container.section
+    if span > 2 * sum(sizes):
+        return [bytes(section("text", a, a + n)) for a, n in zip(begin, sizes, strict=True)]
+    whole = section("text", origin, origin + span)
+    return [bytes(whole[a - origin : a - origin + n]) for a, n in zip(begin, sizes, strict=True)]
+
+
+def _starts(pattern: Pattern, texts: list[bytes], begin: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where matches begin in the texts joined by line breaks."""
+    import numpy as np
+
+    if pattern.multiline:  # one that reaches into the next text would hide others
+        parts = [np.array(pattern.starts(text), np.int64) + start for text, start in zip(texts, begin.tolist(), strict=True)]
+        return np.concatenate(parts)
+    joined = b"\n".join(texts)
+    starts = np.array(pattern.starts(joined), np.int64)
+    # Behind the last line break of a text there is no line.
+    ends = begin + np.array([len(text) for text in texts], np.int64)
+    text = np.searchsorted(begin, starts, "right") - 1
+    bare = np.array([not text or text.endswith(b"\n") for text in texts])
+    inside: NDArray[np.bool_] = (starts < ends[text]) | ((starts == ends[text]) & ~bare[text])
+    return starts[inside]
 
 
 def _groups(wanted: list[int], sizes: list[int]) -> Iterator[list[int]]:
@@ -179,24 +216,3 @@ def _groups(wanted: list[int], sizes: list[int]) -> Iterator[list[int]]:
         filled += sizes[file]
     if group:
         yield group
-
-
-def _hit(pattern: Pattern, texts: list[bytes]) -> Iterator[int]:
-    """The places of the texts with a match."""
-    if len(texts) == 1:
-        if pattern.first(texts[0], 0) is not None:
-            yield 0
-        return
-    joined = b"\n".join(texts)
-    starts = [0]
-    for text in texts:
-        starts.append(starts[-1] + len(text) + 1)
-    at = 0
-    while at < len(joined):
-        found: Span | None = pattern.first(joined, at)
-        if found is None:
-            return
-        place = min(bisect_right(starts, found[0]) - 1, len(texts) - 1)
-        yield place
-        at = starts[place + 1]
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +15,7 @@ SMART, IGNORE, EXACT = "smart", "ignore", "exact"
 CASES = (SMART, IGNORE, EXACT)
 _NO_WORD = r"[^\pL\pM\p{Nd}\p{Nl}\p{Pc}\n]"
 _MEMORY = 64 << 20
+_MANY = 500
 Span = tuple[int, int]
 
 
@@ -39,10 +41,11 @@ class Pattern:
         return read(self.text, self.fixed)
 
     @cached_property
-    def _bytes(self) -> bytes | None:
+    def plain(self) -> bytes | None:
         """The very bytes to look for, where that is all there is to it."""
-        plain = self.fixed and not self.word and (not self.ignores_case or not any(c.lower() != c.upper() for c in self.text))
-        return self.text.encode("utf-8", "replace") if plain else None
+        itself = self.fixed or (self.syntax.runs == (self.text,))
+        caseless = not self.ignores_case or not any(c.lower() != c.upper() for c in self.text)
+        return self.text.encode("utf-8", "replace") if itself and caseless and not self.word else None
 
     @cached_property
     def _expression(self) -> Any:
@@ -68,16 +71,32 @@ class Pattern:
         """Raise unless the pattern can be used."""
         if not self.text:
             raise QueryError("the pattern is empty", "for example: lurcher search --literal 'def \\w+_error'")
-        if self._bytes is None:
+        if self.plain is None:
             _ = self._expression
 
     def first(self, data: bytes, start: int) -> Span | None:
         """The first match at or after `start`, which is the beginning of a line."""
-        if self._bytes is not None:
-            at = data.find(self._bytes, start)
-            return None if at < 0 else (at, at + len(self._bytes))
+        if self.plain is not None:
+            at = data.find(self.plain, start)
+            return None if at < 0 else (at, at + len(self.plain))
         match = self._expression.search(data, start)
         return None if match is None else match.span(1 if self.word else 0)
+
+    def starts(self, data: bytes) -> list[int]:
+        """Where every match in a text begins, as far as they do not overlap; quick where there are many."""
+        found: list[int] = []
+        if self.plain is None:
+            group = 1 if self.word else 0
+            return [match.start(group) for match in self._expression.finditer(data)]
+        # Few are found sooner one by one, many by a loop that is not Python's.
+        at = data.find(self.plain)
+        while at >= 0:
+            found.append(at)
+            if len(found) == _MANY:
+                rest = re.compile(re.escape(self.plain)).finditer(data, at + len(self.plain))
+                return found + [match.start() for match in rest]
+            at = data.find(self.plain, at + len(self.plain))
+        return found
 
     def lines(self, data: bytes) -> Iterator[Span]:
         """The first match of each matching line; one that reaches over lines ends the search in all of them."""

@@ -42,8 +42,9 @@ class Plan:
         return (self.mode,) if self.mode in ("lexical", "dense", "literal") else ("lexical", "symbol", "dense")
 
 
-def make_plan(query: Query, snapshot: Terms) -> Plan:
-    text, mode = query.text, query.mode
+def make_plan(text: str, mode: str, snapshot: Terms, query: Query | None = None) -> Plan:
+    """`query` says how a literal one is to be read."""
+    query = query or Query(text)
     if mode == "literal" or (mode == "auto" and reads_as_pattern(text)):
         pattern = compiled(
             text.rstrip("\r\n"), fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline

@@ -34,7 +34,7 @@ def rank(context: Context) -> Ranking:
     for place, strength in defining.items():
         base[place] = strength
     factors = noise.score(context)[snapshot.unit_file[found.units]]
-    scores = base * factors + 0.001 * np.minimum(found.lines, 20)
+    scores = base * factors + 0.001 * np.minimum(found.counts, 20)
     order = best_first(snapshot, found.units, scores)
     names = {int(found.units[place]): strength for place, strength in defining.items()}
 

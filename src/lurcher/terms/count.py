@@ -63,7 +63,7 @@ class TermCounter:
 
         split_up = [split(identifier) for identifier in self._identifiers]
         named = enumerate(zip(self._identifiers, split_up, strict=True))
-        dropped = [number for number, (word, parts) in named if not parts and word.strip("_")]
+        dropped = [number for number, (word, parts) in named if not parts and not word.replace("_", "0").isdigit()]
         terms = sorted({term for parts in split_up for term in parts}.union(self._extra))
         number = {term: i for i, term in enumerate(terms)}
         widths = np.fromiter(map(len, split_up), np.int64, len(split_up))
@@ -85,7 +85,7 @@ class TermCounter:
         return terms, postings
 
     def incomplete(self, field: str) -> NDArray[np.uint32]:
-        """Owners that hold an identifier which has no term: an overlong one."""
+        """Owners that hold an identifier which has no term for being overlong; long numbers, which have none, are not meant."""
         import numpy as np
 
         return self._incomplete.get(field, np.zeros(0, np.uint32))
