@@ -29,7 +29,7 @@ from lurcher.lanes.lane import Found, Request, run_lanes
 from lurcher.literal.pattern import CASES
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
 from lurcher.planning.intent import SYMBOL, parts_of
-from lurcher.planning.plan import Plan, make_plan
+from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.sources.files import list_files
@@ -194,7 +194,14 @@ class Engine:
     ) -> Answer:
         clock = _Clock(started)
         refresh, check = freshness
-        views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+        pattern = literal_pattern(query)
+        if pattern is not None:
+            from lurcher.index.passing import passing_view
+        views = [
+            (passing_view(project, pattern) if pattern is not None else None)
+            or project.view(progress, refresh=refresh, check=check)
+            for project in self._projects
+        ]
         snapshot = self._snapshot(views)
         clock.lap("refresh")
         plan = make_plan(query.text, query.mode, snapshot, query)
@@ -301,7 +308,10 @@ class Engine:
                 base = len(segments)
                 # What is mapped stays: the files may be gone by now, if another process has written since.
                 segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
-                order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
+                if view.manifest.rows:
+                    order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
+                else:  # searched as it is, in path order
+                    order += [(base, place) for place in range(view.snapshot.file_total)]
             generation = sum(view.manifest.generation for view in views)
             self._combined = (parts, Snapshot(segments, generation, order))
         return self._combined[1]

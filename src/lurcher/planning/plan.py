@@ -42,13 +42,18 @@ class Plan:
         return (self.mode,) if self.mode in ("lexical", "dense", "literal") else ("lexical", "symbol", "dense")
 
 
+def literal_pattern(query: Query) -> Pattern | None:
+    """What a literal query looks for; None for every other."""
+    text = query.text.rstrip("\r\n")
+    if query.mode != "literal" and not (query.mode == "auto" and reads_as_pattern(query.text)):
+        return None
+    return compiled(text, fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline)
+
+
 def make_plan(text: str, mode: str, snapshot: Terms, query: Query | None = None) -> Plan:
     """`query` says how a literal one is to be read."""
-    query = query or Query(text)
-    if mode == "literal" or (mode == "auto" and reads_as_pattern(text)):
-        pattern = compiled(
-            text.rstrip("\r\n"), fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline
-        )
+    pattern = literal_pattern(query or Query(text, mode=mode))
+    if pattern is not None:
         return Plan(text, "literal", LITERAL, (), (), pattern=pattern)
     intent = intent_of(text)
     if mode == "auto":
