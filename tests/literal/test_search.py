@@ -142,3 +142,16 @@ def test_why_a_hit_is_there(engine: Engine) -> None:
     first = engine.search("retry_request", mode="literal").hits[0]
     assert first.why.lanes["literal"].score == 2
     assert [stage.note for stage in first.why.stages] == ["defines it"]
+
+
+@pytest.mark.parametrize(("count", "lines"), [(1, (6, 6)), (2, (6, 6)), (3, (5, 6))])
+def test_a_few_lines_are_those_with_the_match(engine: Engine, count: int, lines: tuple[int, int]) -> None:
+    hit = engine.search(r"return retry_\w+\(", mode="literal", snippet_lines=count).hits[0]
+    assert (hit.start_line, hit.end_line) == lines
+    assert hit.text.endswith("return retry_request(1, 2)\n")
+
+
+def test_context_widens_to_the_function(engine: Engine) -> None:
+    hit = engine.search("client.send", mode="literal", fixed=True, context="function").hits[0]
+    assert hit.text.startswith("def retry_request(")
+    assert engine.search("client.send", mode="literal", fixed=True, context="none").hits[0].text == ""

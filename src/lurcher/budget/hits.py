@@ -106,9 +106,12 @@ class LiteralFocus(Focus):
         )
 
     def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
-        rows = lines_of(text)
-        shown = rows[:count]
-        return "".join(shown), first, first + max(len(shown) - 1, 0)
+        data = text.encode()
+        match = self._found.pattern.first(data, 0)
+        at = data.count(b"\n", 0, match[0]) if match is not None else 0
+        start = max(at - 1, 0) if count > 2 else at
+        shown = lines_of(text)[start : start + count]
+        return "".join(shown), first + start, first + start + max(len(shown) - 1, 0)
 
 
 def _position(text: bytes, place: Place, byte: int) -> tuple[int, int]:
