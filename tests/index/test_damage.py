@@ -366,3 +366,17 @@ def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: py
     assert (answer.hits[0].path, answer.degraded) == ("later.py", ())
     assert opened(indexed).search("airship", check=False).hits[0].path == "later.py"
     intact(indexed)
+
+
+def test_a_segment_that_vanishes_under_an_open_engine_is_made_anew(indexed: Path) -> None:
+    """As when a tree that holds its own index is checked out at another commit."""
+    engine = opened(indexed)
+    engine.refresh()
+    for path in (indexed / ".lurcher").glob("*.segment"):
+        path.unlink()
+    write(indexed, {"later.py": "def airship(): pass\n"})
+    engine.index()
+    answer = engine.search("airship", check=False)
+    assert answer.hits[0].path == "later.py"
+    assert engine.search("parse_cookie").hits[0].path == "src/cookies.py"
+    intact(indexed)

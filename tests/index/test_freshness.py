@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from lurcher.engine import Engine
@@ -642,6 +642,7 @@ GLANCES = [0, 0]
 
 
 @given(STEPS, st.booleans())
+@example([("force", 0, 0), ("branch", 0, 0), ("checkout", 0, 0)], False)
 @settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )

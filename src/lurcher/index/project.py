@@ -89,7 +89,12 @@ class Project:
             if self._last is not None and self._last[0] >= asked and self._last[1] == (refresh, limited, check):
                 return self._last[2]
             began = time.monotonic_ns()
-            view = self._look(progress, refresh, limited, check)
+            try:
+                view = self._look(progress, refresh, limited, check)
+            except CorruptIndex:
+                # What we knew is gone from the disk, as after a checkout of a tree that holds its index: look again, afresh.
+                self._view = self._identity = None
+                view = self._look(progress, refresh, limited, check)
             self._last = (began, (refresh, limited, check), view)
             return view
 
