@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +17,7 @@ from lurcher.engine import Engine
 from lurcher.lanes.literal import search
 from lurcher.literal.pattern import Pattern, compiled
 
-RG = shutil.which("rg")
+RG = shutil.which("rg", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
 HERE = Path(__file__).resolve().parents[2]
 SEED = 20261116
 PATTERNS = 1500
