@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher import config
 from lurcher.budget import cursor as cursors
-from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
+from lurcher.budget.hits import Shown, focus_on, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
@@ -26,9 +26,10 @@ from lurcher.index.project import Project, View, files_settings, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
+from lurcher.literal.pattern import CASES
 from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
 from lurcher.planning.intent import SYMBOL, parts_of
-from lurcher.planning.plan import Plan, make_plan
+from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.sources.files import list_files
@@ -45,8 +46,8 @@ MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Colours and the like, which come along when a terminal's output is pasted."""
 SOURCES = ("code",)
-BY_COSINE = "cosine"
-"""The ranking of questions by meaning alone, whatever ranking is set for others."""
+_OWN_RANKING = {"dense": "cosine", "literal": "literal"}
+"""Modes that have a ranking of their own, whatever ranking is set for others."""
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -139,6 +140,10 @@ class Engine:
         cursor: str | None = None,
         context: str | None = None,
         snippet_lines: int | None = None,
+        fixed: bool = False,
+        case: str = "smart",
+        word: bool = False,
+        multiline: bool = False,
         refresh: bool = True,
         check: bool = True,
         progress: Progress = _silent,
@@ -160,6 +165,10 @@ class Engine:
                 cursor,
                 context or defaults.context,
                 snippet_lines,
+                fixed,
+                case,
+                word,
+                multiline,
             )
         )
         for source in _several(sources):
@@ -185,14 +194,21 @@ class Engine:
     ) -> Answer:
         clock = _Clock(started)
         refresh, check = freshness
-        views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+        pattern = literal_pattern(query)
+        if pattern is not None:
+            from lurcher.index.passing import passing_view
+        views = [
+            (passing_view(project, pattern) if pattern is not None else None)
+            or project.view(progress, refresh=refresh, check=check)
+            for project in self._projects
+        ]
         snapshot = self._snapshot(views)
         clock.lap("refresh")
-        plan = make_plan(query.text, query.mode, snapshot)
+        plan = make_plan(query.text, query.mode, snapshot, query)
         clock.lap("plan")
         ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
         plan = context.plan
-        focus = Focus(context)
+        focus = focus_on(context)
         places = places_of(snapshot, ranked, query.context, focus)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
@@ -223,7 +239,7 @@ class Engine:
         allowed = allowed_files(snapshot, self._filter(query.filter))
         clock.lap("filter")
         notes: tuple[Degraded, ...] = ()
-        name = BY_COSINE if plan.mode == "dense" else query.ranking
+        name = _OWN_RANKING.get(plan.mode, query.ranking)
         try:
             found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
         except ModelError as problem:
@@ -292,7 +308,10 @@ class Engine:
                 base = len(segments)
                 # What is mapped stays: the files may be gone by now, if another process has written since.
                 segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
-                order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
+                if view.manifest.rows:
+                    order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
+                else:  # searched as it is, in path order
+                    order += [(base, place) for place in range(view.snapshot.file_total)]
             generation = sum(view.manifest.generation for view in views)
             self._combined = (parts, Snapshot(segments, generation, order))
         return self._combined[1]
@@ -463,10 +482,9 @@ def _checked(query: Query) -> Query:
     if query.context not in CONTEXTS:
         raise QueryError(f"unknown context '{query.context}'", f"known are: {', '.join(CONTEXTS)}")
     ranking_named(query.ranking)
-    return query if clean == text else Query(
-        clean, query.limit, query.mode, query.ranking, query.filter, query.budget, query.cursor, query.context,
-        query.snippet_lines,
-    )  # fmt: skip
+    if query.case not in CASES:
+        raise QueryError(f"unknown case '{query.case}'", f"known are: {', '.join(CASES)}")
+    return query if clean == text else replace(query, text=clean)
 
 
 def _unknown_name(context: Context) -> tuple[Degraded, ...]:

@@ -60,7 +60,7 @@ Progress = Callable[[str, int, int], None]
 
 # -- what a question is -----------------------------------------------------------------------------------------------
 
-MODES = ("auto", "hybrid", "lexical", "dense", "symbol")
+MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal")
 CONTEXTS = ("none", "block", "function", "class")
 
 
@@ -86,6 +86,12 @@ class Query:
     cursor: str | None = None
     context: str = "block"
     snippet_lines: int | None = None
+    fixed: bool = False
+    """A literal query is a fixed string, not a regular expression."""
+    case: str = "smart"
+    """Whether letters must match in case: smart (only if the pattern has a capital), ignore, exact."""
+    word: bool = False
+    multiline: bool = False
 
 
 # -- what comes back --------------------------------------------------------------------------------------------------
@@ -141,6 +147,24 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
+class Match:
+    """Where a pattern matches: lines and columns count from 1, columns in characters; the end is behind the last one."""
+
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+    def to_dict(self) -> dict[str, int]:
+        return {
+            "start_line": self.start_line,
+            "start_column": self.start_column,
+            "end_line": self.end_line,
+            "end_column": self.end_column,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Hit:
     id: str
     source: str
@@ -156,6 +180,8 @@ class Hit:
     why: Why
     commit: dict[str, Any] | None = None
     links: dict[str, list[Any]] = field(default_factory=lambda: {"commits": [], "notes": []})
+    matches: tuple[Match, ...] = ()
+    """Where exactly, for queries that ask for exact text."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -173,6 +199,7 @@ class Hit:
             "commit": self.commit,
             "why": self.why.to_dict(),
             "links": self.links,
+            "matches": [match.to_dict() for match in self.matches],
         }
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, parts_of
+from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, parts_of, reads_as_pattern
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,23 @@ def test_capitals_inside_a_sentence_are_types_more_often_than_not() -> None:
 )
 def test_parts(name: str, parts: list[str]) -> None:
     assert parts_of(name) == parts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [r"def \w+_error", "get.*Response", "[a-z]+_id", r"\bfoo\b", "^class ", r"foo\(", "(?i)todo", "end$", r"a\.b\.c", "x.+y"],
+)
+def test_regular_expressions_are_seen(text: str) -> None:
+    assert reads_as_pattern(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how are redirects followed?", "Client.get", "foo()", "operator*", "list[int]", "what does foo(bar) do?", "a.b.c",
+        "C++", "dict[str, int]", "price in $", "(optional) arguments", "Foo::bar", "src/*.py", "5 * 3 + 2", "e.g. cookies...",
+        "$HOME", "line one\nline .* two", "what is [this]", "x^2", "why .* in (broken",
+    ],
+)  # fmt: skip
+def test_questions_and_code_are_not_taken_for_regular_expressions(text: str) -> None:
+    assert not reads_as_pattern(text)

@@ -20,6 +20,7 @@ ANSWER = {
 HIT = {
     "id": str, "source": str, "path": str, "start_line": int, "end_line": int, "language": str, "symbol": (str, type(None)),
     "kind": (str, type(None)), "score": float, "tokens": int, "text": str, "commit": type(None), "why": dict, "links": dict,
+    "matches": list,
 }  # fmt: skip
 
 
@@ -257,3 +258,20 @@ def test_paths_may_stand_anywhere_among_the_flags(shared: Path, ask: Callable[..
         ("--json", "-k", "5", "--", "redirect", client, router),
     ):
         assert set(paths(ask("search", *arguments))) == expected
+
+
+def test_literal_by_its_flags(shared: Path, ask: Callable[..., Any]) -> None:
+    found = ask("search", "--literal", r"def \w+\(self", shared, "--json").json
+    assert found["mode"] == "literal" and found["hits"]
+    assert all(hit["matches"] for hit in found["hits"])
+    assert ask("search", "-F", "def retry(", shared, "--json").json["hits"][0]["path"] == "src/client.py"
+    assert ask("search", "-w", "retr", shared, "--json").json["hits"] == []
+    assert ask("search", "-s", "-F", "DEF RETRY(", shared).status == 1
+    assert ask("search", "-i", "-F", "DEF RETRY(", shared).status == 0
+
+
+def test_flags_of_different_modes_contradict_each_other(shared: Path, ask: Callable[..., Any]) -> None:
+    for flags in (("--literal", "--semantic"), ("-w", "--mode", "symbol"), ("--literal", "--mode", "dense")):
+        result = ask("search", *flags, "client", shared)
+        assert result.status == 2 and "contradict" in result.err
+    assert ask("search", "--literal", "(", shared).status == 2

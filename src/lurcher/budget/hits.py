@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from lurcher.budget import tokens
-from lurcher.budget.excerpt import Place, around, densest, focus_of, place_of, text_at
+from lurcher.budget.excerpt import Place, around, densest, focus_of, lines_of, place_of, text_at
 from lurcher.budget.pack import Page
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.lanes.literal import LiteralMatches
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
-from lurcher.types import Definition, Degraded, Hit, Query
+from lurcher.types import Definition, Degraded, Hit, Match, Query
+
+_LITERAL_LINES = 12
 
 
 class Focus:
@@ -45,13 +48,88 @@ class Focus:
     def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
         return densest(text, first, count, self._wanted)
 
+    def place(self, unit: int) -> Place:
+        """What a hit shows unless more is asked for: the whole unit."""
+        return place_of(self._snapshot, unit, "block")
+
+    def matches(self, place: Place) -> tuple[Match, ...]:
+        return ()
+
+
+class LiteralFocus(Focus):
+    """For a pattern: where its first match in the unit begins, and the lines around its matches there."""
+
+    def __init__(self, context: Context, found: LiteralMatches) -> None:
+        super().__init__(context)
+        self._found = found
+        self._texts: dict[int, bytes] = {}
+
+    def byte(self, unit: int) -> int:
+        return self._found.first_in(unit)
+
+    def definition(self, unit: int) -> Definition | None:
+        file = self._snapshot.unit(unit)[0]
+        return around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
+
+    def text_of(self, file: int) -> bytes:
+        if file not in self._texts:
+            self._texts = {file: self._snapshot.file_text(file)}
+        return self._texts[file]
+
+    def place(self, unit: int) -> Place:
+        """The matching lines of a unit and one around them, if they are not too far apart; else those of its first match."""
+        file, start, end, line, last, _ = self._snapshot.unit(unit)
+        text, first = self.text_of(file), self.byte(unit)
+        begin = max(text.rfind(b"\n", 0, max(text.rfind(b"\n", 0, first), 0)) + 1, start)
+        spans = self._found.pattern.spans(text, text.rfind(b"\n", 0, first) + 1, end)
+        stop = first
+        for low, high in spans:
+            if text.count(b"\n", begin, max(high, low)) >= _LITERAL_LINES - 2:
+                break
+            stop = max(high - 1, low)
+        for _ in range(2):
+            following = text.find(b"\n", stop)
+            stop = len(text) if following < 0 else following + 1
+            if stop >= end:
+                break
+        stop = min(stop, end)
+        first_line = line + text.count(b"\n", start, begin)
+        rows = text.count(b"\n", begin, stop) - (1 if text[stop - 1 : stop] == b"\n" else 0)
+        return Place(file, first_line, min(first_line + rows, max(last, first_line)), begin, stop)
+
+    def matches(self, place: Place) -> tuple[Match, ...]:
+        """Every match that begins in a place."""
+        text = self.text_of(place.file)
+        return tuple(
+            Match(*_position(text, place, low), *_position(text, place, high))
+            for low, high in self._found.pattern.spans(text, place.start, place.end)
+        )
+
+    def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
+        data = text.encode()
+        match = self._found.pattern.first(data, 0)
+        at = data.count(b"\n", 0, match[0]) if match is not None else 0
+        start = max(at - 1, 0) if count > 2 else at
+        shown = lines_of(text)[start : start + count]
+        return "".join(shown), first + start, first + start + max(len(shown) - 1, 0)
+
+
+def _position(text: bytes, place: Place, byte: int) -> tuple[int, int]:
+    line = place.start_line + text.count(b"\n", place.start, byte)
+    return line, 1 + len(text[text.rfind(b"\n", 0, byte) + 1 : byte].decode("utf-8", "replace"))
+
+
+def focus_on(context: Context) -> Focus:
+    found = context.lanes.get("literal")
+    return LiteralFocus(context, found) if isinstance(found, LiteralMatches) else Focus(context)
+
 
 def places_of(
     snapshot: Snapshot, ranked: Ranking, context: str, focus: Focus
 ) -> Sequence[tuple[int, Place]]:
     """Where each hit's text is; units that widen to the same function or class are one hit."""
     if context not in ("function", "class"):
-        return _Blocks(snapshot, ranked)
+        return _Blocks(ranked, focus.place)
     seen: set[tuple[int, int, int]] = set()
     found = []
     for position, unit in enumerate(ranked.units):
@@ -64,10 +142,10 @@ def places_of(
 
 
 class _Blocks(Sequence[tuple[int, Place]]):
-    """The places of whole units, looked up when asked for."""
+    """The places of units, looked up when asked for."""
 
-    def __init__(self, snapshot: Snapshot, ranked: Ranking) -> None:
-        self._snapshot = snapshot
+    def __init__(self, ranked: Ranking, place: Callable[[int], Place]) -> None:
+        self._place = place
         self._ranked = ranked
         self._known: dict[int, Place] = {}
 
@@ -76,7 +154,7 @@ class _Blocks(Sequence[tuple[int, Place]]):
 
     def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
         if i not in self._known:
-            self._known[i] = place_of(self._snapshot, self._ranked.unit(i), "block")
+            self._known[i] = self._place(self._ranked.unit(i))
         return i, self._known[i]
 
 
@@ -128,7 +206,7 @@ class Shown:
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
             named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
-            self.cost(i), text, self._ranked.why(position),
+            self.cost(i), text, self._ranked.why(position), matches=self._focus.matches(place),
         )  # fmt: skip
 
 

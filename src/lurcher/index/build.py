@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
@@ -20,6 +22,7 @@ from lurcher.index.segment import (
     TYPE_KINDS,
     UNIT,
     UNIT_FIELDS,
+    UNSEEN,
     SegmentData,
     StringPool,
 )
@@ -31,6 +34,7 @@ from lurcher.types import Definition, ParsedFile, Span
 if TYPE_CHECKING:
     from lurcher.embedding.table import Table
 
+_WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -92,6 +96,7 @@ def build(
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
             first_string, zlib.crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
             len(parts), min(_length(" ".join(folders)), 65535), int(len(parts) > 1),
+            UNSEEN if _unseen(text, starts) else 0,
         ))  # fmt: skip
         texts.append(text)
         offset += len(text)
@@ -105,8 +110,12 @@ def build(
     for field in UNIT_FIELDS:
         rows = postings[field]
         unit_table[field] = np.bincount(rows.owners, rows.counts, len(units)) if len(units) else 0
+    file_table = np.array(files, FILE)
+    for field in ("body", "comments"):
+        incomplete = counter.incomplete(field)
+        file_table["flags"][unit_table["file"][incomplete]] |= UNSEEN
     data = SegmentData(
-        np.array(files, FILE), unit_table, np.array(definitions, DEFINITION), terms, postings, paths.data(),
+        file_table, unit_table, np.array(definitions, DEFINITION), terms, postings, paths.data(),
         strings.data(), list(languages), texts,
     )  # fmt: skip
     if table is None:
@@ -114,6 +123,14 @@ def build(
     from lurcher.embedding.static import embed
 
     return replace(data, vectors=embed(data, table))
+
+
+def _unseen(text: bytes, starts: list[int]) -> bool:
+    """Whether a search for words of this text among its terms could miss one, as far as the text alone can tell."""
+    # An accent that follows its letter is put onto it before words are read: the letter alone is not found then.
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text.decode("utf-8", "replace")):
+        return True
+    return any(start and _WORD_BYTE.match(text, start - 1) and _WORD_BYTE.match(text, start) for start in starts)
 
 
 def _count_chunk(counter: TermCounter, unit: int, chunk: Span, text: bytes, comments: tuple[tuple[int, int], ...]) -> None:

@@ -258,6 +258,16 @@ class Project:
             self._view = opened
         return self._view[0]
 
+    def has_index(self) -> bool:
+        """Whether there is an index to answer from, be it on disk or in memory."""
+        with self._lock:
+            if self._view is not None:
+                return self._view[0].generation > 0
+            try:
+                return self.store.read(self.fingerprint) is not None
+            except (IndexError_, OSError):
+                return False
+
     def on_disk(self) -> tuple[Manifest, Snapshot] | None:
         """The index as it is on disk, opened; None where there is none."""
         return self._read()[1]

@@ -77,6 +77,15 @@ class Segment:
     def _terms(self) -> memoryview:
         return self.container.section("terms")
 
+    @cached_property
+    def term_bytes(self) -> bytes:
+        """All terms, one after the other; `term_ends` says where each ends."""
+        return bytes(self._terms)
+
+    @cached_property
+    def term_ends(self) -> NDArray[Any]:
+        return self.container.array("term_ends", "<u4")
+
     def term_at(self, number: int) -> bytes:
         ends = self._term_ends
         return bytes(self._terms[ends[number - 1] if number else 0 : ends[number]])
@@ -248,7 +257,16 @@ class Snapshot:
         """How many definitions begin in each unit."""
         import numpy as np
 
-        return np.bincount(self._numbered("definitions", "unit", "units"), minlength=self.unit_total)
+        return np.bincount(self.definition_unit, minlength=self.unit_total)
+
+    @cached_property
+    def definition_unit(self) -> NDArray[np.int64]:
+        """The unit in which each definition begins."""
+        return self._numbered("definitions", "unit", "units")
+
+    def definition_name(self, number: int) -> str:
+        segment, local = self._place("definitions", number)
+        return segment.string(int(segment.definitions["name"][local]))
 
     @cached_property
     def definition_start(self) -> NDArray[Any]:
@@ -433,6 +451,14 @@ class Snapshot:
         row = segment.files[local]
         first = int(row["unit"]) + self._bases["units"][self.segments.index(segment)]
         return range(first, first + int(row["units"]))
+
+    def unit_starts(self, file: int) -> NDArray[Any]:
+        """Where in the file each of its units begins."""
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first = int(row["unit"])
+        starts: NDArray[Any] = segment.units["start"][first : first + int(row["units"])]
+        return starts
 
     def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""

@@ -17,7 +17,7 @@ from lurcher.terms.count import Postings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT = 5
+FORMAT = 6
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -38,11 +38,13 @@ TYPE_KINDS = frozenset(
 FUNCTION_KINDS = frozenset(("function", "method", "constructor", "macro"))
 
 EXPORTED = 1
+UNSEEN = 1
+"""A file may hold words that are not among its terms: overlong ones, accents apart from their letters, one cut by a border."""
 
 FILE = [
     ("text", "<u8"), ("size", "<u4"), ("unit", "<u4"), ("units", "<u4"), ("definition", "<u4"), ("definitions", "<u4"),
     ("path", "<u4"), ("strings", "<u4"), ("crc", "<u4"), ("language", "<u2"), ("roles", "<u2"), ("name", "<u2"),
-    ("folder", "<u2"), ("stem", "<u2"),
+    ("folder", "<u2"), ("stem", "<u2"), ("flags", "<u2"),
 ]  # fmt: skip
 UNIT = [
     ("file", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("definition", "<i4"),

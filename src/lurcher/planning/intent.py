@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-SYMBOL, LANGUAGE, REPORT = "symbol", "natural-language", "report"
+SYMBOL, LANGUAGE, REPORT, LITERAL = "symbol", "natural-language", "report", "literal"
 
 _NAME = r"[^\W\d]\w*[?!]?"
 QUALIFIED = re.compile(rf"^[@$#.:]*{_NAME}(?:(?:::?|\.|#|->|/|\\){_NAME})*(?:\(\))?$")
@@ -26,6 +26,30 @@ def intent_of(text: str) -> str:
     if len(lines) > 1:
         return REPORT
     return SYMBOL if lines and QUALIFIED.match(lines[0].strip()) else LANGUAGE
+
+
+_EXPRESSION = re.compile(
+    r"\\[wWdDsSbB](?!\w)|\\[.()\[\]{}+*?|^$/]"  # classes and escapes
+    r"|[\w\])]?\.[*+]\??(?=\S|$)"  # .* and .+
+    r"|\[\^?(?:\w-\w|\\\w)+\][*+?{]?"  # [a-z], [^0-9]+
+    r"|\(\?[:iP<]"  # groups of regular expressions
+    r"|^\^\w|\w\$$"  # anchors
+)
+
+
+def reads_as_pattern(text: str) -> bool:
+    """Whether a line is written in the syntax of regular expressions, and is one."""
+    line = text.strip()
+    if "\n" in line or not _EXPRESSION.search(line):
+        return False
+    from lurcher.errors import QueryError
+    from lurcher.literal.pattern import compiled
+
+    try:
+        compiled(line)
+    except QueryError:
+        return False
+    return True
 
 
 _QUESTION = re.compile(r"^\s*(?:how|what|where|which|who|when|why)\b", re.I)

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lurcher.literal.pattern import Pattern, compiled
 from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, wants_change
+from lurcher.planning.intent import (
+    LANGUAGE,
+    LITERAL,
+    REPORT,
+    SYMBOL,
+    capitalised_in,
+    intent_of,
+    names_in,
+    reads_as_pattern,
+    wants_change,
+)
 from lurcher.planning.report import Report, read_report
+from lurcher.types import Query
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     text: str
     mode: str
-    """hybrid, lexical, dense or symbol: what `auto` came to."""
+    """hybrid, lexical, dense, symbol or literal: what `auto` came to."""
     intent: str
     groups: tuple[Group, ...]
     names: tuple[str, ...]
@@ -21,14 +33,28 @@ class Plan:
     report: Report | None = None
     change: bool = False
     """The query asks for a change (a bug report, a request) rather than for understanding."""
+    pattern: Pattern | None = None
+    """What a literal query looks for."""
 
     @property
     def lanes(self) -> tuple[str, ...]:
         """The lanes that the mode allows."""
-        return (self.mode,) if self.mode in ("lexical", "dense") else ("lexical", "symbol", "dense")
+        return (self.mode,) if self.mode in ("lexical", "dense", "literal") else ("lexical", "symbol", "dense")
 
 
-def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:
+def literal_pattern(query: Query) -> Pattern | None:
+    """What a literal query looks for; None for every other."""
+    text = query.text.rstrip("\r\n")
+    if query.mode != "literal" and not (query.mode == "auto" and reads_as_pattern(query.text)):
+        return None
+    return compiled(text, fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline)
+
+
+def make_plan(text: str, mode: str, snapshot: Terms, query: Query | None = None) -> Plan:
+    """`query` says how a literal one is to be read."""
+    pattern = literal_pattern(query or Query(text, mode=mode))
+    if pattern is not None:
+        return Plan(text, "literal", LITERAL, (), (), pattern=pattern)
     intent = intent_of(text)
     if mode == "auto":
         mode = "symbol" if intent == SYMBOL else "hybrid"

@@ -42,6 +42,7 @@ class TermCounter:
         self._identifiers = _Identifiers()
         self._fields: dict[str, tuple[array[int], array[int], array[int]]] = {}
         self._extra: list[str] = []
+        self._incomplete: dict[str, NDArray[np.uint32]] = {}
 
     def add(self, field: str, owner: int, text: str) -> None:
         """Count every identifier of `text` for `owner` in `field`."""
@@ -61,6 +62,8 @@ class TermCounter:
         import numpy as np
 
         split_up = [split(identifier) for identifier in self._identifiers]
+        named = enumerate(zip(self._identifiers, split_up, strict=True))
+        dropped = [number for number, (word, parts) in named if not parts and not word.replace("_", "0").isdigit()]
         terms = sorted({term for parts in split_up for term in parts}.union(self._extra))
         number = {term: i for i, term in enumerate(terms)}
         widths = np.fromiter(map(len, split_up), np.int64, len(split_up))
@@ -77,7 +80,15 @@ class TermCounter:
             ends = np.frombuffer(raw_ends, np.uint64).astype(np.int64)
             owners = np.repeat(np.frombuffer(raw_owners, np.uint32), np.diff(ends, prepend=0))
             postings[field] = _count(tokens, owners, widths, starts, flat)
+            if len(dropped):
+                self._incomplete[field] = np.unique(owners[np.isin(tokens, dropped)])
         return terms, postings
+
+    def incomplete(self, field: str) -> NDArray[np.uint32]:
+        """Owners that hold an identifier which has no term for being overlong; long numbers, which have none, are not meant."""
+        import numpy as np
+
+        return self._incomplete.get(field, np.zeros(0, np.uint32))
 
 
 def _count(

@@ -55,6 +55,10 @@ def run_search(parsed: Namespace) -> int:
             cursor=getattr(parsed, "continue"),
             context=parsed.context,
             snippet_lines=parsed.snippet_lines,
+            fixed=parsed.fixed,
+            case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
+            word=parsed.word,
+            multiline=parsed.multiline,
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
@@ -69,12 +73,18 @@ def run_search(parsed: Namespace) -> int:
 
 
 def _mode(parsed: Namespace) -> str | None:
-    if not parsed.semantic:
-        mode: str | None = parsed.mode
-        return mode
-    if parsed.mode not in (None, "dense"):
-        raise UsageError(f"--semantic and --mode {parsed.mode} contradict each other", "use one of them")
-    return "dense"
+    """The mode that was asked for by name, by a short form, or by a flag that only one mode has."""
+    asked = {"dense": "--semantic"} if parsed.semantic else {}
+    if parsed.literal:
+        asked["literal"] = "--literal"
+    for flag in ("fixed", "word", "ignore_case", "case_sensitive", "multiline"):
+        if getattr(parsed, flag):
+            asked.setdefault("literal", f"--{flag.replace('_', '-')}")
+    if parsed.mode is not None:
+        asked.setdefault(parsed.mode, f"--mode {parsed.mode}")
+    if len(asked) > 1:
+        raise UsageError(f"{' and '.join(asked.values())} contradict each other", "use one of them")
+    return next(iter(asked), None)
 
 
 def run_symbol(parsed: Namespace) -> int:

@@ -31,7 +31,7 @@ class Command:
     example: str
 
 
-MODES = ("auto", "hybrid", "lexical", "dense", "symbol")
+MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
@@ -47,6 +47,12 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--in",), "what to search", "text", "SOURCE", ("code",)),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
+            Flag(("--literal",), "exact text: a regular expression (RE2), as --mode literal", "switch"),
+            Flag(("-F", "--fixed"), "with --literal: the text as it stands", "switch"),
+            Flag(("-w", "--word"), "with --literal: whole words", "switch"),
+            Flag(("-i", "--ignore-case"), "with --literal: in any case (default: unless it has capitals)", "switch"),
+            Flag(("-s", "--case-sensitive"), "with --literal: in this case", "switch"),
+            Flag(("-U", "--multiline"), "with --literal: also over several lines", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),

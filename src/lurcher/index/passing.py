@@ -1,0 +1,51 @@
+"""An answer without an index: the files that hold a pattern are read, and only those become a segment, in memory.
+
+To look for exact text nobody should have to wait for an index. Where much of the tree matches, making one is no more work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from lurcher.index import manifest as manifests
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.manifest import Manifest
+from lurcher.index.project import View
+from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.segment import encode
+from lurcher.sources.decode import Text, read_text
+from lurcher.types import Degraded
+
+if TYPE_CHECKING:
+    from lurcher.index.project import Project
+    from lurcher.literal.pattern import Pattern
+
+MOST_BYTES = 4_000_000
+"""Text of matching files up to which no index is made."""
+
+
+def passing_view(project: Project, pattern: Pattern) -> View | None:
+    """The matching files of a root that has no index; None where it has one, or where making one is the better way."""
+    if project.has_index():
+        return None
+    from lurcher.index.build import build  # brings the grammars, which most queries do without
+
+    settings = project.settings.index
+    found: list[tuple[str, bytes]] = []
+    size = 0
+    digest = hashlib.blake2b(digest_size=12)
+    for entry in project.list_files().entries:
+        outcome = read_text(project.root.path / entry.path, settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
+        if not isinstance(outcome, Text) or next(pattern.lines(outcome.data), None) is None:
+            continue
+        size += len(outcome.data)
+        if size > MOST_BYTES:
+            return None
+        found.append((entry.path, outcome.data))
+        digest.update(f"{entry.path}\0{outcome.digest}\0".encode())
+    container = Container(b"".join(pack_sections(*encode(build(found, settings.chunk_chars)))), "files with the pattern")
+    empty = manifests.empty(project.fingerprint)
+    manifest = Manifest(0, empty.fingerprint, (f"{digest.hexdigest()}.segment",), {}, {}, 0)
+    note = Degraded("index", "there is no index yet: the files were searched as they are", "")
+    return View(Snapshot([Segment(container)], 0), manifest, 0, (note,))

@@ -1,0 +1,218 @@
+"""Lines that hold a pattern. The term index says which files can have one; only those are read.
+
+Every word of the pattern is part of a word of any text that matches, and every word of a text is among its terms, bar a few
+kinds that its file is marked for. So files without such terms need no look, and no index of trigrams has to be kept.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.segment import UNSEEN
+from lurcher.lanes.lane import Request
+from lurcher.literal.pattern import Pattern
+from lurcher.types import LaneWhy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_FRAGMENT = re.compile(r"[A-Za-z0-9_]+")
+_SHORTEST = 3
+"""Shorter pieces are in most files."""
+_MOST_TERMS = 3000
+"""A piece that is part of more terms than this says too little."""
+_GROUP = 4 << 20
+"""Bytes of text that are searched at once for files worth a closer look."""
+
+
+@dataclass(frozen=True)
+class LiteralMatches:
+    pattern: Pattern
+    units: NDArray[np.int64]
+    """Units in which a match begins, ascending."""
+    counts: NDArray[np.int64]
+    """How many begin in each."""
+    first: NDArray[np.int64]
+    """The byte of the file at which each unit's first match begins."""
+
+    def _place(self, unit: int) -> int:
+        import numpy as np
+
+        place = int(np.searchsorted(self.units, unit))
+        return place if place < len(self.units) and self.units[place] == unit else -1
+
+    def first_in(self, unit: int) -> int:
+        return int(self.first[self._place(unit)])
+
+    def why(self, unit: int) -> LaneWhy | None:
+        place = self._place(unit)
+        if place < 0:
+            return None
+        count = int(self.counts[place])
+        return LaneWhy(1 + int((self.counts > count).sum()), float(count))
+
+
+def run(request: Request) -> LiteralMatches:
+    pattern = request.plan.pattern
+    assert pattern is not None, "planned without a pattern"
+    return search(request.snapshot, pattern, request.allowed)
+
+
+def search(snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_]) -> LiteralMatches:
+    """The units of allowed files that match."""
+    import numpy as np
+
+    wanted = candidates(snapshot, pattern)
+    mask = allowed if wanted is None else allowed & wanted
+    found = [part for part in _by_group(snapshot, pattern, mask) if len(part[0])]
+    if not found:
+        empty = np.zeros(0, np.int64)
+        return LiteralMatches(pattern, empty, empty, empty)
+    units, firsts, counts = (np.concatenate(column) for column in zip(*found, strict=True))
+    return LiteralMatches(pattern, units, counts, firsts)
+
+
+def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None:
+    """Files that may hold a match, by their terms; None where terms cannot tell."""
+    fragments = {
+        piece for run in pattern.syntax.runs for word in _FRAGMENT.findall(run)
+        if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
+    }  # fmt: skip
+    mask: NDArray[np.bool_] | None = None
+    for piece in sorted(fragments, key=lambda item: (-len(item), item)):
+        having = _with_piece(snapshot, piece.encode())
+        if having is not None:
+            mask = having if mask is None else mask & having
+    if mask is None:
+        return None
+    unseen: NDArray[np.bool_] = (snapshot.file_column("flags") & UNSEEN) != 0
+    return mask | unseen
+
+
+def _with_piece(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
+    """Files with a term that contains `piece`; None where too many terms do."""
+    import numpy as np
+
+    mask = np.zeros(snapshot.file_total, bool)
+    base = 0
+    for segment in snapshot.segments:
+        numbers = terms_containing(segment, piece)
+        if numbers is None:
+            return None
+        for family in ("body", "comments"):
+            for number in numbers:
+                found = segment.postings(family, number)
+                if found is not None:
+                    mask[base + segment.units["file"][found[0]]] = True
+        base += len(segment.files)
+    return mask
+
+
+def terms_containing(segment: Segment, piece: bytes) -> list[int] | None:
+    """The numbers of terms that contain some bytes; None where these are too many."""
+    blob, ends = segment.term_bytes, segment.term_ends
+    numbers: list[int] = []
+    at = blob.find(piece)
+    while at >= 0:
+        number = int(ends.searchsorted(at, "right"))
+        end = int(ends[number])
+        if at + len(piece) <= end:
+            numbers.append(number)
+            if len(numbers) > _MOST_TERMS:
+                return None
+            at = blob.find(piece, end)
+        else:  # it begins in one term and ends in the next
+            at = blob.find(piece, at + 1)
+    return numbers
+
+
+Group = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.int64]"]
+"""Units, the first match in each, and how many there are."""
+
+
+def _by_group(snapshot: Snapshot, pattern: Pattern, mask: NDArray[np.bool_]) -> Iterator[Group]:
+    """What is found in the files of the mask, many files at a time: to go through them one by one would take longer."""
+    import numpy as np
+
+    base = first_unit = 0
+    for segment in snapshot.segments:
+        files, units = segment.files, segment.units
+        wanted = mask[base : base + len(files)].nonzero()[0]
+        for group in _groups(wanted.tolist(), files["size"].tolist()):
+            rows = files[group]
+            starts, begin = _found(segment, pattern, rows["text"].astype(np.int64), rows["size"].astype(np.int64))
+            if not len(starts):
+                continue
+            # All units of these files by where they begin in the joined text, so that one look-up finds each match's.
+            counts = rows["units"].astype(np.int64)
+            owner = np.repeat(np.arange(len(rows)), counts)
+            numbers = np.repeat(rows["unit"].astype(np.int64) - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            borders = begin[owner] + units["start"][numbers]
+            place = np.searchsorted(borders, starts, "right") - 1
+            distinct, at, many = np.unique(place, return_index=True, return_counts=True)
+            yield numbers[distinct] + first_unit, starts[at] - begin[owner[distinct]], many
+        base += len(files)
+        first_unit += len(units)
+
+
+def _found(
+    segment: Segment, pattern: Pattern, places: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where matches begin in some texts put together, and where each of these texts does."""
+    import numpy as np
+
+    origin, end = int(places[0]), int(places[-1] + sizes[-1])
+    if pattern.plain is not None and end - origin == int(sizes.sum()):
+        # Neighbours need not be taken apart: what reaches over a border is no match.
+        begin = places - origin
+        starts = np.array(pattern.starts(bytes(segment.container.section("text", origin, end))), np.int64)
+        text = np.searchsorted(begin, starts, "right") - 1
+        return starts[starts + len(pattern.plain) <= (begin + sizes)[text]], begin
+    texts = _texts(segment, places.tolist(), sizes.tolist())
+    begin = np.cumsum(sizes + 1) - (sizes + 1)
+    return _starts(pattern, texts, begin), begin
+
+
+def _texts(segment: Segment, begin: list[int], sizes: list[int]) -> list[bytes]:
+    """The texts at some places: together where they lie close, else one by one."""
+    origin, span = begin[0], begin[-1] + sizes[-1] - begin[0]
+    section = segment.container.section
+    if span > 2 * sum(sizes):
+        return [bytes(section("text", a, a + n)) for a, n in zip(begin, sizes, strict=True)]
+    whole = section("text", origin, origin + span)
+    return [bytes(whole[a - origin : a - origin + n]) for a, n in zip(begin, sizes, strict=True)]
+
+
+def _starts(pattern: Pattern, texts: list[bytes], begin: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where matches begin in the texts joined by line breaks."""
+    import numpy as np
+
+    if pattern.multiline:  # one that reaches into the next text would hide others
+        parts = [np.array(pattern.starts(text), np.int64) + start for text, start in zip(texts, begin.tolist(), strict=True)]
+        return np.concatenate(parts)
+    joined = b"\n".join(texts)
+    starts = np.array(pattern.starts(joined), np.int64)
+    # Behind the last line break of a text there is no line.
+    ends = begin + np.array([len(text) for text in texts], np.int64)
+    text = np.searchsorted(begin, starts, "right") - 1
+    bare = np.array([not text or text.endswith(b"\n") for text in texts])
+    inside: NDArray[np.bool_] = (starts < ends[text]) | ((starts == ends[text]) & ~bare[text])
+    return starts[inside]
+
+
+def _groups(wanted: list[int], sizes: list[int]) -> Iterator[list[int]]:
+    group: list[int] = []
+    filled = 0
+    for file in wanted:
+        if group and filled + sizes[file] > _GROUP:
+            yield group
+            group, filled = [], 0
+        group.append(file)
+        filled += sizes[file]
+    if group:
+        yield group

@@ -1,0 +1,70 @@
+"""Units with a pattern: those that define what it names first, then by the part their files play, then by path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.index.order import best_first
+from lurcher.lanes.literal import LiteralMatches
+from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.ranking.evidence import noise
+from lurcher.types import StageWhy, Why
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+WHOLE, PART, USE = 1.0, 0.8, 0.5
+_NEAR = 160
+"""A name is so many bytes behind the beginning of its definition at most."""
+_MOST = 5000
+"""Definitions whose names are looked at."""
+
+
+def rank(context: Context) -> Ranking:
+    import numpy as np
+
+    found = context.lanes.get("literal")
+    if not isinstance(found, LiteralMatches) or not len(found.units):
+        empty = np.zeros(0)
+        return Ranking(empty.astype(np.int64), empty, lambda unit, score: Why())
+    snapshot = context.snapshot
+    base = np.full(len(found.units), USE)
+    defining = _defining(context, found)
+    for place, strength in defining.items():
+        base[place] = strength
+    factors = noise.score(context)[snapshot.unit_file[found.units]]
+    scores = base * factors + 0.001 * np.minimum(found.counts, 20)
+    order = best_first(snapshot, found.units, scores)
+    names = {int(found.units[place]): strength for place, strength in defining.items()}
+
+    def why(unit: int, score: float) -> Why:
+        strength = names.get(unit)
+        note = "" if strength is None else "defines it" if strength == WHOLE else "defines a name with it"
+        stages = [StageWhy("definition", factor=strength / USE, note=note)] if strength is not None else []
+        return Why(lane_whys(context, unit), score, (*stages, *noise.why(context, int(snapshot.unit_file[unit]))))
+
+    return Ranking(found.units[order], scores[order], why)
+
+
+def _defining(context: Context, found: LiteralMatches) -> dict[int, float]:
+    """Places in `found` of units that define a name with the pattern in it, and how well the name fits."""
+    import numpy as np
+
+    snapshot = context.snapshot
+    wanted: NDArray[np.int64] = np.full(snapshot.unit_total, -1, np.int64)
+    wanted[found.units] = np.arange(len(found.units))
+    numbers = np.flatnonzero(wanted[snapshot.definition_unit] >= 0)
+    if len(numbers) > _MOST:
+        # Too many to look at each: those near a unit's first match are the likeliest.
+        distance = found.first[wanted[snapshot.definition_unit[numbers]]] - snapshot.definition_start[numbers].astype(np.int64)
+        numbers = numbers[(distance >= 0) & (distance < _NEAR)][:_MOST]
+    strengths: dict[int, float] = {}
+    for number in numbers.tolist():
+        name = snapshot.definition_name(number).encode("utf-8", "replace")
+        match = found.pattern.first(name, 0)
+        if match is not None and match[1] > match[0]:
+            place = int(wanted[snapshot.definition_unit[number]])
+            strength = WHOLE if match == (0, len(name)) else PART
+            strengths[place] = max(strengths.get(place, 0.0), strength)
+    return strengths

@@ -1,0 +1,100 @@
+"""Patterns: what they find, what they must contain, and what is no pattern."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lurcher.errors import QueryError
+from lurcher.literal.pattern import compiled
+from lurcher.literal.syntax import read
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("foo.*bar", ("foo", "bar")),
+        ("(a|b)cde", ("cde",)),
+        ("foo|bar", ()),
+        ("a+bc?de", ("a", "b", "de")),
+        ("foo{2,3}bar", ("fo", "bar")),
+        (r"\(self\)", ("(self)",)),
+        (r"def \w+_error", ("def ", "_error")),
+        ("[A-Z]foo", ("foo",)),
+        ("(?i)foo", ()),
+        (r"\pLfoo", ("foo",)),
+        (r"\x41foo", ("foo",)),
+        ("", ()),
+    ],
+)
+def test_what_every_match_contains(text: str, runs: tuple[str, ...]) -> None:
+    assert read(text, False).runs == runs
+
+
+@given(st.text("ab_(|)[]*+?.^$\\{}1,Q", max_size=12), st.text("ab_1", min_size=1, max_size=20))
+@settings(max_examples=600, deadline=None)
+def test_no_match_is_without_what_every_match_contains(text: str, word: str) -> None:
+    try:
+        pattern = compiled(text, case="exact")
+    except QueryError:
+        return
+    for line in (word, word * 2, text):
+        data = line.encode()
+        for start, end in pattern.spans(data, 0, len(data)):
+            found = data[start:end].decode()
+            assert all(run in found for run in pattern.syntax.runs), (text, found, pattern.syntax.runs)
+
+
+@pytest.mark.parametrize(
+    ("text", "case", "found"),
+    [
+        ("client", "smart", ["Client", "client", "CLIENT"]),
+        ("Client", "smart", ["Client"]),
+        ("client", "exact", ["client"]),
+        ("CLIENT", "ignore", ["Client", "client", "CLIENT"]),
+        (r"\Slient", "smart", ["Client", "client", "CLIENT"]),
+    ],
+)
+def test_case(text: str, case: str, found: list[str]) -> None:
+    data = b"Client client CLIENT"
+    pattern = compiled(text, case=case)
+    assert [data[a:b].decode() for a, b in pattern.spans(data, 0, len(data))] == found
+
+
+def test_whole_words_beside_each_other_are_all_found() -> None:
+    pattern = compiled("foo", word=True)
+    data = b"foo foo,foo foot _foo foo\nfoo"
+    assert [a for a, _ in pattern.spans(data, 0, len(data))] == [0, 4, 8, 22, 26]
+    assert len(compiled("f[o]+", word=True).spans(data, 0, len(data))) == 5
+
+
+def test_lines_and_all_matches_in_them() -> None:
+    data = b"aXbX\nnone\nX\n"
+    pattern = compiled("X", case="exact")
+    assert [a for a, _ in pattern.lines(data)] == [1, 10]
+    assert pattern.starts(data) == [1, 3, 10]
+    assert pattern.spans(data, 0, 5) == [(1, 2), (3, 4)]
+
+
+@pytest.mark.parametrize("text", ["(", "[a", "a**b(", "(?<!x)y", r"\1"])
+def test_what_is_no_regular_expression_is_said_to_be_none(text: str) -> None:
+    with pytest.raises(QueryError, match="not a regular expression") as error:
+        compiled(text)
+    assert "--fixed" in error.value.hint
+    assert compiled(text, fixed=True).starts(text.encode()) == [0]
+
+
+def test_empty_patterns_and_line_breaks() -> None:
+    with pytest.raises(QueryError, match="empty"):
+        compiled("")
+    with pytest.raises(QueryError, match="line break"):
+        compiled("a\nb", word=True)
+    assert compiled("a\nb", multiline=True).starts(b"xa\nb") == [1]
+
+
+def test_time_is_linear_in_the_text() -> None:
+    """What makes other engines backtrack for ever."""
+    data = b"a" * 200_000 + b"!"
+    assert compiled("(a+)+$").first(data, 0) is None
+    assert compiled("(a|aa)+$").first(data, 0) is None

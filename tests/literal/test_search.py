@@ -1,0 +1,157 @@
+"""Literal search as a user meets it: hits with exact places, definitions first, with an index and without."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lurcher.engine import Engine
+from lurcher.errors import QueryError
+from lurcher.types import Answer
+
+FILES = {
+    "src/retry.py": (
+        '"""Tries again."""\n\n\ndef retry_request(client, request):\n    """Calls retry_request\'s client."""\n'
+        "    return client.send(request)\n"
+    ),
+    "src/use.py": (
+        "from retry import retry_request\n\n\nclass Worker:\n    def run(self):\n        return retry_request(1, 2)\n"
+    ),
+    "tests/test_retry.py": "def test_retry_request():\n    assert retry_request(None, None)\n",
+    "docs/notes.md": "# Notes\n\nCall `retry_request` wisely: größe retry_request.\n",
+    "web/app.ts": "export const Größe = 1; // GRÖSSE\nfunction retryRequest() { return Größe }\n",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+    return tmp_path / "tree"
+
+
+@pytest.fixture
+def engine(tree: Path) -> Engine:
+    engine = Engine.open(tree, root=tree)
+    engine.index()
+    return engine
+
+
+def places(answer: Answer) -> list[tuple[str, tuple[int, ...]]]:
+    return [(hit.path, tuple(match.start_line for match in hit.matches)) for hit in answer.hits]
+
+
+def test_definitions_come_first_and_tests_later(engine: Engine) -> None:
+    answer = engine.search("retry_request", mode="literal")
+    assert (answer.mode, answer.intent, answer.ranking) == ("literal", "literal", "literal")
+    assert [hit.path for hit in answer.hits[:2]] == ["src/retry.py", "src/use.py"]
+    assert {hit.path for hit in answer.hits[2:]} == {"tests/test_retry.py", "docs/notes.md"}
+    assert answer.total == 4
+
+
+def test_a_hit_says_exactly_where_and_in_what(engine: Engine) -> None:
+    hit = engine.search(r"return retry_\w+\(", mode="literal").hits[0]
+    assert (hit.path, hit.symbol) == ("src/use.py", "Worker.run")
+    assert [match.to_dict() for match in hit.matches] == [
+        {"start_line": 6, "start_column": 9, "end_line": 6, "end_column": 30}
+    ]
+    assert hit.start_line <= 6 <= hit.end_line
+    assert "return retry_request(1, 2)" in hit.text
+    assert hit.text == "".join(FILES["src/use.py"].splitlines(keepends=True)[hit.start_line - 1 : hit.end_line])
+
+
+def test_columns_count_characters(engine: Engine) -> None:
+    hits = engine.search("Größe", mode="literal", case="exact").hits
+    assert [(match.start_line, match.start_column, match.end_column) for match in hits[0].matches] == [(1, 14, 19), (2, 34, 39)]
+    assert {hit.path for hit in engine.search("GRÖSSE", mode="literal", case="ignore").hits} == {"web/app.ts"}
+
+
+@pytest.mark.parametrize(
+    ("options", "paths"),
+    [
+        ({}, {"src/retry.py", "src/use.py", "tests/test_retry.py", "docs/notes.md"}),
+        ({"word": True}, {"src/retry.py", "src/use.py", "tests/test_retry.py", "docs/notes.md"}),
+        ({"languages": ["python"]}, {"src/retry.py", "src/use.py", "tests/test_retry.py"}),
+        ({"paths": ["docs/**"]}, {"docs/notes.md"}),
+        ({"excludes": ["src/**"]}, {"tests/test_retry.py", "docs/notes.md"}),
+    ],
+)
+def test_filters(engine: Engine, options: dict[str, Any], paths: set[str]) -> None:
+    assert {hit.path for hit in engine.search("retry_request", mode="literal", **options).hits} == paths
+
+
+def test_pages_hold_everything_once(engine: Engine) -> None:
+    seen, cursor = [], None
+    for _ in range(10):
+        answer = engine.search("retry", mode="literal", limit=1, cursor=cursor)
+        seen += [hit.id for hit in answer.hits]
+        cursor = answer.next
+        if cursor is None:
+            break
+    whole = engine.search("retry", mode="literal", limit=100)
+    assert seen == [hit.id for hit in whole.hits]
+    assert len(seen) == len(set(seen)) == whole.total
+
+
+@pytest.mark.parametrize("question", ["retry_request", r"def \w+", "Größe", "nothing_like_it", "return"])
+def test_without_an_index_the_same_hits(tree: Path, tmp_path: Path, question: str) -> None:
+    bare = Engine.open(tree, root=tree, index_dir=tmp_path / "none").search(question, mode="literal", limit=50)
+    assert not list((tmp_path / "none").glob("*.segment"))
+    assert [note.reason for note in bare.degraded] == ["there is no index yet: the files were searched as they are"]
+    made = Engine.open(tree, root=tree, index_dir=tmp_path / "made")
+    made.index()
+    indexed = made.search(question, mode="literal", limit=50)
+    assert [hit.to_dict() for hit in bare.hits] == [hit.to_dict() for hit in indexed.hits]
+    assert bare.total == indexed.total
+
+
+def test_where_much_matches_an_index_is_made(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from lurcher.index import passing
+
+    monkeypatch.setattr(passing, "MOST_BYTES", 100)
+    answer = Engine.open(tree, root=tree, index_dir=tmp_path / "made").search("retry", mode="literal")
+    assert (answer.index.generation, answer.degraded) == (1, ())
+
+
+def test_an_edit_is_seen_and_a_deleted_file_is_not(tree: Path, engine: Engine) -> None:
+    (tree / "src/use.py").write_text("zeppelin_literal = 1\n")
+    (tree / "docs/notes.md").unlink()
+    assert places(engine.search("zeppelin_literal", mode="literal")) == [("src/use.py", (1,))]
+    assert "docs/notes.md" not in {hit.path for hit in engine.search("retry_request", mode="literal").hits}
+
+
+def test_auto_takes_a_regular_expression_for_one(engine: Engine) -> None:
+    answer = engine.search(r"def \w+_request\(")
+    assert (answer.mode, answer.hits[0].path) == ("literal", "src/retry.py")
+    assert engine.search("how is a request retried").mode == "hybrid"
+
+
+@pytest.mark.parametrize("text", ["(", "[a-", r"(?<=x)y"])
+def test_what_is_no_pattern_is_an_error_that_helps(engine: Engine, text: str) -> None:
+    with pytest.raises(QueryError, match="not a regular expression") as error:
+        engine.search(text, mode="literal")
+    assert "--fixed" in error.value.hint
+    engine.search(text, mode="literal", fixed=True)
+
+
+def test_why_a_hit_is_there(engine: Engine) -> None:
+    first = engine.search("retry_request", mode="literal").hits[0]
+    assert first.why.lanes["literal"].score == 2
+    assert [stage.note for stage in first.why.stages] == ["defines it"]
+
+
+@pytest.mark.parametrize(("count", "lines"), [(1, (6, 6)), (2, (6, 6)), (3, (5, 6))])
+def test_a_few_lines_are_those_with_the_match(engine: Engine, count: int, lines: tuple[int, int]) -> None:
+    hit = engine.search(r"return retry_\w+\(", mode="literal", snippet_lines=count).hits[0]
+    assert (hit.start_line, hit.end_line) == lines
+    assert hit.text.endswith("return retry_request(1, 2)\n")
+
+
+def test_context_widens_to_the_function(engine: Engine) -> None:
+    hit = engine.search("client.send", mode="literal", fixed=True, context="function").hits[0]
+    assert hit.text.startswith("def retry_request(")
+    assert engine.search("client.send", mode="literal", fixed=True, context="none").hits[0].text == ""
