@@ -204,7 +204,7 @@ class Engine:
         ]
         snapshot = self._snapshot(views)
         clock.lap("refresh")
-        plan = make_plan(query.text, query.mode, snapshot, query)
+        plan = make_plan(query.text, query.mode, snapshot, pattern)
         clock.lap("plan")
         ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
         plan = context.plan

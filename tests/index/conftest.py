@@ -81,3 +81,20 @@ def answers(engine: Engine, questions: tuple[str, ...] = QUESTIONS) -> str:
             said.append(answer)
     said.append([hit.to_dict() for name in ("Client", "Pool.Acquire", "parse_cookie") for hit in engine.symbol(name)])  # type: ignore[arg-type]
     return json.dumps(said, indent=1)
+
+
+def index_files(root: Path) -> list[Path]:
+    return [root / ".lurcher" / "manifest", *sorted((root / ".lurcher").glob("*.segment"))]
+
+
+def in_two_segments(root: Path) -> Path:
+    """The tree, with one more file and an index of two segments."""
+    for path in root.rglob("*.*"):
+        os.utime(path, (10**9, 10**9))
+    engine = opened(root)
+    engine.refresh()
+    write(root, {"new.py": "def zeppelin(): return parse_cookie\n"})
+    os.utime(root / "new.py", (10**9, 10**9))
+    engine.refresh()
+    assert len(index_files(root)) == 3
+    return root

@@ -17,7 +17,7 @@ from lurcher.errors import CorruptIndex, PathError
 from lurcher.index import disk, writer
 from lurcher.index.container import Container
 from lurcher.types import Answer
-from tests.index.conftest import QUESTIONS, answers, opened, write
+from tests.index.conftest import QUESTIONS, answers, in_two_segments, index_files, opened, write
 from tests.index.faults import folder_bytes, restore
 
 
@@ -32,22 +32,11 @@ def intact(root: Path) -> None:
             Container.open(folder / name).verify()
 
 
-def index_files(root: Path) -> list[Path]:
-    return [root / ".lurcher" / "manifest", *sorted((root / ".lurcher").glob("*.segment"))]
-
 
 @pytest.fixture
 def indexed(root: Path) -> Path:
     """A tree with an index of two segments."""
-    for path in root.rglob("*.*"):
-        os.utime(path, (10**9, 10**9))
-    engine = opened(root)
-    engine.refresh()
-    write(root, {"new.py": "def zeppelin(): return parse_cookie\n"})
-    os.utime(root / "new.py", (10**9, 10**9))
-    engine.refresh()
-    assert len(index_files(root)) == 3
-    return root
+    return in_two_segments(root)
 
 
 def hits(answer: Answer) -> list[dict[str, object]]:

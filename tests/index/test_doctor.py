@@ -17,7 +17,7 @@ from lurcher.index import manifest as manifests
 from lurcher.index.doctor import PROBLEM, Finding, content, folder, installation
 from lurcher.index.project import Project
 from tests.conftest import run_lurcher
-from tests.index.conftest import opened, write
+from tests.index.conftest import in_two_segments, index_files, opened, write
 
 NAMES = ("manifest", "one segment", "other segment")
 REBUILD = "lurcher index --rebuild"
@@ -26,9 +26,6 @@ REBUILD = "lurcher index --rebuild"
 def project_of(root: Path) -> Project:
     return opened(root)._projects[0]
 
-
-def index_files(root: Path) -> list[Path]:
-    return [root / ".lurcher" / "manifest", *sorted((root / ".lurcher").glob("*.segment"))]
 
 
 @pytest.fixture
@@ -40,15 +37,7 @@ def indexed(root: Path) -> Path:
     (root / "marked.py").write_bytes(b"\xef\xbb\xbfx = 1\n")
     (root / "broken.py").write_bytes("# ü".encode() + b" \xff\n")
     (root / "picture.py").write_bytes(b"\0\0\0")
-    for path in root.rglob("*.*"):
-        os.utime(path, (10**9, 10**9))
-    engine = opened(root)
-    engine.refresh()
-    write(root, {"new.py": "def zeppelin(): return parse_cookie\n"})
-    os.utime(root / "new.py", (10**9, 10**9))
-    engine.refresh()
-    assert len(index_files(root)) == 3
-    return root
+    return in_two_segments(root)
 
 
 def silent(what: str, done: int, total: int) -> None:

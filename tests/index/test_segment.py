@@ -15,9 +15,10 @@ from lurcher.index import merge as merging
 from lurcher.index.build import build
 from lurcher.index.container import Builder, Container, pack_sections
 from lurcher.index.reader import Segment, Snapshot
-from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, _postings, decode, encode, string_at
+from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, encode, string_at
 from lurcher.index.vectors import direction_of
 from lurcher.terms.count import Postings
+from tests.index.taken_back import decode, postings_in
 from tests.tables import WORDS, table_of
 
 TABLE = table_of(WORDS, dims=16)
@@ -186,7 +187,7 @@ def test_postings_come_back_whatever_their_width(owners: dict[int, list[int]]) -
 
 
 def decode_body(container: Container) -> Postings:
-    return _postings(container, "body")
+    return postings_in(container, "body")
 
 
 @pytest.mark.parametrize(

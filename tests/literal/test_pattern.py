@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import QueryError
@@ -25,6 +25,9 @@ from lurcher.literal.syntax import read
         ("(?i)foo", ()),
         (r"\pLfoo", ("foo",)),
         (r"\x41foo", ("foo",)),
+        ("1{?", ("1",)),
+        ("a{,2}b", ("a{,2}b",)),
+        ("a+*b", ("a", "b")),
         ("", ()),
     ],
 )
@@ -33,6 +36,7 @@ def test_what_every_match_contains(text: str, runs: tuple[str, ...]) -> None:
 
 
 @given(st.text("ab_(|)[]*+?.^$\\{}1,Q", max_size=12), st.text("ab_1", min_size=1, max_size=20))
+@example("1{?", "1")
 @settings(max_examples=600, deadline=None)
 def test_no_match_is_without_what_every_match_contains(text: str, word: str) -> None:
     try:

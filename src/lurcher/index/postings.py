@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-PARTS = {"terms": "<u4", "rows": "<u4", "ends": "<u4", "data": "u1"}
-"""The sections of a family: its terms, the end of each in rows, the end of each in bytes, and those bytes."""
-
 
 class Packed(NamedTuple):
     """Postings as they are stored."""

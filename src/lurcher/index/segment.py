@@ -1,7 +1,7 @@
 """A segment: some files with their units, definitions, terms and text, as flat tables.
 
-`SegmentData` is a segment in memory, as a build makes it; `encode` lays it out for disk and `decode` takes it back. Rows are in
-path order, so the same files give the same bytes however they were gathered.
+`SegmentData` is a segment in memory, as a build makes it; `encode` lays it out for disk. Rows are in path order, so the same
+files give the same bytes however they were gathered.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import PACKED, Builder, Container
-from lurcher.index.postings import lists_of, pack, read_range
-from lurcher.index.vectors import Vectors, check_vectors, encode_vectors, vectors_of
+from lurcher.index.postings import pack
+from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
@@ -235,38 +235,6 @@ def owners_in(container: Container, family: str) -> int:
     """How many owners the terms of `family` can have."""
     kind = "units" if family in UNIT_FIELDS else "files" if family in FILE_FIELDS else "definitions"
     return int(container.meta[kind])
-
-
-def _postings(container: Container, family: str) -> Postings:
-    lists = lists_of(container, family)
-    return read_range(container, family, lists, 0, len(lists.terms), owners_in(container, family))
-
-
-def decode(container: Container) -> SegmentData:
-    """The whole segment back in memory, every part of it found sound."""
-    import numpy as np
-
-    files = files_of(check_shape(container))
-    text = bytes(container.section("text"))
-    blob = bytes(container.section("terms"))
-    ends = container.array("term_ends", "<u4").tolist()
-    starts = [0, *ends][: len(ends)]
-    try:
-        terms = [blob[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
-    except UnicodeDecodeError as error:
-        raise container.corrupt("a term is not text") from error
-    return SegmentData(
-        files,
-        units_of(container),
-        definitions_of(container),
-        terms,
-        {family: _postings(container, family) for family in FAMILIES},
-        bytes(container.section("paths")),
-        bytes(container.section("strings")),
-        list(container.meta["languages"]),
-        [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
-        vectors_of(container),
-    )
 
 
 def as_bytes(array: NDArray[Any]) -> memoryview:

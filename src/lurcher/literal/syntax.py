@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _CLASSES = frozenset("dDsSwWpPbBAzZQECG")
-_REPEATS = frozenset("*?{+")
+_REPEATS = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})+")
+"""What says how often something comes; a brace that does not say so stands for itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,12 @@ class _Reader:
 
     def _literal(self, character: str, following: int, depth: int) -> int:
         self._literals.append(character)
-        repeat = self._text[following : following + 1]
-        if repeat in _REPEATS and repeat:
-            if repeat == "+" and depth == 0:
+        end = self._repeat_end(following)
+        if end > following:
+            if self._text[following] == "+" and depth == 0:
                 self._run += character
             self._cut()
-            return self._repeat_end(following)
+            return end
         if depth == 0:
             self._run += character
         return following
@@ -127,14 +129,8 @@ class _Reader:
         return end + (1 if self._text[end : end + 1] != ")" else 0)
 
     def _repeat_end(self, position: int) -> int:
-        while position < len(self._text) and self._text[position] in _REPEATS:
-            if self._text[position] == "{":
-                end = self._text.find("}", position)
-                if end < 0:
-                    return position + 1
-                position = end
-            position += 1
-        return position
+        found = _REPEATS.match(self._text, position)
+        return found.end() if found else position
 
     def _cut(self) -> None:
         if self._run:

@@ -50,9 +50,8 @@ def literal_pattern(query: Query) -> Pattern | None:
     return compiled(text, fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline)
 
 
-def make_plan(text: str, mode: str, snapshot: Terms, query: Query | None = None) -> Plan:
-    """`query` says how a literal one is to be read."""
-    pattern = literal_pattern(query or Query(text, mode=mode))
+def make_plan(text: str, mode: str, snapshot: Terms, pattern: Pattern | None = None) -> Plan:
+    """How to answer; a literal query comes with its pattern."""
     if pattern is not None:
         return Plan(text, "literal", LITERAL, (), (), pattern=pattern)
     intent = intent_of(text)

@@ -1,0 +1,41 @@
+"""A segment taken back from its container, every part of it found sound, to compare it with what was laid out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lurcher.index.container import Container
+from lurcher.index.postings import lists_of, read_range
+from lurcher.index.segment import FAMILIES, SegmentData, check_shape, definitions_of, files_of, owners_in, units_of
+from lurcher.index.vectors import vectors_of
+from lurcher.terms.count import Postings
+
+
+def postings_in(container: Container, family: str) -> Postings:
+    lists = lists_of(container, family)
+    return read_range(container, family, lists, 0, len(lists.terms), owners_in(container, family))
+
+
+def decode(container: Container) -> SegmentData:
+    """The whole segment back in memory, every part of it found sound."""
+    files = files_of(check_shape(container))
+    text = bytes(container.section("text"))
+    blob = bytes(container.section("terms"))
+    ends = container.array("term_ends", "<u4").tolist()
+    starts = [0, *ends][: len(ends)]
+    try:
+        terms = [blob[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=True)]
+    except UnicodeDecodeError as error:
+        raise container.corrupt("a term is not text") from error
+    return SegmentData(
+        files,
+        units_of(container),
+        definitions_of(container),
+        terms,
+        {family: postings_in(container, family) for family in FAMILIES},
+        bytes(container.section("paths")),
+        bytes(container.section("strings")),
+        list(container.meta["languages"]),
+        [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
+        vectors_of(container),
+    )
