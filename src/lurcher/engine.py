@@ -47,6 +47,8 @@ _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 SOURCES = ("code",)
 BY_COSINE = "cosine"
 """The ranking of questions by meaning alone, whatever ranking is set for others."""
+STRUCTURAL = "structural"
+"""The mode of patterns, which have a lane and a ranking of their own by this name."""
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -188,7 +190,7 @@ class Engine:
         views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
         snapshot = self._snapshot(views)
         clock.lap("refresh")
-        plan = make_plan(query.text, query.mode, snapshot)
+        plan = make_plan(query.text, query.mode, snapshot, query.filter.languages or snapshot.languages)
         clock.lap("plan")
         ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
         plan = context.plan
@@ -207,12 +209,13 @@ class Engine:
         page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
         hits = tuple(shown.hit(i) for i in page.indices)
         clock.lap("pack")
-        notes += failed + _unknown_name(context)
+        searched, said = _searched(query, context, len(places))
+        notes += failed + said + _unknown_name(context)
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
         degraded = notes + tuple(note for view in views for note in view.degraded) + oversized_note(page, shown)
         return Answer(
             query.text, plan.mode, plan.intent, used, SOURCES, hits, len(places), page.tokens, following,
-            _state(snapshot, views), degraded, clock.total(),
+            _state(snapshot, views), degraded, clock.total(), searched,
         )  # fmt: skip
 
     def _rank(
@@ -223,9 +226,10 @@ class Engine:
         allowed = allowed_files(snapshot, self._filter(query.filter))
         clock.lap("filter")
         notes: tuple[Degraded, ...] = ()
-        name = BY_COSINE if plan.mode == "dense" else query.ranking
+        name = BY_COSINE if plan.mode == "dense" else STRUCTURAL if plan.mode == STRUCTURAL else query.ranking
         try:
-            found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
+            request = Request(snapshot, plan, self.settings, allowed, model, query.filter.languages)
+            found, failed = self._lanes(name, request, clock)
         except ModelError as problem:
             # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
             notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
@@ -478,6 +482,24 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
     if whole & set(context.lexical.idf):
         return ()
     return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
+
+
+def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
+    """The languages in which a pattern was searched for, and what to say about patterns."""
+    lane = context.lanes.get(STRUCTURAL)
+    if lane is not None:
+        notes: tuple[Degraded, ...] = getattr(lane, "notes", ())
+        if query.mode == "auto" and not hits:
+            notes += (Degraded(STRUCTURAL, "the query was read as a pattern", "use --mode hybrid to read it as words"),)
+        return getattr(lane, "languages", ()), notes
+    if query.mode == "auto" and "$" in query.text:
+        from lurcher.planning.metavariables import looks_like_pattern
+        from lurcher.structural.languages import installed
+
+        if looks_like_pattern(query.text) and not installed():
+            hint = "for structural search run: pip install 'lurcher[structural]'"
+            return (), (Degraded(STRUCTURAL, "the query looks like a pattern; these hits are by words", hint),)
+    return (), ()
 
 
 def _outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from lurcher.budget import tokens
-from lurcher.budget.excerpt import Place, around, densest, focus_of, place_of, text_at
+from lurcher.budget.excerpt import Place, around, beginning_at, densest, focus_of, lines_around, place_of, text_at
 from lurcher.budget.pack import Page
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.lanes.lane import Located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
-from lurcher.types import Definition, Degraded, Hit, Query
+from lurcher.types import Definition, Degraded, Hit, Match, Query
 
 
 class Focus:
@@ -23,11 +24,15 @@ class Focus:
         self._snapshot = context.snapshot
         self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
         self._asked: dict[int, SymbolMatch] = {}
+        self._located = next((lane for lane in context.lanes.values() if isinstance(lane, Located)), None)
         for match in context.symbols:
             if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
                 self._asked[match.unit] = match
 
     def byte(self, unit: int) -> int:
+        place = self.extent(unit)
+        if place is not None:
+            return place[0]
         match = self._asked.get(unit)
         return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
 
@@ -37,13 +42,26 @@ class Focus:
         if match:
             return match.definition
         file, _, _, _, _, shown = self._snapshot.unit(unit)
+        if self.extent(unit) is not None:
+            return around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
         if shown >= 0 and self._snapshot.unit_definitions[unit] < 2:
             return self._snapshot.definition(shown)
         found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
         return found or (self._snapshot.definition(shown) if shown >= 0 else None)
 
-    def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
+    def lines(self, text: str, place: Place, count: int) -> tuple[str, int, int]:
+        first, found = place.start_line, self.matches(place)
+        if found:
+            return beginning_at(text, first, count, found[0].start_line, found[0].end_line)
         return densest(text, first, count, self._wanted)
+
+    def extent(self, unit: int) -> tuple[int, int] | None:
+        """From which byte to which a unit matches, as far as a lane knows."""
+        return self._located.extent(unit) if self._located is not None else None
+
+    def matches(self, place: Place) -> tuple[Match, ...]:
+        """Where exactly the query matches in a place, as far as a lane knows."""
+        return self._located.matches(place.file, place.start, place.within) if self._located is not None else ()
 
 
 def places_of(
@@ -51,7 +69,7 @@ def places_of(
 ) -> Sequence[tuple[int, Place]]:
     """Where each hit's text is; units that widen to the same function or class are one hit."""
     if context not in ("function", "class"):
-        return _Blocks(snapshot, ranked)
+        return _Blocks(snapshot, ranked, focus)
     seen: set[tuple[int, int, int]] = set()
     found = []
     for position, unit in enumerate(ranked.units):
@@ -64,11 +82,12 @@ def places_of(
 
 
 class _Blocks(Sequence[tuple[int, Place]]):
-    """The places of whole units, looked up when asked for."""
+    """The places of whole units, or of what matches in them where that is known, looked up when asked for."""
 
-    def __init__(self, snapshot: Snapshot, ranked: Ranking) -> None:
+    def __init__(self, snapshot: Snapshot, ranked: Ranking, focus: Focus) -> None:
         self._snapshot = snapshot
         self._ranked = ranked
+        self._focus = focus
         self._known: dict[int, Place] = {}
 
     def __len__(self) -> int:
@@ -76,7 +95,10 @@ class _Blocks(Sequence[tuple[int, Place]]):
 
     def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
         if i not in self._known:
-            self._known[i] = place_of(self._snapshot, self._ranked.unit(i), "block")
+            unit = self._ranked.unit(i)
+            extent = self._focus.extent(unit)
+            whole = place_of(self._snapshot, unit, "block")
+            self._known[i] = whole if extent is None else lines_around(self._snapshot, whole, *extent)
         return i, self._known[i]
 
 
@@ -104,7 +126,7 @@ class Shown:
                 text = text_at(self._snapshot, place)
                 known = (text, place.start_line, place.end_line)
                 if self._query.snippet_lines is not None:
-                    known = self._focus.lines(text, place.start_line, self._query.snippet_lines)
+                    known = self._focus.lines(text, place, self._query.snippet_lines)
             self._texts[i] = known
         return known
 
@@ -128,7 +150,7 @@ class Shown:
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
             named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
-            self.cost(i), text, self._ranked.why(position),
+            self.cost(i), text, self._ranked.why(position), matches=self._focus.matches(place),
         )  # fmt: skip
 
 

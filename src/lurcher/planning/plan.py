@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, wants_change
+from lurcher.planning.intent import LANGUAGE, PATTERN, REPORT, SYMBOL, capitalised_in, intent_of, names_in, wants_change
+from lurcher.planning.metavariables import is_pattern
 from lurcher.planning.report import Report, read_report
 
 
@@ -13,7 +15,7 @@ from lurcher.planning.report import Report, read_report
 class Plan:
     text: str
     mode: str
-    """hybrid, lexical, dense or symbol: what `auto` came to."""
+    """hybrid, lexical, dense, symbol or structural: what `auto` came to."""
     intent: str
     groups: tuple[Group, ...]
     names: tuple[str, ...]
@@ -25,10 +27,13 @@ class Plan:
     @property
     def lanes(self) -> tuple[str, ...]:
         """The lanes that the mode allows."""
-        return (self.mode,) if self.mode in ("lexical", "dense") else ("lexical", "symbol", "dense")
+        return (self.mode,) if self.mode in ("lexical", "dense", "structural") else ("lexical", "symbol", "dense")
 
 
-def make_plan(text: str, mode: str, snapshot: Terms) -> Plan:
+def make_plan(text: str, mode: str, snapshot: Terms, languages: Collection[str] = ()) -> Plan:
+    """`languages` are those of the files that may answer; a query with metavariables is a pattern if it parses in one."""
+    if mode == "structural" or (mode == "auto" and is_pattern(text, languages)):
+        return Plan(text, "structural", PATTERN, (), ())
     intent = intent_of(text)
     if mode == "auto":
         mode = "symbol" if intent == SYMBOL else "hybrid"

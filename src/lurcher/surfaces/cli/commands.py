@@ -68,13 +68,19 @@ def run_search(parsed: Namespace) -> int:
     return FOUND if answer.hits else NOTHING
 
 
+_SHORT_FORMS = {"semantic": "dense", "structural": "structural"}
+"""Switches that stand for a mode."""
+
+
 def _mode(parsed: Namespace) -> str | None:
-    if not parsed.semantic:
-        mode: str | None = parsed.mode
-        return mode
-    if parsed.mode not in (None, "dense"):
-        raise UsageError(f"--semantic and --mode {parsed.mode} contradict each other", "use one of them")
-    return "dense"
+    chosen: str | None = parsed.mode
+    by = f"--mode {chosen}"
+    for switch, mode in _SHORT_FORMS.items():
+        if getattr(parsed, switch):
+            if chosen not in (None, mode):
+                raise UsageError(f"--{switch} and {by} contradict each other", "use one of them")
+            chosen, by = mode, f"--{switch}"
+    return chosen
 
 
 def run_symbol(parsed: Namespace) -> int:

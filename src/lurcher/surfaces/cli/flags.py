@@ -31,7 +31,7 @@ class Command:
     example: str
 
 
-MODES = ("auto", "hybrid", "lexical", "dense", "symbol")
+MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "structural")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
@@ -47,6 +47,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--in",), "what to search", "text", "SOURCE", ("code",)),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
+            Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
