@@ -23,6 +23,8 @@ class Place:
     end: int
     last_begin: int | None = None
     """Matches that begin from here on belong to another place, though this one reaches further; None: `end`."""
+    focus: int | None = None
+    """The byte for whose sake the place is shown, where there is more than one in its unit."""
 
     @property
     def within(self) -> int:
@@ -37,10 +39,10 @@ def lines_around(snapshot: Snapshot, unit: Place, start: int, end: int) -> Place
     """The whole lines from byte `start` of a unit to byte `end`, which may lie behind it; too long ones end with the unit."""
     text = snapshot.file_text(unit.file)
     begin = max(text.rfind(b"\n", 0, start) + 1, unit.start)
-    if end - begin > _LARGEST and end > unit.end:
-        end = max(unit.end, start + 1)
-    stop = text.find(b"\n", end - 1)
+    stop = text.find(b"\n", max(end - 1, start))
     stop = len(text) if stop < 0 else stop + 1
+    if stop > unit.end and stop - begin > _LARGEST:
+        stop = unit.end
     first = unit.start_line + text.count(b"\n", unit.start, begin)
     return Place(unit.file, first, first + text[begin:stop].rstrip(b"\n").count(b"\n"), begin, stop, unit.end)
 

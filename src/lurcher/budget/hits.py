@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from lurcher.budget import tokens
@@ -36,14 +37,14 @@ class Focus:
         match = self._asked.get(unit)
         return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
 
-    def definition(self, unit: int) -> Definition | None:
-        """What a hit is named after: the definition asked for, else the innermost one around its best line."""
+    def definition(self, unit: int, byte: int | None = None) -> Definition | None:
+        """What a hit is named after: the definition asked for, else the innermost one around its best line, or `byte`."""
         match = self._asked.get(unit)
         if match:
             return match.definition
         file, _, _, _, _, shown = self._snapshot.unit(unit)
         if self.extent(unit) is not None:
-            return around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
+            return around(self._snapshot, file, self.byte(unit) if byte is None else byte, TYPE_KINDS | FUNCTION_KINDS)
         if shown >= 0 and self._snapshot.unit_definitions[unit] < 2:
             return self._snapshot.definition(shown)
         found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
@@ -54,6 +55,10 @@ class Focus:
         if found:
             return beginning_at(text, first, count, found[0].start_line, found[0].end_line)
         return densest(text, first, count, self._wanted)
+
+    def starts(self, unit: int) -> Sequence[int | None]:
+        """Where each match of a unit begins; one None where no lane knows of any."""
+        return (self._located.starts(unit) if self._located is not None else ()) or (None,)
 
     def extent(self, unit: int) -> tuple[int, int] | None:
         """From which byte to which a unit matches, as far as a lane knows."""
@@ -73,11 +78,12 @@ def places_of(
     seen: set[tuple[int, int, int]] = set()
     found = []
     for position, unit in enumerate(ranked.units):
-        place = place_of(snapshot, unit, context, partial(focus.byte, unit))
-        key = (place.file, place.start, place.end)
-        if key not in seen:
-            seen.add(key)
-            found.append((position, place))
+        for byte in focus.starts(unit):
+            place = place_of(snapshot, unit, context, partial(focus.byte, unit) if byte is None else partial(int, byte))
+            key = (place.file, place.start, place.end)
+            if key not in seen:
+                seen.add(key)
+                found.append((position, replace(place, focus=byte)))
     return found
 
 
@@ -145,7 +151,7 @@ class Shown:
         unit = self._ranked.unit(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
-        named = self._focus.definition(unit)
+        named = self._focus.definition(unit, place.focus)
         identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),

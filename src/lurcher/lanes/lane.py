@@ -48,6 +48,9 @@ class Located(Protocol):
     def extent(self, unit: int) -> tuple[int, int] | None:
         """The bytes of the file from where the unit's first match begins to where the last to end does."""
 
+    def starts(self, unit: int) -> Sequence[int]:
+        """The byte of the file at which each of the unit's matches begins, in order."""
+
     def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
         """Every match that begins in bytes [start, end) of a file, in order."""
 

@@ -11,7 +11,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.lanes.lane import Request
 from lurcher.structural import match
 from lurcher.structural.languages import SIGILS, inferred
-from lurcher.structural.pattern import Flaw, Pattern, checked, flawed, read
+from lurcher.structural.pattern import Flaw, Pattern, checked, flawed, read, told
 from lurcher.types import Degraded, LaneWhy, Match
 
 if TYPE_CHECKING:
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 _MOST_NAMED = 6
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UnitMatches:
-    """The matches that begin in one unit: how many, from where to where, and whether one defines something."""
+    """The matches that begin in one unit: where each does, where the last to end does, and whether one defines something."""
 
-    count: int
-    start: int
-    end: int
-    defines: bool
+    starts: list[int] = field(default_factory=list)
+    end: int = 0
+    defines: bool = False
 
 
 @dataclass(slots=True)
@@ -47,11 +46,15 @@ class StructuralMatches:
 
     def why(self, unit: int) -> LaneWhy | None:
         here = self.units.get(unit)
-        return None if here is None else LaneWhy(1 + list(self.units).index(unit), float(here.count))
+        return None if here is None else LaneWhy(1 + list(self.units).index(unit), float(len(here.starts)))
 
     def extent(self, unit: int) -> tuple[int, int] | None:
         here = self.units.get(unit)
-        return None if here is None else (here.start, here.end)
+        return None if here is None else (here.starts[0], here.end)
+
+    def starts(self, unit: int) -> Sequence[int]:
+        here = self.units.get(unit)
+        return () if here is None else here.starts
 
     def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
         """Found anew for the few files that are shown: captured texts of all matches would not fit into memory."""
@@ -99,8 +102,8 @@ def _by_language(snapshot: Snapshot, allowed: NDArray[np.bool_]) -> dict[str, li
     return found
 
 
-def _patterns(text: str, files: dict[str, list[int]], asked: Sequence[str]) -> tuple[dict[str, Pattern], list[str]]:
-    """The pattern for each language that can read it, and those that cannot; an error where none can.
+def _patterns(text: str, files: dict[str, list[int]], asked: Sequence[str]) -> tuple[dict[str, Pattern], dict[str, str]]:
+    """The pattern for each language that can read it, and where it is wrong in those that cannot; an error where none can.
 
     Without files there is nothing to infer a language from: then any language that reads the pattern will do.
     """
@@ -108,9 +111,9 @@ def _patterns(text: str, files: dict[str, list[int]], asked: Sequence[str]) -> t
     found = [read(text, language) for language in tried or (() if asked else inferred(SIGILS))]
     flaws = [item for item in found if isinstance(item, Flaw)]
     if found and len(flaws) == len(found):
-        raise flawed(text, flaws)
+        raise flawed(text, sorted(flaws, key=lambda flaw: -len(files.get(flaw.language, ()))))
     patterns = {item.language: item for item in found if isinstance(item, Pattern) and item.language in tried}
-    return patterns, [flaw.language for flaw in flaws if flaw.language in tried]
+    return patterns, {flaw.language: told(text, flaw) for flaw in flaws if flaw.language in tried}
 
 
 def _in_order(snapshot: Snapshot, files: list[int]) -> list[int]:
@@ -121,13 +124,10 @@ def _add(units: dict[int, UnitMatches], snapshot: Snapshot, file: int, spans: li
     starts, number = _unit_starts(snapshot, file)
     defined = snapshot.definition_ends(file)
     for start, end in spans:
-        unit = number + _place(starts, start)
-        defines = any(last <= end for last in defined.get(start, ()))
-        here = units.get(unit)
-        if here is None:
-            units[unit] = UnitMatches(1, start, end, defines)
-        else:
-            units[unit] = UnitMatches(here.count + 1, here.start, max(here.end, end), here.defines or defines)
+        here = units.setdefault(number + _place(starts, start), UnitMatches())
+        here.starts.append(start)
+        here.end = max(here.end, end)
+        here.defines = here.defines or any(last <= end for last in defined.get(start, ()))
 
 
 def _unit_starts(snapshot: Snapshot, file: int) -> tuple[list[int], int]:
@@ -142,7 +142,7 @@ def _place(starts: list[int], byte: int) -> int:
 
 
 def _left_out(
-    patterns: dict[str, Pattern], unread: list[str], files: dict[str, list[int]], asked: Sequence[str]
+    patterns: dict[str, Pattern], unread: dict[str, str], files: dict[str, list[int]], asked: Sequence[str]
 ) -> tuple[Degraded, ...]:
     """What was not searched, and why: one note, so that nobody takes silence for "there is none"."""
     if not files:
@@ -151,7 +151,7 @@ def _left_out(
     aside = sorted(language for language in files if language in SIGILS and language not in patterns and language not in unread)
     reasons = []
     if unread:
-        reasons.append(f"it does not parse as {_listed(unread)}")
+        reasons.append(f"it does not parse as {_listed(list(unread))}")
     if aside:
         reasons.append(f"{_listed(aside)} only with --lang")
     if without:
@@ -159,7 +159,11 @@ def _left_out(
     if not reasons:
         return ()
     searched = f"searched {_listed(sorted(patterns))}" if patterns else "nothing was searched"
-    return (Degraded("structural", f"{searched}; {'; '.join(reasons)}", ""),)
+    # Where it is wrong in the language that most files are in, if that is not among those that were searched.
+    readers = [language for language in files if language in patterns or language in unread]
+    most = max(readers, key=lambda language: (len(files[language]), language), default="")
+    hint = f"as {most}: {unread[most]}" if most in unread else ""
+    return (Degraded("structural", f"{searched}; {'; '.join(reasons)}", hint),)
 
 
 def _failures(failed: dict[str, str]) -> tuple[Degraded, ...]:

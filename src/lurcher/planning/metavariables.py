@@ -1,7 +1,7 @@
 """Tells a pattern of syntax from a question that has a `$` in it, such as a report about a shell variable.
 
-A pattern is code around metavariables. So it has brackets, an assignment or a semicolon, and its words stand alone but for keywords;
-words in a row, or a bracket after a space, are prose. And some variable in it must not be one that shells and PHP have anyway.
+A pattern is code around metavariables. So it has brackets, an assignment, a semicolon or a block, and its words stand alone
+but for keywords; words in a row, or a bracket after a space, are prose. And some variable must not be one that every shell has.
 """
 
 from __future__ import annotations
@@ -30,12 +30,17 @@ _KEYWORDS = frozenset(
     unsafe unsigned until use using val var virtual void volatile when where while with yield
     """.split()
 )
+_BETWEEN = frozenset({"as", "extends", "implements", "in", "instanceof", "of"})
+"""Keywords that stand between names."""
+_BLOCK = re.compile(r"^\s*(?:async|else|for|if|try|while|with)\b.*:\s*\$\$\$", re.S)
 _STRUCTURE = re.compile(r"[(\[{;]|(?<![=!<>])=")
 _VARIABLE = re.compile(r"(?<![\w$\\])(?:" + METAVARIABLE.pattern + r")(?![a-z])")
 _STRING = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|`[^`\n]*`")
 _WORD = r"[^\W\d]\w*"
-_IN_A_ROW = re.compile(rf"(?<!\w)({_WORD})[ \t]+(?={_WORD})")
+_IN_A_ROW = re.compile(rf"(?<!\w)({_WORD})[ \t]+(?=({_WORD}))")
 _BEFORE_BRACKET = re.compile(rf"(?<!\w)({_WORD})[ \t]+\((?=[^)]*[^\W\d])")
+_ANY = "X"
+"""Stands for a metavariable when words are looked at."""
 
 
 def looks_like_pattern(text: str) -> bool:
@@ -45,12 +50,14 @@ def looks_like_pattern(text: str) -> bool:
     names = {found.lstrip("$") for found in _VARIABLE.findall(text) if found.startswith("$$$") or not found.startswith("$_")}
     if not names - _EVERYDAY:
         return False
-    code = _STRING.sub("''", text)
-    bare = _VARIABLE.sub("X", code)
-    if not METAVARIABLE.sub("", text).strip() or not _STRUCTURE.search(bare):
+    if not METAVARIABLE.sub("", text).strip():
         return False
-    leading = (*_IN_A_ROW.findall(bare), *_BEFORE_BRACKET.findall(bare))
-    return all(word in _KEYWORDS for word in leading)
+    bare = _VARIABLE.sub(_ANY, _STRING.sub("''", text))
+    if not _STRUCTURE.search(bare) and not _BLOCK.search(text):
+        return False
+    return all(word in _KEYWORDS or (word == _ANY and after in _BETWEEN) for word, after in _IN_A_ROW.findall(bare)) and all(
+        word in _KEYWORDS for word in _BEFORE_BRACKET.findall(bare)
+    )
 
 
 def is_pattern(text: str, languages: Iterable[str]) -> bool:

@@ -14,8 +14,8 @@ from lurcher.errors import MissingExtra
 SIGILS = {
     "bash": "$", "c": "𐀀", "cpp": "𐀀", "csharp": "µ", "css": "_", "dart": "$", "elixir": "µ", "go": "µ", "haskell": "µ",
     "html": "z", "java": "$", "javascript": "$", "json": "$", "kotlin": "µ", "lua": "$", "markdown": "$", "nix": "_",
-    "php": "µ", "python": "µ", "ruby": "µ", "rust": "µ", "scala": "$", "solidity": "$", "swift": "µ", "terraform": "µ", "tsx": "$",
-    "typescript": "$", "yaml": "$", "zig": "_",
+    "php": "µ", "python": "µ", "ruby": "µ", "rust": "µ", "scala": "$", "solidity": "$", "swift": "µ", "terraform": "µ",
+    "tsx": "$", "typescript": "$", "yaml": "$", "zig": "_",
 }  # fmt: skip
 """Our language → what stands for a `$` in its patterns."""
 

@@ -37,6 +37,7 @@ _PLACES = {
     "kotlin": (("class C { ", " }"),),
     "nix": (("{ ", " }"), ("{ ", "; }")),
     "php": (_STATEMENT, ("class C { ", " }")),
+    "python": (("", "\ndef f(): pass"), ("try: pass\n", "")),
     "rust": (_STATEMENT, ("impl C { ", " }"), ("fn f() { ", " }")),
     "scala": (("class C { ", " }"),),
     "solidity": (("contract C { ", " }"), ("contract C { function f() public { ", "; } }")),
@@ -108,7 +109,10 @@ def read(text: str, language: str) -> Pattern | Flaw:
 
 def shown_to_grammar(text: str, language: str) -> str:
     """The text as the grammar gets it: the same length, and the same characters but for a few grammars' sake."""
-    if language not in _NARROW or text.isascii():
+    if text.isascii():
+        return text
+    text = text.encode("utf-8", "replace").decode("utf-8")  # half a surrogate pair is no text
+    if language not in _NARROW:
         return text
     return _WIDE.sub(lambda found: _LETTERS[ord(found[0]) % len(_LETTERS)], text)
 
@@ -172,8 +176,8 @@ class _Reading:
                 raise QueryError(f"the pattern is nested more than {MAX_DEPTH} deep", "search for a part of it")
             start, end = _span(node)
             text = self._text[start - shift : end - shift]
-            if self._variable.fullmatch(self._source, start, end):
-                # Even where no name may stand, as in the body of a class: ast-grep takes it for what it is.
+            if self._variable.fullmatch(self._source, start, end) and (node.kind() != "ERROR" or text.startswith("$$$")):
+                # `$$$` may stand where no name can, as in the body of a class: ast-grep takes it for what it is.
                 continue
             if node.kind() == "ERROR":
                 reason = f"unexpected {_piece(text)}" if end > start else "it is not whole"
@@ -214,16 +218,20 @@ def _piece(text: str) -> str:
     return f"'{line if len(line) <= 30 else line[:29] + '…'}'"
 
 
+def told(text: str, flaw: Flaw) -> str:
+    """Where a flaw is and what it is, on one line."""
+    line, column = text.count("\n", 0, flaw.start) + 1, flaw.start - text.rfind("\n", 0, flaw.start)
+    return f"column {column}: {flaw.reason}" if "\n" not in text else f"line {line}, column {column}: {flaw.reason}"
+
+
 def flawed(text: str, flaws: list[Flaw]) -> QueryError:
-    """The error for a pattern that parses in no language that was tried; of several, the one that gets furthest is shown."""
-    worst = max(flaws, key=lambda flaw: (flaw.start, flaw.language))
-    line = text.count("\n", 0, worst.start) + 1
+    """The error for a pattern that parses in no language that was tried; the first flaw is the one that is shown."""
+    worst = flaws[0]
     begin = text.rfind("\n", 0, worst.start) + 1
     column = worst.start - begin + 1
     row = text[begin:].split("\n", 1)[0]
     width = max(1, min(worst.end, begin + len(row)) - worst.start)
-    place = f"column {column}" if "\n" not in text else f"line {line}, column {column}"
     others = sorted({flaw.language for flaw in flaws} - {worst.language})
     also = f", nor as {', '.join(others[:6])}{', …' if len(others) > 6 else ''}" if others else ""
     marks = "".join("\t" if c == "\t" else " " for c in row[: column - 1]) + "^" * width
-    return QueryError(f"the pattern does not parse as {worst.language}{also}: {place}: {worst.reason}", f"{row}\n{marks}")
+    return QueryError(f"the pattern does not parse as {worst.language}{also}: {told(text, worst)}", f"{row}\n{marks}")
