@@ -146,7 +146,7 @@ def test_a_match_larger_than_its_unit_is_shown_whole_unless_it_is_huge(tmp_path:
     for name, lines in (("small", 60), ("huge", 2000)):
         body = "".join(f"    field_{i} = compute_the_value_of({i})\n" for i in range(lines))
         (tmp_path / f"{name}.py").write_text(f"import os\n\n\nclass {name.title()}(Base):\n{body}")
-    (tmp_path / "wide.js").write_text("check(1); " * 2000 + "\n")
+    (tmp_path / "wide.js").write_text("check(1); " * 2000 + "\n" + "other();\n" * 2000)
     found = {hit["symbol"]: hit for hit in ask("search", "class $C(Base): $$$", tmp_path, "--json").json["hits"]}
     assert (found["Small"]["start_line"], found["Small"]["end_line"]) == (4, 64)
     assert found["Small"]["text"].endswith("(59)\n")
