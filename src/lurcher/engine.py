@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher import config
 from lurcher.budget import cursor as cursors
-from lurcher.budget.hits import Shown, focus_on, oversized_note, places_of
+from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
@@ -46,7 +46,7 @@ MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Colours and the like, which come along when a terminal's output is pasted."""
 SOURCES = ("code",)
-_OWN_RANKING = {"dense": "cosine", "literal": "literal"}
+_OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 
 
@@ -204,11 +204,11 @@ class Engine:
         ]
         snapshot = self._snapshot(views)
         clock.lap("refresh")
-        plan = make_plan(query.text, query.mode, snapshot, pattern)
+        plan = make_plan(query.text, query.mode, snapshot, pattern, query.filter.languages or snapshot.languages)
         clock.lap("plan")
         ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
         plan = context.plan
-        focus = focus_on(context)
+        focus = Focus(context)
         places = places_of(snapshot, ranked, query.context, focus)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
@@ -223,12 +223,13 @@ class Engine:
         page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
         hits = tuple(shown.hit(i) for i in page.indices)
         clock.lap("pack")
-        notes += failed + _unknown_name(context)
+        searched, said = _searched(query, context, len(places))
+        notes += failed + said + _unknown_name(context)
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
         degraded = notes + tuple(note for view in views for note in view.degraded) + oversized_note(page, shown)
         return Answer(
             query.text, plan.mode, plan.intent, used, SOURCES, hits, len(places), page.tokens, following,
-            _state(snapshot, views), degraded, clock.total(),
+            _state(snapshot, views), degraded, clock.total(), searched,
         )  # fmt: skip
 
     def _rank(
@@ -241,7 +242,8 @@ class Engine:
         notes: tuple[Degraded, ...] = ()
         name = _OWN_RANKING.get(plan.mode, query.ranking)
         try:
-            found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
+            request = Request(snapshot, plan, self.settings, allowed, model, query.filter.languages)
+            found, failed = self._lanes(name, request, clock)
         except ModelError as problem:
             # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
             notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
@@ -496,6 +498,24 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
     if whole & set(context.lexical.idf):
         return ()
     return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
+
+
+def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
+    """The languages in which a pattern was searched for, and what to say about patterns."""
+    lane = context.lanes.get("structural")
+    if lane is not None:
+        notes: tuple[Degraded, ...] = getattr(lane, "notes", ())
+        if query.mode == "auto" and not hits:
+            notes += (Degraded("structural", "the query was read as a pattern", "use --mode hybrid to read it as words"),)
+        return getattr(lane, "languages", ()), notes
+    if query.mode == "auto" and "$" in query.text:
+        from lurcher.planning.metavariables import looks_like_pattern
+        from lurcher.structural.languages import installed
+
+        if looks_like_pattern(query.text) and not installed():
+            hint = "for structural search run: pip install 'lurcher[structural]'"
+            return (), (Degraded("structural", "the query looks like a pattern; these hits are by words", hint),)
+    return (), ()
 
 
 def _outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:

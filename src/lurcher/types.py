@@ -60,7 +60,7 @@ Progress = Callable[[str, int, int], None]
 
 # -- what a question is -----------------------------------------------------------------------------------------------
 
-MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal")
+MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
 CONTEXTS = ("none", "block", "function", "class")
 
 
@@ -146,22 +146,25 @@ class Why:
         }
 
 
+Captures = dict[str, str | list[str]]
+"""What metavariables stand for: a text for `$NAME`, texts for `$$$NAME`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Where a pattern matches: lines and columns count from 1, columns in characters; the end is behind the last one."""
+    """The exact place of a match. Columns count characters from 1; the end column is the one behind the last character."""
 
     start_line: int
     start_column: int
     end_line: int
     end_column: int
+    captures: Captures = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, int]:
-        return {
-            "start_line": self.start_line,
-            "start_column": self.start_column,
-            "end_line": self.end_line,
-            "end_column": self.end_column,
-        }
+    def to_dict(self) -> dict[str, Any]:
+        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "captures"}
+        if self.captures:
+            out["captures"] = self.captures
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +184,15 @@ class Hit:
     commit: dict[str, Any] | None = None
     links: dict[str, list[Any]] = field(default_factory=lambda: {"commits": [], "notes": []})
     matches: tuple[Match, ...] = ()
-    """Where exactly, for queries that ask for exact text."""
+    """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
+
+    @property
+    def captures(self) -> Captures:
+        """What the metavariables of the first match stand for."""
+        return self.matches[0].captures if self.matches else {}
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        out = {
             "id": self.id,
             "source": self.source,
             "path": self.path,
@@ -199,8 +207,12 @@ class Hit:
             "commit": self.commit,
             "why": self.why.to_dict(),
             "links": self.links,
-            "matches": [match.to_dict() for match in self.matches],
         }
+        if self.matches:
+            out["matches"] = [match.to_dict() for match in self.matches]
+        if self.captures:
+            out["captures"] = self.captures
+        return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +259,8 @@ class Answer:
     index: IndexState
     degraded: tuple[Degraded, ...] = ()
     timings_ms: dict[str, float] = field(default_factory=dict)
+    languages: tuple[str, ...] = ()
+    """The languages in which a pattern was searched for; empty in modes that have none."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -262,6 +276,7 @@ class Answer:
             "index": self.index.to_dict(),
             "degraded": [entry.to_dict() for entry in self.degraded],
             "timings_ms": {name: round(value, 3) for name, value in self.timings_ms.items()},
+            **({"languages": list(self.languages)} if self.languages else {}),
         }
 
 

@@ -144,7 +144,7 @@ def test_why_a_hit_is_there(engine: Engine) -> None:
     assert [stage.note for stage in first.why.stages] == ["defines it"]
 
 
-@pytest.mark.parametrize(("count", "lines"), [(1, (6, 6)), (2, (6, 6)), (3, (5, 6))])
+@pytest.mark.parametrize(("count", "lines"), [(1, (6, 6)), (2, (5, 6)), (3, (5, 6))])
 def test_a_few_lines_are_those_with_the_match(engine: Engine, count: int, lines: tuple[int, int]) -> None:
     hit = engine.search(r"return retry_\w+\(", mode="literal", snippet_lines=count).hits[0]
     assert (hit.start_line, hit.end_line) == lines
@@ -155,3 +155,12 @@ def test_context_widens_to_the_function(engine: Engine) -> None:
     hit = engine.search("client.send", mode="literal", fixed=True, context="function").hits[0]
     assert hit.text.startswith("def retry_request(")
     assert engine.search("client.send", mode="literal", fixed=True, context="none").hits[0].text == ""
+
+
+@pytest.mark.parametrize("text", ["def retry_request(", r"def retry\w*\(", "function retryRequest"])
+def test_a_pattern_with_a_whole_head_finds_the_definition(engine: Engine, tree: Path, text: str) -> None:
+    (tree / "src" / "a_quote.py").write_text(f"# as in: {text.replace(chr(92) + 'w*' + chr(92), '_request')} and so on\n")
+    answer = engine.search(text, mode="literal", fixed="\\" not in text)
+    assert len(answer.hits) > 1
+    assert answer.hits[0].path == ("web/app.ts" if "function" in text else "src/retry.py")
+    assert answer.hits[0].why.stages[0].stage == "definition"

@@ -20,7 +20,6 @@ ANSWER = {
 HIT = {
     "id": str, "source": str, "path": str, "start_line": int, "end_line": int, "language": str, "symbol": (str, type(None)),
     "kind": (str, type(None)), "score": float, "tokens": int, "text": str, "commit": type(None), "why": dict, "links": dict,
-    "matches": list,
 }  # fmt: skip
 
 

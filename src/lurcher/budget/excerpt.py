@@ -21,6 +21,30 @@ class Place:
     end_line: int
     start: int
     end: int
+    last_begin: int | None = None
+    """Matches that begin from here on belong to another place, though this one reaches further; None: `end`."""
+    focus: int | None = None
+    """The byte for whose sake the place is shown, where there is more than one in its unit."""
+
+    @property
+    def within(self) -> int:
+        return self.end if self.last_begin is None else self.last_begin
+
+
+_LARGEST = 6_000
+"""Bytes up to which a match is shown whole that reaches beyond its unit."""
+
+
+def lines_around(snapshot: Snapshot, unit: Place, start: int, end: int) -> Place:
+    """The whole lines from byte `start` of a unit to byte `end`, which may lie behind it; too long ones end with the unit."""
+    text = snapshot.file_text(unit.file)
+    begin = max(text.rfind(b"\n", 0, start) + 1, unit.start)
+    stop = text.find(b"\n", max(end - 1, start))
+    stop = len(text) if stop < 0 else stop + 1
+    if stop > unit.end and stop - begin > _LARGEST:
+        stop = unit.end
+    first = unit.start_line + text.count(b"\n", unit.start, begin)
+    return Place(unit.file, first, first + text[begin:stop].rstrip(b"\n").count(b"\n"), begin, stop, min(unit.end, stop))
 
 
 def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], int] = lambda: 0) -> Place:
@@ -102,3 +126,13 @@ def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> 
         if value > best:
             best, start = value, i
     return "".join(rows[start : start + lines]), first_line + start, first_line + start + lines - 1
+
+
+def beginning_at(text: str, first_line: int, lines: int, start: int, end: int) -> tuple[str, int, int]:
+    """The `lines` consecutive lines with the match on lines `start` to `end`, in their middle where it is shorter."""
+    rows = lines_of(text)
+    if len(rows) <= lines:
+        return text, first_line, first_line + max(len(rows) - 1, 0)
+    before = max(lines - (end - start + 1), 0) // 2
+    skipped = min(max(start - first_line - before, 0), len(rows) - lines)
+    return "".join(rows[skipped : skipped + lines]), first_line + skipped, first_line + skipped + lines - 1

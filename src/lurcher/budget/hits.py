@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from lurcher.budget import tokens
-from lurcher.budget.excerpt import Place, around, densest, focus_of, lines_of, place_of, text_at
+from lurcher.budget.excerpt import Place, around, beginning_at, densest, focus_of, lines_around, place_of, text_at
 from lurcher.budget.pack import Page
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
-from lurcher.lanes.literal import LiteralMatches
+from lurcher.lanes.lane import Located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
 from lurcher.types import Definition, Degraded, Hit, Match, Query
-
-_LITERAL_LINES = 12
 
 
 class Focus:
@@ -26,102 +25,49 @@ class Focus:
         self._snapshot = context.snapshot
         self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
         self._asked: dict[int, SymbolMatch] = {}
+        self._located = next((lane for lane in context.lanes.values() if isinstance(lane, Located)), None)
         for match in context.symbols:
             if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
                 self._asked[match.unit] = match
 
     def byte(self, unit: int) -> int:
+        first = self.starts(unit)[0]
+        if first is not None:
+            return first
         match = self._asked.get(unit)
         return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
 
-    def definition(self, unit: int) -> Definition | None:
-        """What a hit is named after: the definition asked for, else the innermost one around its best line."""
+    def definition(self, unit: int, byte: int | None = None) -> Definition | None:
+        """What a hit is named after: the definition asked for, else the innermost one around its best line, or `byte`."""
         match = self._asked.get(unit)
         if match:
             return match.definition
         file, _, _, _, _, shown = self._snapshot.unit(unit)
+        byte = self.starts(unit)[0] if byte is None else byte
+        if byte is not None:
+            return around(self._snapshot, file, byte, TYPE_KINDS | FUNCTION_KINDS)
         if shown >= 0 and self._snapshot.unit_definitions[unit] < 2:
             return self._snapshot.definition(shown)
         found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
         return found or (self._snapshot.definition(shown) if shown >= 0 else None)
 
-    def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
+    def lines(self, text: str, place: Place, count: int) -> tuple[str, int, int]:
+        first, found = place.start_line, self.matches(place)
+        if found:
+            return beginning_at(text, first, count, found[0].start_line, found[0].end_line)
         return densest(text, first, count, self._wanted)
 
-    def place(self, unit: int) -> Place:
-        """What a hit shows unless more is asked for: the whole unit."""
-        return place_of(self._snapshot, unit, "block")
+    def starts(self, unit: int) -> Sequence[int | None]:
+        """Where each match of a unit begins; one None where no lane knows of any."""
+        return (self._located.starts(unit) if self._located is not None else ()) or (None,)
+
+    def extent(self, unit: int) -> tuple[int, int] | None:
+        """From which byte to which a unit matches, as far as a lane knows."""
+        return self._located.extent(unit) if self._located is not None else None
 
     def matches(self, place: Place) -> tuple[Match, ...]:
-        return ()
-
-
-class LiteralFocus(Focus):
-    """For a pattern: where its first match in the unit begins, and the lines around its matches there."""
-
-    def __init__(self, context: Context, found: LiteralMatches) -> None:
-        super().__init__(context)
-        self._found = found
-        self._texts: dict[int, bytes] = {}
-
-    def byte(self, unit: int) -> int:
-        return self._found.first_in(unit)
-
-    def definition(self, unit: int) -> Definition | None:
-        file = self._snapshot.unit(unit)[0]
-        return around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
-
-    def text_of(self, file: int) -> bytes:
-        if file not in self._texts:
-            self._texts = {file: self._snapshot.file_text(file)}
-        return self._texts[file]
-
-    def place(self, unit: int) -> Place:
-        """The matching lines of a unit and one around them, if they are not too far apart; else those of its first match."""
-        file, start, end, line, last, _ = self._snapshot.unit(unit)
-        text, first = self.text_of(file), self.byte(unit)
-        begin = max(text.rfind(b"\n", 0, max(text.rfind(b"\n", 0, first), 0)) + 1, start)
-        spans = self._found.pattern.spans(text, text.rfind(b"\n", 0, first) + 1, end)
-        stop = first
-        for low, high in spans:
-            if text.count(b"\n", begin, max(high, low)) >= _LITERAL_LINES - 2:
-                break
-            stop = max(high - 1, low)
-        for _ in range(2):
-            following = text.find(b"\n", stop)
-            stop = len(text) if following < 0 else following + 1
-            if stop >= end:
-                break
-        stop = min(stop, end)
-        first_line = line + text.count(b"\n", start, begin)
-        rows = text.count(b"\n", begin, stop) - (1 if text[stop - 1 : stop] == b"\n" else 0)
-        return Place(file, first_line, min(first_line + rows, max(last, first_line)), begin, stop)
-
-    def matches(self, place: Place) -> tuple[Match, ...]:
-        """Every match that begins in a place."""
-        text = self.text_of(place.file)
-        return tuple(
-            Match(*_position(text, place, low), *_position(text, place, high))
-            for low, high in self._found.pattern.spans(text, place.start, place.end)
-        )
-
-    def lines(self, text: str, first: int, count: int) -> tuple[str, int, int]:
-        data = text.encode()
-        match = self._found.pattern.first(data, 0)
-        at = data.count(b"\n", 0, match[0]) if match is not None else 0
-        start = max(at - 1, 0) if count > 2 else at
-        shown = lines_of(text)[start : start + count]
-        return "".join(shown), first + start, first + start + max(len(shown) - 1, 0)
-
-
-def _position(text: bytes, place: Place, byte: int) -> tuple[int, int]:
-    line = place.start_line + text.count(b"\n", place.start, byte)
-    return line, 1 + len(text[text.rfind(b"\n", 0, byte) + 1 : byte].decode("utf-8", "replace"))
-
-
-def focus_on(context: Context) -> Focus:
-    found = context.lanes.get("literal")
-    return LiteralFocus(context, found) if isinstance(found, LiteralMatches) else Focus(context)
+        """Where exactly the query matches in a place, as far as a lane knows."""
+        return self._located.matches(place.file, place.start, place.within) if self._located is not None else ()
 
 
 def places_of(
@@ -129,24 +75,26 @@ def places_of(
 ) -> Sequence[tuple[int, Place]]:
     """Where each hit's text is; units that widen to the same function or class are one hit."""
     if context not in ("function", "class"):
-        return _Blocks(ranked, focus.place)
+        return _Blocks(snapshot, ranked, focus)
     seen: set[tuple[int, int, int]] = set()
     found = []
     for position, unit in enumerate(ranked.units):
-        place = place_of(snapshot, unit, context, partial(focus.byte, unit))
-        key = (place.file, place.start, place.end)
-        if key not in seen:
-            seen.add(key)
-            found.append((position, place))
+        for byte in focus.starts(unit):
+            place = place_of(snapshot, unit, context, partial(focus.byte, unit) if byte is None else partial(int, byte))
+            key = (place.file, place.start, place.end)
+            if key not in seen:
+                seen.add(key)
+                found.append((position, replace(place, focus=byte)))
     return found
 
 
 class _Blocks(Sequence[tuple[int, Place]]):
-    """The places of units, looked up when asked for."""
+    """The places of whole units, or of what matches in them where that is known, looked up when asked for."""
 
-    def __init__(self, ranked: Ranking, place: Callable[[int], Place]) -> None:
-        self._place = place
+    def __init__(self, snapshot: Snapshot, ranked: Ranking, focus: Focus) -> None:
+        self._snapshot = snapshot
         self._ranked = ranked
+        self._focus = focus
         self._known: dict[int, Place] = {}
 
     def __len__(self) -> int:
@@ -154,7 +102,10 @@ class _Blocks(Sequence[tuple[int, Place]]):
 
     def __getitem__(self, i: int) -> tuple[int, Place]:  # type: ignore[override]
         if i not in self._known:
-            self._known[i] = self._place(self._ranked.unit(i))
+            unit = self._ranked.unit(i)
+            extent = self._focus.extent(unit)
+            whole = place_of(self._snapshot, unit, "block")
+            self._known[i] = whole if extent is None else lines_around(self._snapshot, whole, *extent)
         return i, self._known[i]
 
 
@@ -182,7 +133,7 @@ class Shown:
                 text = text_at(self._snapshot, place)
                 known = (text, place.start_line, place.end_line)
                 if self._query.snippet_lines is not None:
-                    known = self._focus.lines(text, place.start_line, self._query.snippet_lines)
+                    known = self._focus.lines(text, place, self._query.snippet_lines)
             self._texts[i] = known
         return known
 
@@ -201,7 +152,7 @@ class Shown:
         unit = self._ranked.unit(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
-        named = self._focus.definition(unit)
+        named = self._focus.definition(unit, place.focus)
         identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),

@@ -429,6 +429,17 @@ class Snapshot:
         segment, _ = self._place("files", file)
         return self.path(file)[len(segment.prefix) :]
 
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of live files, sorted."""
+        import numpy as np
+
+        found: set[str] = set()
+        for segment in self.segments:
+            numbers = segment.files["language"] if segment.live is None else segment.files["language"][segment.live]
+            found.update(str(segment.meta["languages"][number]) for number in np.unique(numbers).tolist())
+        return tuple(sorted(found))
+
     def language(self, file: int) -> str:
         segment, local = self._place("files", file)
         return str(segment.meta["languages"][int(segment.files["language"][local])])
@@ -497,6 +508,16 @@ class Snapshot:
         rows = segment.definitions[first : first + int(row["definitions"])]
         return [_definition(segment, item) for item in rows[(rows["start"] <= byte) & (rows["end"] > byte)]]
 
+    def definition_ends(self, file: int) -> dict[int, list[int]]:
+        """Byte at which definitions of a file begin → where they end."""
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first = int(row["definition"])
+        rows = segment.definitions[first : first + int(row["definitions"])]
+        found: dict[int, list[int]] = {}
+        for start, end in zip(rows["start"].tolist(), rows["end"].tolist(), strict=True):
+            found.setdefault(start, []).append(end)
+        return found
 
 
 def _definition(segment: Segment, row: Any) -> Definition:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
@@ -15,7 +15,7 @@ from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.index.reader import Snapshot
 from lurcher.planning.plan import Plan
 from lurcher.registry import lane_named
-from lurcher.types import Degraded, LaneWhy
+from lurcher.types import Degraded, LaneWhy, Match
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,8 @@ class Request:
     allowed: NDArray[np.bool_]
     """Which files may answer: live, and passed by the filter."""
     model: Model
+    languages: tuple[str, ...] = ()
+    """The languages that were asked for; none if any will do."""
 
 
 class Found(Protocol):
@@ -37,6 +39,20 @@ class Found(Protocol):
 
     def why(self, unit: int) -> LaneWhy | None:
         """The lane's place for a unit; None where it has nothing to say about it."""
+
+
+@runtime_checkable
+class Located(Protocol):
+    """A lane that knows where exactly in a unit its matches are."""
+
+    def extent(self, unit: int) -> tuple[int, int] | None:
+        """The bytes of the file that show a unit's matches, from the first on; what is shown are the whole lines."""
+
+    def starts(self, unit: int) -> Sequence[int]:
+        """The byte of the file at which each of the unit's matches begins, in order."""
+
+    def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
+        """Every match that begins in bytes [start, end) of a file, in order."""
 
 
 def run_lanes(

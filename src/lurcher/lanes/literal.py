@@ -7,15 +7,15 @@ kinds that its file is marked for. So files without such terms need no look, and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.lanes.lane import Request
 from lurcher.literal.pattern import Pattern
-from lurcher.types import LaneWhy
+from lurcher.types import LaneWhy, Match
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,8 +30,13 @@ _GROUP = 4 << 20
 """Bytes of text that are searched at once for files worth a closer look."""
 
 
-@dataclass(frozen=True)
+_LINES = 12
+"""As many lines a hit shows at most, if its matches are not all on one."""
+
+
+@dataclass(slots=True)
 class LiteralMatches:
+    snapshot: Snapshot
     pattern: Pattern
     units: NDArray[np.int64]
     """Units in which a match begins, ascending."""
@@ -39,6 +44,7 @@ class LiteralMatches:
     """How many begin in each."""
     first: NDArray[np.int64]
     """The byte of the file at which each unit's first match begins."""
+    _read: tuple[int, bytes] = field(default=(-1, b""))
 
     def _place(self, unit: int) -> int:
         import numpy as np
@@ -46,15 +52,64 @@ class LiteralMatches:
         place = int(np.searchsorted(self.units, unit))
         return place if place < len(self.units) and self.units[place] == unit else -1
 
-    def first_in(self, unit: int) -> int:
-        return int(self.first[self._place(unit)])
-
     def why(self, unit: int) -> LaneWhy | None:
         place = self._place(unit)
         if place < 0:
             return None
         count = int(self.counts[place])
         return LaneWhy(1 + int((self.counts > count).sum()), float(count))
+
+    def _text(self, file: int) -> bytes:
+        if self._read[0] != file:
+            self._read = (file, self.snapshot.file_text(file))
+        return self._read[1]
+
+    def starts(self, unit: int) -> Sequence[int]:
+        place = self._place(unit)
+        if place < 0 or self.counts[place] == 1:
+            return () if place < 0 else (int(self.first[place]),)
+        return [low for low, _ in self._spans(unit, int(self.first[place]))]
+
+    def _spans(self, unit: int, first: int) -> list[tuple[int, int]]:
+        file, _, end, *_ = self.snapshot.unit(unit)
+        text = self._text(file)
+        return self.pattern.spans(text, text.rfind(b"\n", 0, first) + 1, end)
+
+    def extent(self, unit: int) -> tuple[int, int] | None:
+        """From the line before a unit's first match to the one after the last, unless that is too far away."""
+        place = self._place(unit)
+        if place < 0:
+            return None
+        first = int(self.first[place])
+        file, start, end, *_ = self.snapshot.unit(unit)
+        text = self._text(file)
+        begin = max(text.rfind(b"\n", 0, max(text.rfind(b"\n", 0, first), 0)) + 1, start)
+        stop = first
+        for low, high in self._spans(unit, first):
+            if stop > first and text.count(b"\n", begin, max(high, low)) >= _LINES - 2:
+                break
+            stop = max(high, low + 1)
+        line = text.find(b"\n", stop - 1) + 1  # the one behind
+        following = text.find(b"\n", line) + 1 if line else 0
+        return begin, max(min(following or len(text), end), stop)
+
+    def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
+        text = self._text(file)
+        places = _Places(text)
+        return tuple(Match(*places.of(low), *places.of(high)) for low, high in self.pattern.spans(text, start, end))
+
+
+class _Places:
+    """Lines and columns of bytes of a text that are asked for in order."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text, self._byte, self._line = text, 0, 1
+
+    def of(self, byte: int) -> tuple[int, int]:
+        self._line += self._text.count(b"\n", self._byte, byte)
+        self._byte = byte
+        row = self._text[self._text.rfind(b"\n", 0, byte) + 1 : byte]
+        return self._line, 1 + len(row.decode("utf-8", "replace"))
 
 
 def run(request: Request) -> LiteralMatches:
@@ -72,9 +127,9 @@ def search(snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_]) -> 
     found = [part for part in _by_group(snapshot, pattern, mask) if len(part[0])]
     if not found:
         empty = np.zeros(0, np.int64)
-        return LiteralMatches(pattern, empty, empty, empty)
+        return LiteralMatches(snapshot, pattern, empty, empty, empty)
     units, firsts, counts = (np.concatenate(column) for column in zip(*found, strict=True))
-    return LiteralMatches(pattern, units, counts, firsts)
+    return LiteralMatches(snapshot, pattern, units, counts, firsts)
 
 
 def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None:

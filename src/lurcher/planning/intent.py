@@ -1,10 +1,10 @@
-"""What kind of question this is: a name, a question in words, or a report of many lines."""
+"""What kind of question this is: a name, a question in words, or a report of many lines; a pattern is told by the mode."""
 
 from __future__ import annotations
 
 import re
 
-SYMBOL, LANGUAGE, REPORT, LITERAL = "symbol", "natural-language", "report", "literal"
+SYMBOL, LANGUAGE, REPORT, LITERAL, PATTERN = "symbol", "natural-language", "report", "literal", "pattern"
 
 _NAME = r"[^\W\d]\w*[?!]?"
 QUALIFIED = re.compile(rf"^[@$#.:]*{_NAME}(?:(?:::?|\.|#|->|/|\\){_NAME})*(?:\(\))?$")

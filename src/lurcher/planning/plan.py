@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from lurcher.literal.pattern import Pattern, compiled
@@ -9,6 +10,7 @@ from lurcher.planning.groups import Group, Terms, expand, name_terms, query_term
 from lurcher.planning.intent import (
     LANGUAGE,
     LITERAL,
+    PATTERN,
     REPORT,
     SYMBOL,
     capitalised_in,
@@ -17,6 +19,7 @@ from lurcher.planning.intent import (
     reads_as_pattern,
     wants_change,
 )
+from lurcher.planning.metavariables import is_pattern, looks_like_pattern
 from lurcher.planning.report import Report, read_report
 from lurcher.types import Query
 
@@ -25,7 +28,7 @@ from lurcher.types import Query
 class Plan:
     text: str
     mode: str
-    """hybrid, lexical, dense, symbol or literal: what `auto` came to."""
+    """hybrid, lexical, dense, symbol, literal or structural: what `auto` came to."""
     intent: str
     groups: tuple[Group, ...]
     names: tuple[str, ...]
@@ -39,21 +42,28 @@ class Plan:
     @property
     def lanes(self) -> tuple[str, ...]:
         """The lanes that the mode allows."""
-        return (self.mode,) if self.mode in ("lexical", "dense", "literal") else ("lexical", "symbol", "dense")
+        alone = self.mode in ("lexical", "dense", "literal", "structural")
+        return (self.mode,) if alone else ("lexical", "symbol", "dense")
 
 
 def literal_pattern(query: Query) -> Pattern | None:
     """What a literal query looks for; None for every other."""
     text = query.text.rstrip("\r\n")
-    if query.mode != "literal" and not (query.mode == "auto" and reads_as_pattern(query.text)):
+    guessed = query.mode == "auto" and reads_as_pattern(query.text) and not looks_like_pattern(query.text)
+    if query.mode != "literal" and not guessed:
         return None
     return compiled(text, fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline)
 
 
-def make_plan(text: str, mode: str, snapshot: Terms, pattern: Pattern | None = None) -> Plan:
-    """How to answer; a literal query comes with its pattern."""
+def make_plan(
+    text: str, mode: str, snapshot: Terms, pattern: Pattern | None = None, languages: Collection[str] = ()
+) -> Plan:
+    """How to answer. A literal query comes with its pattern; one with metavariables is structural if it parses in one of
+    `languages`, those of the files that may answer."""
     if pattern is not None:
         return Plan(text, "literal", LITERAL, (), (), pattern=pattern)
+    if mode == "structural" or (mode == "auto" and is_pattern(text, languages)):
+        return Plan(text, "structural", PATTERN, (), ())
     intent = intent_of(text)
     if mode == "auto":
         mode = "symbol" if intent == SYMBOL else "hybrid"

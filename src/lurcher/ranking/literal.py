@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from lurcher.index.order import best_first
 from lurcher.lanes.literal import LiteralMatches
+from lurcher.literal.pattern import Pattern
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
 from lurcher.types import StageWhy, Why
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+_WORD = re.compile(r"\w+")
 WHOLE, PART, USE = 1.0, 0.8, 0.5
 _NEAR = 160
 """A name is so many bytes behind the beginning of its definition at most."""
@@ -40,7 +43,7 @@ def rank(context: Context) -> Ranking:
 
     def why(unit: int, score: float) -> Why:
         strength = names.get(unit)
-        note = "" if strength is None else "defines it" if strength == WHOLE else "defines a name with it"
+        note = "" if strength is None else "defines it" if strength == WHOLE else "defines something with it"
         stages = [StageWhy("definition", factor=strength / USE, note=note)] if strength is not None else []
         return Why(lane_whys(context, unit), score, (*stages, *noise.why(context, int(snapshot.unit_file[unit]))))
 
@@ -59,12 +62,24 @@ def _defining(context: Context, found: LiteralMatches) -> dict[int, float]:
         # Too many to look at each: those near a unit's first match are the likeliest.
         distance = found.first[wanted[snapshot.definition_unit[numbers]]] - snapshot.definition_start[numbers].astype(np.int64)
         numbers = numbers[(distance >= 0) & (distance < _NEAR)][:_MOST]
+    first = found.first[wanted[snapshot.definition_unit[numbers]]] - snapshot.definition_start[numbers].astype(np.int64)
+    words = set(_WORD.findall(" ".join(found.pattern.syntax.runs).lower()))
     strengths: dict[int, float] = {}
-    for number in numbers.tolist():
-        name = snapshot.definition_name(number).encode("utf-8", "replace")
-        match = found.pattern.first(name, 0)
-        if match is not None and match[1] > match[0]:
+    for number, behind in zip(numbers.tolist(), first.tolist(), strict=True):
+        strength = _fit(found.pattern, snapshot.definition_name(number), behind, words)
+        if strength is not None:
             place = int(wanted[snapshot.definition_unit[number]])
-            strength = WHOLE if match == (0, len(name)) else PART
             strengths[place] = max(strengths.get(place, 0.0), strength)
     return strengths
+
+
+def _fit(pattern: Pattern, name: str, behind: int, words: set[str]) -> float | None:
+    """How well a definition fits a pattern whose first match begins so many bytes behind the definition's beginning."""
+    whole = name.encode("utf-8", "replace")
+    match = pattern.first(whole, 0)
+    if match is not None and match[1] > match[0]:
+        return WHOLE if match == (0, len(whole)) else PART
+    if not 0 <= behind < _NEAR:
+        return None
+    # The pattern has more to it than the name, such as `def name(`.
+    return WHOLE if name.lower() in words else PART if behind == 0 else None

@@ -76,9 +76,17 @@ def _fail(error: LurcherError, *, as_json: bool) -> int:
         import json
 
         print(json.dumps({"error": error.to_dict()}, ensure_ascii=False))
-    print(f"lurcher: {_one_line(error.message)}" + (f" ({_one_line(error.hint)})" if error.hint else ""), file=sys.stderr)
+    drawing = error.hint.split("\n") if "\n" in error.hint else []
+    hint = f" ({_one_line(error.hint)})" if error.hint and not drawing else ""
+    print(f"lurcher: {_one_line(error.message)}{hint}", file=sys.stderr)
+    for line in drawing:  # shows a place in the query: its lines stand below each other
+        print("    " + "\t".join(_printable(part) for part in line.split("\t")), file=sys.stderr)
     return ERROR
 
 
 def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+    return _printable(" ".join(text.split()))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

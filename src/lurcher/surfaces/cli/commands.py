@@ -72,14 +72,19 @@ def run_search(parsed: Namespace) -> int:
     return FOUND if answer.hits else NOTHING
 
 
+_SHORT_FORMS = {
+    "semantic": "dense", "structural": "structural", "literal": "literal", "fixed": "literal", "word": "literal",
+    "ignore_case": "literal", "case_sensitive": "literal", "multiline": "literal",
+}  # fmt: skip
+"""Flags that stand for a mode, or that only one mode has."""
+
+
 def _mode(parsed: Namespace) -> str | None:
-    """The mode that was asked for by name, by a short form, or by a flag that only one mode has."""
-    asked = {"dense": "--semantic"} if parsed.semantic else {}
-    if parsed.literal:
-        asked["literal"] = "--literal"
-    for flag in ("fixed", "word", "ignore_case", "case_sensitive", "multiline"):
+    """The mode that was asked for by name, or by a flag that stands for it."""
+    asked: dict[str, str] = {}
+    for flag, mode in _SHORT_FORMS.items():
         if getattr(parsed, flag):
-            asked.setdefault("literal", f"--{flag.replace('_', '-')}")
+            asked.setdefault(mode, f"--{flag.replace('_', '-')}")
     if parsed.mode is not None:
         asked.setdefault(parsed.mode, f"--mode {parsed.mode}")
     if len(asked) > 1:

@@ -31,7 +31,7 @@ class Command:
     example: str
 
 
-MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal")
+MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
@@ -53,6 +53,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("-i", "--ignore-case"), "with --literal: in any case (default: unless it has capitals)", "switch"),
             Flag(("-s", "--case-sensitive"), "with --literal: in this case", "switch"),
             Flag(("-U", "--multiline"), "with --literal: also over several lines", "switch"),
+            Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),

@@ -6,7 +6,7 @@ A few regular expressions serve every language; a real lexer would cost more tim
 from __future__ import annotations
 
 import re
-from collections.abc import Set
+from collections.abc import Sequence, Set
 
 from lurcher.terms.split import split
 
@@ -51,11 +51,19 @@ class Painter:
         """A word that says how something is: good, worth knowing, or bad."""
         return self._wrap(text, {"ok": "32", "note": "33", "problem": "1;31"}[kind])
 
-    def code(self, line: str, terms: Set[str]) -> str:
-        """One line of source, with matched terms marked."""
+    def code(self, line: str, terms: Set[str], spans: Sequence[tuple[int, int]] = ()) -> str:
+        """One line of source, with matched terms marked, and what is in `spans` (in order, of characters) as a whole."""
         line = printable(line)
         if not self.on:
             return line
+        out, last = [], 0
+        for start, end in spans:
+            if start >= last:  # one inside of another is marked already
+                out += [self._plain(line[last:start], terms), self._wrap(line[start:end], "1;33")]
+                last = end
+        return "".join((*out, self._plain(line[last:], terms)))
+
+    def _plain(self, line: str, terms: Set[str]) -> str:
         out, position = [], 0
         for match in _TOKEN.finditer(line):
             out.append(line[position : match.start()])

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _BAR = 10
 _TERMINAL_LINES = 12
 _MOST_STEPS_UP = 3
+_MOST_MATCHES = 5
+_LONGEST_CAPTURE = 60
 
 
 def _colours() -> bool:
@@ -67,22 +69,54 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
     else:
         head += f"  {hit.score:.3f}"
     yield head
+    if "structural" in hit.why.lanes:
+        yield from _matches(hit, painter)
     if hit.text:
         terms = _marked(hit)
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
         first = 0
         if painter.on and len(lines) > _TERMINAL_LINES:
-            from lurcher.budget.excerpt import densest
+            from lurcher.budget.excerpt import beginning_at, densest
 
-            _, start, _ = densest(hit.text.replace("\r\n", "\n"), 0, _TERMINAL_LINES, terms)
-            first = start
+            text = hit.text.replace("\r\n", "\n")
+            if hit.matches:
+                start_line, end_line = hit.matches[0].start_line, hit.matches[0].end_line
+                _, start, _ = beginning_at(text, hit.start_line, _TERMINAL_LINES, start_line, end_line)
+                first = start - hit.start_line
+            else:
+                _, first, _ = densest(text, 0, _TERMINAL_LINES, terms)
         shown = lines[first : first + _TERMINAL_LINES] if painter.on else lines
         width = len(str(hit.start_line + first + len(shown)))
         for i, line in enumerate(shown, hit.start_line + first):
-            yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms)}"
+            yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _marked_in(hit, i, len(line)))}"
         left = len(lines) - len(shown)
         if left > 0:
             yield painter.dim(f"{'':>{width}}  … {left} more lines")
+
+
+def _matches(hit: Hit, painter: Painter) -> Iterable[str]:
+    """Where exactly the query matches, and what its metavariables stand for."""
+    for match in hit.matches[:_MOST_MATCHES]:
+        until = f"{match.end_line}:{match.end_column}" if match.end_line != match.start_line else str(match.end_column)
+        captured = "  ".join(f"${name} = {_captured(value)}" for name, value in match.captures.items())
+        yield painter.dim(f"    {match.start_line}:{match.start_column}-{until}" + (f"  {captured}" if captured else ""))
+    left = len(hit.matches) - _MOST_MATCHES
+    if left > 0:
+        yield painter.dim(f"    … {left} more {'match' if left == 1 else 'matches'} in this place")
+
+
+def _captured(value: str | list[str]) -> str:
+    text = " ".join((value if isinstance(value, str) else ", ".join(value)).split())
+    return printable(text if len(text) <= _LONGEST_CAPTURE else text[: _LONGEST_CAPTURE - 1] + "…")
+
+
+def _marked_in(hit: Hit, line: int, length: int) -> tuple[tuple[int, int], ...]:
+    """The columns of a line that matches take up, from 0; of a match over several lines the first only."""
+    return tuple(
+        (match.start_column - 1, match.end_column - 1 if match.end_line == line else length)
+        for match in hit.matches
+        if match.start_line == line
+    )
 
 
 def _marked(hit: Hit) -> set[str]:

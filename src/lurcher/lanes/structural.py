@@ -1,0 +1,179 @@
+"""Units in which matches of a syntax pattern begin. Every file that may answer is looked at; none is missed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from lurcher.index.reader import Snapshot
+from lurcher.lanes.lane import Request
+from lurcher.structural import match
+from lurcher.structural.languages import SIGILS, inferred
+from lurcher.structural.pattern import Flaw, Pattern, checked, flawed, read, told
+from lurcher.types import Degraded, LaneWhy, Match
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_NAMED = 6
+
+
+@dataclass(slots=True)
+class UnitMatches:
+    """The matches that begin in one unit: where each does, where the last to end does, and whether one defines something."""
+
+    starts: list[int] = field(default_factory=list)
+    end: int = 0
+    defines: bool = False
+
+
+@dataclass(slots=True)
+class StructuralMatches:
+    snapshot: Snapshot
+    patterns: dict[str, Pattern]
+    """Language → the pattern as it reads it."""
+    units: dict[int, UnitMatches]
+    """By path, then by line."""
+    notes: tuple[Degraded, ...]
+    _described: dict[int, list[tuple[int, Match]]] = field(default_factory=dict)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        return tuple(sorted(self.patterns))
+
+    def why(self, unit: int) -> LaneWhy | None:
+        here = self.units.get(unit)
+        return None if here is None else LaneWhy(1 + list(self.units).index(unit), float(len(here.starts)))
+
+    def extent(self, unit: int) -> tuple[int, int] | None:
+        here = self.units.get(unit)
+        return None if here is None else (here.starts[0], here.end)
+
+    def starts(self, unit: int) -> Sequence[int]:
+        here = self.units.get(unit)
+        return () if here is None else here.starts
+
+    def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
+        """Found anew for the few files that are shown: captured texts of all matches would not fit into memory."""
+        if file not in self._described:
+            pattern = self.patterns.get(self.snapshot.language(file))
+            text = _text(self.snapshot.file_text(file))
+            self._described[file] = list(match.described(pattern, text)) if pattern is not None else []
+        return tuple(item for byte, item in self._described[file] if start <= byte < end)
+
+
+def run(request: Request) -> StructuralMatches:
+    """Every match of the plan's pattern in the files that may answer, in each language in which it parses."""
+    snapshot = request.snapshot
+    text = checked(request.plan.text)
+    files = _by_language(snapshot, request.allowed)
+    patterns, unread = _patterns(text, files, request.languages)
+    units: dict[int, UnitMatches] = {}
+    failed: dict[str, str] = {}
+    for file in _in_order(snapshot, [file for language in patterns for file in files.get(language, ())]):
+        pattern = patterns[snapshot.language(file)]
+        data = snapshot.file_text(file)
+        if not match.may_match(pattern, data):
+            continue
+        try:
+            spans = match.spans(pattern, _text(data))
+        except match.Unreadable as problem:
+            failed[snapshot.path(file)] = str(problem)
+            continue
+        if spans:
+            _add(units, snapshot, file, spans)
+    notes = (*_left_out(patterns, unread, files, request.languages), *_failures(failed))
+    return StructuralMatches(snapshot, patterns, units, notes)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _by_language(snapshot: Snapshot, allowed: NDArray[np.bool_]) -> dict[str, list[int]]:
+    import numpy as np
+
+    found: dict[str, list[int]] = {}
+    for file in np.flatnonzero(allowed).tolist():
+        found.setdefault(snapshot.language(file), []).append(file)
+    return found
+
+
+def _patterns(text: str, files: dict[str, list[int]], asked: Sequence[str]) -> tuple[dict[str, Pattern], dict[str, str]]:
+    """The pattern for each language that can read it, and where it is wrong in those that cannot; an error where none can.
+
+    Without files there is nothing to infer a language from: then any language that reads the pattern will do.
+    """
+    tried = [language for language in asked if language in SIGILS] if asked else inferred(files)
+    found = [read(text, language) for language in tried or (() if asked else inferred(SIGILS))]
+    flaws = [item for item in found if isinstance(item, Flaw)]
+    if found and len(flaws) == len(found):
+        raise flawed(text, sorted(flaws, key=lambda flaw: -len(files.get(flaw.language, ()))))
+    patterns = {item.language: item for item in found if isinstance(item, Pattern) and item.language in tried}
+    return patterns, {flaw.language: told(text, flaw) for flaw in flaws if flaw.language in tried}
+
+
+def _in_order(snapshot: Snapshot, files: list[int]) -> list[int]:
+    return sorted(files, key=snapshot.path_rank.__getitem__)
+
+
+def _add(units: dict[int, UnitMatches], snapshot: Snapshot, file: int, spans: list[tuple[int, int]]) -> None:
+    starts, number = _unit_starts(snapshot, file)
+    defined = snapshot.definition_ends(file)
+    for start, end in spans:
+        here = units.setdefault(number + _place(starts, start), UnitMatches())
+        here.starts.append(start)
+        here.end = max(here.end, end)
+        here.defines = here.defines or any(last <= end for last in defined.get(start, ()))
+
+
+def _unit_starts(snapshot: Snapshot, file: int) -> tuple[list[int], int]:
+    """Where each of a file's units begins, and the number of the first."""
+    numbers = snapshot.units_of(file)
+    starts: list[int] = snapshot.unit_column("start")[numbers.start : numbers.stop].tolist()
+    return starts, numbers.start
+
+
+def _place(starts: list[int], byte: int) -> int:
+    return max(bisect_right(starts, byte) - 1, 0)
+
+
+def _left_out(
+    patterns: dict[str, Pattern], unread: dict[str, str], files: dict[str, list[int]], asked: Sequence[str]
+) -> tuple[Degraded, ...]:
+    """What was not searched, and why: one note, so that nobody takes silence for "there is none"."""
+    if not files:
+        return ()
+    without = sorted(language for language in {*files, *asked} if language not in SIGILS)
+    aside = sorted(language for language in files if language in SIGILS and language not in patterns and language not in unread)
+    reasons = []
+    if unread:
+        reasons.append(f"it does not parse as {_listed(list(unread))}")
+    if aside:
+        reasons.append(f"{_listed(aside)} only with --lang")
+    if without:
+        reasons.append(f"there is no grammar for {_listed(without)}")
+    if not reasons:
+        return ()
+    searched = f"searched {_listed(sorted(patterns))}" if patterns else "nothing was searched"
+    # Where it is wrong in the language that most files are in, if that is not among those that were searched.
+    readers = [language for language in files if language in patterns or language in unread]
+    most = max(readers, key=lambda language: (len(files[language]), language), default="")
+    hint = f"as {most}: {unread[most]}" if most in unread else ""
+    return (Degraded("structural", f"{searched}; {'; '.join(reasons)}", hint),)
+
+
+def _failures(failed: dict[str, str]) -> tuple[Degraded, ...]:
+    if not failed:
+        return ()
+    (path, reason), *_ = failed.items()
+    more = f", and {len(failed) - 1} more files were left out" if len(failed) > 1 else ""
+    return (Degraded("structural", f"{path} was not searched: it {reason}{more}", "use --mode lexical for such files"),)
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

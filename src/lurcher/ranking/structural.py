@@ -1,0 +1,36 @@
+"""Units that match a syntax pattern: definitions before uses, tests and the like behind, then by path and line."""
+
+from __future__ import annotations
+
+from lurcher.config import Settings
+from lurcher.index.order import best_first
+from lurcher.lanes.structural import StructuralMatches
+from lurcher.planning.plan import Plan
+from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.ranking.evidence import noise
+from lurcher.types import StageWhy, Why
+
+USE = 0.5
+"""What a match counts that defines nothing."""
+
+
+def lanes(plan: Plan, settings: Settings) -> tuple[str, ...]:
+    return ("structural",)
+
+
+def rank(context: Context) -> Ranking:
+    import numpy as np
+
+    lane = context.lanes.get("structural")
+    found = lane.units if isinstance(lane, StructuralMatches) else {}
+    units = np.fromiter(found, np.int64, len(found))
+    values = np.fromiter((1.0 if here.defines else USE for here in found.values()), np.float64, len(found))
+    values *= noise.score(context)[context.snapshot.unit_file[units]]
+    order = best_first(context.snapshot, units, values)
+
+    def why(unit: int, score: float) -> Why:
+        stages = [] if found[unit].defines else [StageWhy("definition", factor=USE, note="no match in it is a definition")]
+        stages += noise.why(context, int(context.snapshot.unit_file[unit]))
+        return Why(lane_whys(context, unit), 1.0, tuple(stages))
+
+    return Ranking(units[order], values[order], why)
