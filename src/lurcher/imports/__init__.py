@@ -1,0 +1,1 @@
+"""Which file imports which: out of syntax trees, resolved as each ecosystem resolves."""

@@ -1,0 +1,86 @@
+"""Java, Kotlin, Scala: names in packages, by what files declare.
+
+A name leads to the files that declare it in its package (or bear it, where nothing was declared); a wildcard to all files of
+the package, which share the confidence. The languages see each other.
+"""
+
+from __future__ import annotations
+
+from lurcher.imports.resolvers.proximity import nearest, split
+from lurcher.imports.resolvers.tree import Tree, folder_of
+from lurcher.imports.types import PACKAGE, Import, Target
+
+_LANGUAGES = ("java", "kotlin", "scala")
+
+
+class JvmResolver:
+    def __init__(self, tree: Tree) -> None:
+        self._files: dict[str, list[str]] = {}
+        """Package to its files."""
+        self._names: dict[str, list[str]] = {}
+        """Package and name, joined by a dot, to the files that declare it."""
+        self._scopes: dict[str, tuple[str, ...]] = {}
+        """Scala file to the packages in which its imports may begin, innermost first."""
+        for path in sorted(tree.paths_of(*_LANGUAGES)):
+            stem = path[path.rfind("/") + 1 :].partition(".")[0]
+            scopes = []
+            for found in tree.imports[path]:
+                if found.kind == PACKAGE:
+                    scopes.append(found.spec)
+                    _add(self._files, found.spec, path)
+                    for name in found.names or (stem,):
+                        _add(self._names, f"{found.spec}.{name}", path)
+            if path.endswith((".scala", ".sc")):
+                self._scopes[path] = tuple(dict.fromkeys(_outwards(scopes)))
+        self._packages: dict[str, tuple[Target, ...]] = {}
+        self._answers: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], tuple[Target, ...]] = {}
+
+    def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
+        scopes = self._scopes.get(path, ())
+        key = (folder_of(path), found.spec, found.names, scopes)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._absolute(path, found.spec.removeprefix("_root_."), found)
+            for scope in scopes:
+                if answer:
+                    break
+                answer = self._absolute(path, f"{scope}.{found.spec}", found)
+            self._answers[key] = answer
+        return answer
+
+    def _absolute(self, path: str, spec: str, found: Import) -> tuple[Target, ...]:
+        """The longest beginning of `spec` that something declares, in a package that is known."""
+        if found.names == ("*",) and spec in self._files and found.kind != "static":
+            package = self._packages.get(spec)
+            if package is None:
+                package = self._packages[spec] = split(self._files[spec])
+            return package
+        name = spec
+        while "." in name:
+            declaring = self._names.get(name)
+            if declaring is not None:
+                return nearest(path, declaring)
+            if name in self._files:
+                return ()
+            name = name.rpartition(".")[0]
+        return ()
+
+
+def _add(index: dict[str, list[str]], key: str, path: str) -> None:
+    entries = index.setdefault(key, [])
+    if not entries or entries[-1] != path:
+        entries.append(path)
+
+
+def _outwards(scopes: list[str]) -> list[str]:
+    """Packages from the innermost to the outermost."""
+    found = []
+    for scope in reversed(scopes):
+        while scope:
+            found.append(scope)
+            scope = scope.rpartition(".")[0]
+    return found
+
+
+def make(tree: Tree) -> JvmResolver:
+    return JvmResolver(tree)
