@@ -58,16 +58,13 @@ def imports_of(root: tree_sitter.Node, text: bytes, language: str) -> tuple[Impo
 def _windows(text: bytes, reader: Reader) -> list[tuple[int, int]]:
     """Byte ranges around the keywords of `text`, in order; a keyword is a whole word outside of line comments."""
     places: list[int] = []
+    last = len(text)
     for word in reader.words:
         size = len(word)
         at = text.find(word)
         while at >= 0:
             end = at + size
-            if (
-                (at == 0 or text[at - 1] not in _WORD)
-                and (end >= len(text) or text[end] not in _WORD)
-                and not _in_comment(text, at, reader.line_comments)
-            ):
+            if (end == last or text[end] not in _WORD) and (at == 0 or text[at - 1] not in _WORD):
                 places.append(at)
             at = text.find(word, end)
     for word in reader.before_quote:
@@ -79,11 +76,17 @@ def _windows(text: bytes, reader: Reader) -> list[tuple[int, int]]:
             at = text.find(word, end)
     places.sort()
     windows: list[tuple[int, int]] = []
+    begin, reached = 0, -_GAP
     for at in places:
-        if windows and at - windows[-1][1] < _GAP:
-            windows[-1] = (windows[-1][0], at + 1)
-        else:
-            windows.append((at, at + 1))
+        if at - reached >= _GAP:
+            if _in_comment(text, at, reader.line_comments):
+                continue
+            if reached >= 0:
+                windows.append((begin, reached + 1))
+            begin = at
+        reached = at
+    if reached >= 0:
+        windows.append((begin, reached + 1))
     return windows
 
 
@@ -106,6 +109,7 @@ def _query(language: str) -> tree_sitter.Query | None:
     try:
         from tree_sitter import Language, Query
 
-        return Query(Language(getattr(import_module(module), function)()), reader.query)
+        query: tree_sitter.Query = Query(Language(getattr(import_module(module), function)()), reader.query)
     except (ImportError, AttributeError, ValueError):
         return None
+    return query

@@ -158,7 +158,11 @@ def _grouped(
     targets: tuple[Target, ...], numbers: dict[str, int], groups: list[_Group], known: dict[_Group, int]
 ) -> list[tuple[int, tuple[str, ...] | None]]:
     """Numbers of the groups that make up an answer: one, or one per target where names lead to different files."""
-    if any(target.names is not None for target in targets):
+    parts: list[tuple[_Group, tuple[str, ...] | None]]
+    if len(targets) == 1:
+        path, confidence, taken = targets[0]
+        parts = [(((numbers[path], confidence),), taken)] if path in numbers else []
+    elif any(target.names is not None for target in targets):
         parts = [(((numbers[target.path], target.confidence),), target.names) for target in targets if target.path in numbers]
     else:
         parts = [(tuple((numbers[target.path], target.confidence) for target in targets if target.path in numbers), None)]

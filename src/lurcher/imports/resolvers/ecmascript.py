@@ -7,15 +7,15 @@ from lurcher.imports.resolvers.tree import Tree, folder_of, joined
 from lurcher.imports.resolvers.tsconfig import Configurations
 from lurcher.imports.types import Import, Target
 
-_SUFFIXES = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs")
+_SUFFIXES = (".ts", ".tsx", ".js", ".jsx", ".d.ts", ".mts", ".cts", ".mjs", ".cjs")
 _SUFFIXES_IN_SCRIPTS = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts", ".d.ts")
 _WRITTEN_FOR = {
-    ".js": (".ts", ".tsx", ".d.ts", ".js", ".jsx"),
-    ".jsx": (".tsx", ".d.ts", ".jsx"),
-    ".mjs": (".mts", ".d.mts", ".mjs"),
-    ".cjs": (".cts", ".d.cts", ".cjs"),
+    ".js": (".ts", ".tsx", ".js", ".jsx", ".d.ts"),
+    ".jsx": (".tsx", ".jsx", ".d.ts"),
+    ".mjs": (".mts", ".mjs", ".d.mts"),
+    ".cjs": (".cts", ".cjs", ".d.cts"),
 }
-"""What a suffix may stand for: sources name the file that will be compiled from them."""
+"""What a suffix may stand for: sources name the file that will be compiled from them. What runs comes before declarations."""
 _CODE = frozenset({"javascript", "typescript", "tsx"})
 
 

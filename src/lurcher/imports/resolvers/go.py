@@ -14,7 +14,7 @@ class GoResolver:
         """Path of a module to its folders; several only where a tree has copies."""
         for path in tree.configurations("go.mod"):
             self._read(path)
-        self._vendors = sorted({path[: path.find("/vendor/") + 1] + "vendor" for path in tree.paths_of("go") if "/vendor/" in f"/{path}"})
+        self._vendors = sorted(folder for folder in tree.folders if folder == "vendor" or folder.endswith("/vendor"))
         self._packages: dict[str, tuple[Target, ...]] = {}
         self._answers: dict[tuple[str, str], tuple[Target, ...]] = {}
 

@@ -17,6 +17,8 @@ _UNLISTED = 0.5
 """Confidence where a package has the name but nothing says that it is the one."""
 _FROM_SOURCE = 0.9
 """Confidence where an entry point names a compiled file and its likely source was taken."""
+_COMPILED = ("dist/", "build/", "out/")
+_DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")
 _DEEPEST = 8
 
 
@@ -68,9 +70,9 @@ class Packages:
         """The file behind a package's name, or behind a path inside of it."""
         exports = self._settings[home].get("exports")
         if exports is not None:
-            for target in _exported(exports, f"./{inside}" if inside else "."):
-                if (entry := self._source(home, target)) is not None:
-                    return entry
+            entry = self._first(home, _exported(exports, f"./{inside}" if inside else "."))
+            if entry is not None:
+                return entry
         if inside:
             for place in (joined(home, inside), joined(home, f"src/{inside}")):
                 if place is not None and (file := self._file(place)) is not None:
@@ -86,11 +88,21 @@ class Packages:
         return None
 
     def _named_entry(self, home: str) -> tuple[str, float] | None:
-        for key in _ENTRIES:
-            value = self._settings[home].get(key)
-            if isinstance(value, str) and value.strip("./") and (entry := self._source(home, value)) is not None:
-                return entry
-        return None
+        values = (self._settings[home].get(key) for key in _ENTRIES)
+        return self._first(home, [value for value in values if isinstance(value, str) and value.strip("./")])
+
+    def _first(self, home: str, targets: list[str]) -> tuple[str, float] | None:
+        """The first target that leads to a file; compiled ones only where no source is named, declarations last."""
+        best: tuple[int, tuple[str, float]] | None = None
+        for target in targets:
+            entry = self._source(home, target)
+            if entry is None:
+                continue
+            inside = entry[0][len(home) :].lstrip("/")
+            rank = 2 if inside.endswith(_DECLARATIONS) else 1 if inside.startswith(_COMPILED) else 0
+            if best is None or rank < best[0]:
+                best = (rank, entry)
+        return best[1] if best is not None else None
 
     def _source(self, home: str, target: str) -> tuple[str, float] | None:
         """The file that an entry names, or the source it is compiled from: `dist/a.js` of `src/a.ts`."""
@@ -117,10 +129,8 @@ class Packages:
         for home in self._around(folder):
             imports = self._settings[home].get("imports")
             if isinstance(imports, dict):
-                for target in _exported(imports, spec):
-                    if (entry := self._source(home, target)) is not None:
-                        return (Target(*entry),)
-                return ()
+                entry = self._first(home, _exported(imports, spec))
+                return (Target(*entry),) if entry is not None else ()
         return ()
 
     def _listed(self, folder: str, home: str, name: str) -> float:
@@ -151,8 +161,8 @@ def _exported(exports: Any, key: str) -> list[str]:
         best: tuple[int, str, Any] | None = None
         for name, value in exports.items():
             before, star, after = name.partition("*")
-            long_enough = len(key) >= len(before) + len(after)
-            if star and long_enough and key.startswith(before) and key.endswith(after) and (best is None or len(before) > best[0]):
+            fits = star and len(key) >= len(before) + len(after) and key.startswith(before) and key.endswith(after)
+            if fits and (best is None or len(before) > best[0]):
                 best = (len(before), key[len(before) : len(key) - len(after)], value)
         return _targets(best[2], best[1]) if best is not None else []
     return _targets(exports, "") if key == "." else []
@@ -165,5 +175,3 @@ def _targets(value: Any, star: str, depth: int = 0) -> list[str]:
         return []
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [target for part in parts for target in _targets(part, star, depth + 1)]
-
-

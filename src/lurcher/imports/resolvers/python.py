@@ -7,6 +7,7 @@ An edge leads to the module that a statement names, not to the packages around i
 from __future__ import annotations
 
 import sys
+from typing import NamedTuple
 
 from lurcher.imports.resolvers.proximity import shared
 from lurcher.imports.resolvers.python_roots import source_roots
@@ -19,6 +20,19 @@ _RANKED = (".py", ".pyx", ".pyw", ".pyi", ".pxd")
 _CERTAIN, _OTHER_PROJECT, _ABOVE, _FAR = 1.0, 0.9, 0.7, 0.5
 """Confidence by where the root lies: on the path of the file, another project's, any folder above, anywhere."""
 _MOST_FAR = 4
+
+
+class _Place(NamedTuple):
+    """Where a module lies: its path without suffix, how sure that is, its file if it has one, and the answer for itself."""
+
+    path: str
+    sure: float
+    file: str | None
+    package: bool
+    itself: tuple[Target, ...]
+
+
+_UNSEEN = _Place("", 0.0, None, False, ())
 
 
 class PythonResolver:
@@ -38,54 +52,65 @@ class PythonResolver:
             self._packages.add("")
         self._tops = self._top_level()
         self._roots = source_roots(tree)
-        self._found: dict[tuple[str, str], tuple[str, float] | None] = {}
-        self._answers: dict[tuple[str, str, tuple[str, ...]], tuple[Target, ...]] = {}
+        self._places: dict[tuple[str, str], _Place | None] = {}
+        self._answers: dict[tuple[str, tuple[str, ...], float], tuple[Target, ...]] = {}
         self._bound: dict[str, frozenset[str]] = {}
 
     def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
-        folder = folder_of(path)
-        key = (folder, found.spec, found.names)
-        answer = self._answers.get(key)
+        spec = found.spec
+        if spec[0] != "." and spec.partition(".")[0] not in self._tops:
+            return ()
+        key = (path[: path.rfind("/")] if "/" in path else "", spec)
+        place = self._places.get(key, _UNSEEN)
+        if place is _UNSEEN:
+            place = self._places[key] = self._place(*key)
+        if place is None:
+            return ()
+        if found.kind != "from" or not place.package:
+            return place.itself
+        answer_key = (place.path, found.names, place.sure)
+        answer = self._answers.get(answer_key)
         if answer is None:
-            answer = self._answers[key] = self._resolve(folder, found)
+            answer = self._answers[answer_key] = self._names(place, found.names)
         return answer
 
-    def _resolve(self, folder: str, found: Import) -> tuple[Target, ...]:
-        spec = found.spec
+    def _place(self, folder: str, spec: str) -> _Place | None:
+        """What a module's name means in a folder."""
+        sure = _CERTAIN
         if spec.startswith("."):
             name = spec.lstrip(".")
             base: str | None = folder
             for _ in range(len(spec) - len(name) - 1):
                 base = folder_of(base) if base else None
             if base is None:
-                return ()
-            place, sure = _under(base, name.replace(".", "/")) if name else base, _CERTAIN
+                return None
+            path = _under(base, name.replace(".", "/")) if name else base
         else:
-            absolute = self._absolute(folder, spec)
+            top = spec.partition(".")[0]
+            absolute = self._searched(folder, spec.replace(".", "/"), top, self._tops[top])
             if absolute is None:
-                return ()
-            place, sure = absolute
-        if found.kind == "from":
-            return self._names(place, sure, found.names)
-        file = self._file(place)
-        return (Target(file, sure),) if file is not None else ()
+                return None
+            path, sure = absolute
+        file = self._file(path)
+        if file is None and path and path not in self._spaces:
+            return None
+        package = file is None or path in self._packages
+        return _Place(path, sure, file, package, (Target(file, sure),) if file is not None else ())
 
-    def _names(self, place: str, sure: float, names: tuple[str, ...]) -> tuple[Target, ...]:
-        """Where each name of `from place import names` comes from."""
-        file = self._file(place)
-        if file is None or place in self._packages:
-            leads: dict[str, list[str]] = {}
-            bound = self._bindings(file) if file is not None else frozenset()
-            for name in names:
-                module = self._file(_under(place, name)) if name != "*" and name not in bound else None
-                if module is not None and module != file:
-                    leads.setdefault(module, []).append(name)
-                elif file is not None:
-                    leads.setdefault(file, []).append(name)
-            if len(leads) == 1:
-                return (Target(next(iter(leads)), sure),)
-            return tuple(Target(target, sure, tuple(taken)) for target, taken in leads.items())
-        return (Target(file, sure),)
+    def _names(self, place: _Place, names: tuple[str, ...]) -> tuple[Target, ...]:
+        """Where each name that is taken out of a package comes from."""
+        file, sure = place.file, place.sure
+        leads: dict[str, list[str]] = {}
+        bound = self._bindings(file) if file is not None else frozenset()
+        for name in names:
+            module = self._file(_under(place.path, name)) if name != "*" and name not in bound else None
+            if module is not None and module != file:
+                leads.setdefault(module, []).append(name)
+            elif file is not None:
+                leads.setdefault(file, []).append(name)
+        if len(leads) == 1:
+            return (Target(next(iter(leads)), sure),)
+        return tuple(Target(target, sure, tuple(taken)) for target, taken in leads.items())
 
     def _bindings(self, init: str) -> frozenset[str]:
         """Names that a package takes out of other modules, so that they are not its modules of that name."""
@@ -103,18 +128,9 @@ class PythonResolver:
         return bound
 
     def _file(self, place: str) -> str | None:
-        return self._modules.get(_under(place, "__init__")) or self._modules.get(place)
-
-    def _absolute(self, folder: str, spec: str) -> tuple[str, float] | None:
-        """Place and confidence of a module by its full name, as seen from a folder."""
-        top = spec.partition(".")[0]
-        roots = self._tops.get(top)
-        if roots is None:
-            return None
-        key = (folder, spec)
-        if key not in self._found:
-            self._found[key] = self._searched(folder, spec.replace(".", "/"), top, roots)
-        return self._found[key]
+        if place in self._packages:
+            return self._modules[_under(place, "__init__")]
+        return self._modules.get(place)
 
     def _searched(self, folder: str, path: str, top: str, roots: list[str]) -> tuple[str, float] | None:
         own = folder
@@ -122,7 +138,9 @@ class PythonResolver:
             own = folder_of(own) if own else "."
         standard = top in sys.stdlib_module_names
         namespace: tuple[str, float] | None = None
-        ranked = sorted((self._near(root, folder, own), root) for root in roots)
+        ranked = [(self._near(root, folder, own), root) for root in roots]
+        if len(ranked) > 1:
+            ranked.sort()
         far = sum(1 for (rank, *_), _ in ranked if rank == _FAR_RANK)
         for (rank, *_), root in ranked:
             sure = _SURE[rank]

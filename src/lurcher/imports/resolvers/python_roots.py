@@ -7,6 +7,7 @@ from typing import Any
 from lurcher.imports.resolvers.tree import Tree, at, folder_of, joined, strings
 
 _CUSTOMARY = ("", "src", "lib", "python")
+_OPTIONS = (("pytest", "pythonpath"), ("tool:pytest", "pythonpath"), ("options.packages.find", "where"))
 
 
 def source_roots(tree: Tree) -> dict[str, str]:
@@ -20,7 +21,7 @@ def source_roots(tree: Tree) -> dict[str, str]:
             declared += _pyproject(tree.toml(path))
         elif path.endswith((".cfg", ".ini")):
             ini = tree.ini(path)
-            for section, option in (("pytest", "pythonpath"), ("tool:pytest", "pythonpath"), ("options.packages.find", "where")):
+            for section, option in _OPTIONS:
                 declared += ini.get(section, option, fallback="").split()
             for line in ini.get("options", "package_dir", fallback="").splitlines():
                 name, equals, folder = line.partition("=")

@@ -25,17 +25,22 @@ class RustResolver:
         for crate in self._crates.values():
             if crate.library is not None:
                 self._by_name.setdefault(crate.name, []).append(crate.library)
+        self._out_of_place: frozenset[str] = frozenset()
+        """Files that an attribute makes modules."""
         self._declared_roots = frozenset(root for crate in self._crates.values() for root in crate.roots)
         self._placed: dict[tuple[str, str], str] = {}
         """Declaring file and name of a module to its file, where an attribute places it."""
         self._parents: dict[str, str] = {}
-        for path in sorted(self._files):
-            for found in tree.imports[path]:
-                if found.kind == "mod-path":
-                    target = self._by_attribute(path, found.spec)
-                    if target is not None:
-                        self._placed[path, found.names[0]] = target
-                        self._parents.setdefault(target, path)
+        """Module to the file that declares it."""
+        declared = [(path, found) for path in sorted(self._files) for found in tree.imports[path] if found.kind.startswith("mod")]
+        for path, found in declared:
+            if found.kind == "mod-path" and (target := self._by_attribute(path, found.spec)) is not None:
+                self._placed[path, found.names[0]] = target
+                self._parents.setdefault(target, path)
+        self._out_of_place = frozenset(self._parents)
+        for path, found in declared:
+            if found.kind == "mod" and (target := self._module(f"{self._folder(path)}/{found.spec}".lstrip("/"))) is not None:
+                self._parents.setdefault(target, path)
         self._crate_of: dict[str, Crate | None] = {}
         self._root_of: dict[str, str] = {}
         self._children: dict[tuple[str, str], str | None] = {}
@@ -68,7 +73,8 @@ class RustResolver:
                 base, rest = self._parent(base), rest[1:]
             return _exactly(self._deepest(base, rest)) if base is not None else ()
         if first == "":
-            return tuple(Target(self._deepest(file, rest[1:]), sure) for file, sure, _ in self._crate(path, rest[0])) if rest else ()
+            named = self._crate(path, rest[0]) if rest else ()
+            return tuple(Target(self._deepest(file, rest[1:]), sure) for file, sure, _ in named)
         child = self._child(path, first)
         if child is not None:
             return _exactly(self._deepest(child, rest))
@@ -127,7 +133,7 @@ class RustResolver:
         """Where a file's modules lie."""
         folder = folder_of(file)
         name = file[len(folder) + 1 :] if folder else file
-        if name == "mod.rs" or file in self._parents or self._is_root(file, folder, name):
+        if name == "mod.rs" or file in self._out_of_place or self._is_root(file, folder, name):
             return folder
         return f"{folder}/{name[:-3]}" if folder else name[:-3]
 

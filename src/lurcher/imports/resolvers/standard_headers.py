@@ -1,4 +1,4 @@
-"""Headers that come with compilers and systems: written in angle brackets they are not the tree's, even if it has one so named."""
+"""Headers of compilers and systems: in angle brackets they are not the tree's, even if it has one of that name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Swift: a module is a target of a package, `Sources/<Target>` unless `Package.swift` says otherwise; an import means all its files."""
+"""Swift: a module is a target, `Sources/<Target>` unless `Package.swift` says otherwise; an import means all its files."""
 
 from __future__ import annotations
 

@@ -12,11 +12,6 @@ from typing import Any
 
 from lurcher.imports.types import Import, Read
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 File = tuple[str, str, tuple[Import, ...]]
 """Path with slashes relative to the root, language, imports."""
 
@@ -91,10 +86,15 @@ class Tree:
         text = self.text(path)
         if text is None:
             return {}
+        if sys.version_info >= (3, 11):
+            import tomllib
+        else:
+            import tomli as tomllib
         try:
-            return tomllib.loads(text)
+            found: dict[str, Any] = tomllib.loads(text)
         except (ValueError, RecursionError):
             return {}
+        return found
 
     def ini(self, path: str) -> configparser.RawConfigParser:
         parser = configparser.RawConfigParser(strict=False)

@@ -111,7 +111,8 @@ class Configurations:
         place = joined(folder, parent)
         if place is None:
             return None
-        return next((path for path in (place, f"{place}.json", f"{place}/tsconfig.json") if self._tree.text(path) is not None), None)
+        places = (place, f"{place}.json", f"{place}/tsconfig.json")
+        return next((path for path in places if self._tree.text(path) is not None), None)
 
 
 def _patterns(paths: dict[str, Any], base: str) -> tuple[list[tuple[str, str, list[str]]], dict[str, list[str]]]:
