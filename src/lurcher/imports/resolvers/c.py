@@ -20,6 +20,8 @@ _UNLIKELY = 0.7
 """Confidence in the only file that fits, where nothing says that its folder is an include path."""
 _COMMANDS = ("compile_commands.json", "build/compile_commands.json")
 _MOST_TIES = 4
+_MOST_CANDIDATES = 300
+"""With more headers of one name, nearness says nothing."""
 
 
 class CResolver:
@@ -75,6 +77,8 @@ class CResolver:
             ending = f"/{spec}"
             named = self._tree.by_name.get(spec[spec.rfind("/") + 1 :], ())
             found = self._candidates[spec] = [path for path in named if path == spec or path.endswith(ending)]
+            if len(found) > _MOST_CANDIDATES:
+                found.clear()
         return found
 
 

@@ -9,6 +9,8 @@ from lurcher.imports.types import Target
 NEAREST = 0.8
 """Confidence in the one that is nearer than all others."""
 _MOST_TIES = 8
+_MOST_CANDIDATES = 300
+"""With more files of one name, nearness says nothing."""
 
 
 def shared(first: str, second: str) -> int:
@@ -28,6 +30,8 @@ def nearest(path: str, candidates: Sequence[str], sure: float = 1.0) -> tuple[Ta
     """
     if len(candidates) <= 1:
         return tuple(Target(candidate, sure) for candidate in candidates)
+    if len(candidates) > _MOST_CANDIDATES:
+        return ()
     places = {candidate: (-shared(path, candidate), candidate.count("/")) for candidate in candidates}
     best = min(places.values())
     ties = sorted(candidate for candidate, place in places.items() if place == best)

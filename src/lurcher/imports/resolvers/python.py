@@ -58,7 +58,7 @@ class PythonResolver:
 
     def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
         spec = found.spec
-        if spec[0] != "." and spec.partition(".")[0] not in self._tops:
+        if spec[:1] != "." and spec.partition(".")[0] not in self._tops:
             return ()
         key = (path[: path.rfind("/")] if "/" in path else "", spec)
         place = self._places.get(key, _UNSEEN)

@@ -32,7 +32,9 @@ class RustResolver:
         """Declaring file and name of a module to its file, where an attribute places it."""
         self._parents: dict[str, str] = {}
         """Module to the file that declares it."""
-        declared = [(path, found) for path in sorted(self._files) for found in tree.imports[path] if found.kind.startswith("mod")]
+        declared = [
+            (path, found) for path in sorted(self._files) for found in tree.imports[path] if found.kind.startswith("mod")
+        ]
         for path, found in declared:
             if found.kind == "mod-path" and (target := self._by_attribute(path, found.spec)) is not None:
                 self._placed[path, found.names[0]] = target

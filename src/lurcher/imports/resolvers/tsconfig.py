@@ -8,8 +8,7 @@ from typing import Any
 from lurcher.imports.resolvers.tree import Tree, at, folder_of, joined, strings
 
 _NAMES = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
-_DEEPEST = 10
-"""Configurations that extend each other, and no more."""
+_MOST_EXTENDED = 20
 
 
 @dataclass(slots=True)
@@ -55,17 +54,19 @@ class Configurations:
         return found
 
     def _for(self, folder: str) -> _Options:
-        known = self._nearest.get(folder)
-        if known is not None:
-            return known
+        passed = []
         options = _Options()
-        for path in self._by_folder.get(folder, ()):
-            options = self._read(path)
-            if not options.empty():
+        while folder not in self._nearest:
+            passed.append(folder)
+            options = next(
+                (found for path in self._by_folder.get(folder, ()) if not (found := self._read(path)).empty()), options
+            )
+            if not folder or not options.empty():
                 break
-        if options.empty() and folder:
-            options = self._for(folder_of(folder))
-        self._nearest[folder] = options
+            folder = folder_of(folder)
+        else:
+            options = self._nearest[folder]
+        self._nearest.update(dict.fromkeys(passed, options))
         return options
 
     def _read(self, path: str) -> _Options:
@@ -73,30 +74,31 @@ class Configurations:
         known = self._known.get(path)
         if known is not None:
             return known
-        options = self._merged(path, 0)
+        options = self._merged(path, set())
         if options.empty():
             references = self._tree.json(path).get("references")
             for entry in references if isinstance(references, list) else ():
                 for target in strings(at(entry, "path")):
                     place = joined(folder_of(path), target)
                     if place is not None and place.endswith(".json") and options.empty():
-                        options = self._merged(place, 0)
+                        options = self._merged(place, set())
         self._known[path] = options
         return options
 
-    def _merged(self, path: str, depth: int) -> _Options:
+    def _merged(self, path: str, seen: set[str]) -> _Options:
+        """Own options over those that are extended; each file counts once, so that circles end."""
         settings = self._tree.json(path)
         folder = folder_of(path)
         options = _Options()
-        if depth < _DEEPEST:
-            for parent in strings(settings.get("extends")):
-                place = self._extended(folder, parent)
-                if place is not None:
-                    inherited = self._merged(place, depth + 1)
-                    if inherited.base is not None:
-                        options.base = inherited.base
-                    if inherited.paths or inherited.exact:
-                        options.paths, options.exact = inherited.paths, inherited.exact
+        seen.add(path)
+        for parent in strings(settings.get("extends")):
+            place = self._extended(folder, parent)
+            if place is not None and place not in seen and len(seen) < _MOST_EXTENDED:
+                inherited = self._merged(place, seen)
+                if inherited.base is not None:
+                    options.base = inherited.base
+                if inherited.paths or inherited.exact:
+                    options.paths, options.exact = inherited.paths, inherited.exact
         base = at(settings, "compilerOptions", "baseUrl")
         if isinstance(base, str):
             options.base = joined(folder, base)
