@@ -33,14 +33,26 @@ from lurcher.imports.types import Import
 TRUTH = Path(__file__).resolve().parent / "truth"
 Truth = dict[str, Any]
 
-PYTHON = {"django": [".", "tests"], "pytest": ["src"], "sphinx": ["."], "astropy": ["."]}
+PYTHON = {
+    "django": [".", "tests"],
+    "pytest": ["src"],
+    "sphinx": ["."],
+    "astropy": ["."],
+    "matplotlib": ["lib"],
+    "scikit-learn": ["."],
+    "xarray": ["."],
+    "pylint": ["."],
+    "pydantic": [".", "pydantic-core/python"],
+}
 """Source roots, as each project's own test run has them on its path."""
 TYPESCRIPT = ("zod", "axios", "trpc")
-GO = ("cobra", "caddy")
-JAVA = ("gson", "commons-lang")
+GO = ("cobra", "caddy", "gin")
+JAVA = ("gson", "commons-lang", "jackson-databind")
 C = {
     "curl": {"lib/": ["include", "lib"], "src/": ["include", "lib", "src"]},
     "libuv": {"src/": ["include", "src"], "include/": ["include"], "test/": ["include", "src"]},
+    "redis": {"src/": ["src", "deps/hiredis", "deps/linenoise", "deps/lua/src", "deps/hdr_histogram", "deps/fpconv"]},
+    "abseil-cpp": {"absl/": ["."]},
 }
 """Include paths by folder, as the projects' build files have them."""
 

@@ -39,6 +39,19 @@ def test_kotlin_functions_are_found_where_they_are_declared_and_see_java() -> No
     assert leads(files, "use.kt") == {"k/text.kt": 1, "j/Old.java": 1}
 
 
+def test_a_name_that_nobody_declares_may_be_in_a_file_that_is_broken() -> None:
+    files = {
+        "k/fine.kt": "package a\nclass Fine\n",
+        "k/Broken.kt": "package a\nclass One {\n  fun f() = ((\n",
+        "use.kt": "package u\nimport a.Hidden\nimport a.Fine\nimport b.Hidden\n",
+        "Old.java": "package o; import a.BrokenKt;",
+    }
+    assert leads(files, "use.kt") == {"k/fine.kt": 1, "k/Broken.kt": 0.5}
+    assert leads(files, "Old.java") == {"k/Broken.kt": 1}
+    del files["k/Broken.kt"]
+    assert leads(files, "use.kt") == {"k/fine.kt": 1}
+
+
 def test_scala_imports_may_begin_in_the_packages_around() -> None:
     files = {
         "a.scala": "package lib.core\nclass A\nobject B { val x = 1 }\n",

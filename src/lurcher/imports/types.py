@@ -18,7 +18,8 @@ class Import(NamedTuple):
     spec: str
     """Module, path or qualified name as written, without quotes and white space."""
     names: tuple[str, ...]
-    """Names taken out of it, `*` for all; for a package, the names that the file declares at its top level."""
+    """Names taken out of it, `*` for all; for a package, the names that the file declares at its top level,
+    with `*` if there may be more that could not be read."""
     line: int
     kind: str
     """What resolution must know:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,10 +65,19 @@ def kept(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if name and len(name) <= LONGEST)[:_MOST_NAMES]
 
 
+def flat(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Nodes with those that lie in an error among them: a mistake in one place does not hide what follows it."""
+    for node in nodes:
+        if node.type == "ERROR":
+            yield from node.children
+        else:
+            yield node
+
+
 def declared(nodes: Iterable[Node], text: bytes) -> tuple[str, ...]:
     """The names that declarations among `nodes` give."""
     names = []
-    for node in nodes:
+    for node in flat(nodes):
         name = node.child_by_field_name("name") if not node.type.startswith(_OTHERS) else None
         if name is not None:
             names.append(cut(name, text))

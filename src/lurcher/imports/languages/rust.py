@@ -35,7 +35,8 @@ def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
             continue
         plain = cut(name, text).removeprefix("r#")
         if kind == "extern_crate_declaration":
-            found.append(Import(plain, (), line_of(node), "crate"))
+            if plain != "self":
+                found.append(Import(plain, (), line_of(node), "crate"))
         elif node.child_by_field_name("body") is not None:
             inline.append((node.end_byte, plain))
         else:

@@ -1,7 +1,7 @@
 """Java, Kotlin, Scala: names in packages, by what files declare.
 
-A name leads to the files that declare it in its package (or bear it, where nothing was declared); a wildcard to all files of
-the package, which share the confidence. The languages see each other.
+A name leads to the files that declare it in its package, or bear it where none does; a wildcard to all files of the package,
+which share the confidence. The languages see each other.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from lurcher.imports.resolvers.tree import Tree, folder_of
 from lurcher.imports.types import PACKAGE, Import, Target
 
 _LANGUAGES = ("java", "kotlin", "scala")
+_UNREAD = 0.5
+_MOST_UNREAD = 8
 
 
 class JvmResolver:
@@ -19,6 +21,8 @@ class JvmResolver:
         """Package to its files."""
         self._names: dict[str, list[str]] = {}
         """Package and name, joined by a dot, to the files that declare it."""
+        self._stems: dict[str, list[str]] = {}
+        """The same by file name, for what the grammar could not read; Kotlin's functions are in a class that is named so."""
         self._scopes: dict[str, tuple[str, ...]] = {}
         """Scala file to the packages in which its imports may begin, innermost first."""
         for path in sorted(tree.paths_of(*_LANGUAGES)):
@@ -28,8 +32,10 @@ class JvmResolver:
                 if found.kind == PACKAGE:
                     scopes.append(found.spec)
                     _add(self._files, found.spec, path)
-                    for name in found.names or (stem,):
+                    for name in found.names:
                         _add(self._names, f"{found.spec}.{name}", path)
+                    for name in (stem, f"{stem}Kt") if path.endswith(".kt") else (stem,):
+                        _add(self._stems, f"{found.spec}.{name}", path)
             if path.endswith((".scala", ".sc")):
                 self._scopes[path] = tuple(dict.fromkeys(_outwards(scopes)))
         self._packages: dict[str, tuple[Target, ...]] = {}
@@ -56,14 +62,19 @@ class JvmResolver:
                 package = self._packages[spec] = split(self._files[spec])
             return package
         name = spec
-        while "." in name:
-            declaring = self._names.get(name)
+        while name:
+            declaring = self._names.get(name) or self._stems.get(name)
             if declaring is not None:
                 return nearest(path, declaring)
             if name in self._files:
-                return ()
+                return self._unread(path, spec, name)
             name = name.rpartition(".")[0]
         return ()
+
+    def _unread(self, path: str, spec: str, package: str) -> tuple[Target, ...]:
+        """A name that nobody declares may be in a file that could not be read to its end."""
+        unread = self._names.get(f"{package}.*", []) if spec != package else []
+        return nearest(path, unread, _UNREAD) if len(unread) <= _MOST_UNREAD else ()
 
 
 def _add(index: dict[str, list[str]], key: str, path: str) -> None:
