@@ -51,7 +51,17 @@ JAVA = ("gson", "commons-lang", "jackson-databind")
 C = {
     "curl": {"lib/": ["include", "lib"], "src/": ["include", "lib", "src"]},
     "libuv": {"src/": ["include", "src"], "include/": ["include"], "test/": ["include", "src"]},
-    "redis": {"src/": ["src", "deps/hiredis", "deps/linenoise", "deps/lua/src", "deps/hdr_histogram", "deps/fpconv"]},
+    "redis": {
+        "src/": [
+            "src",
+            "deps/hiredis",
+            "deps/linenoise",
+            "deps/lua/src",
+            "deps/hdr_histogram",
+            "deps/fpconv",
+            "deps/fast_float",
+        ]
+    },
     "abseil-cpp": {"absl/": ["."]},
 }
 """Include paths by folder, as the projects' build files have them."""
@@ -121,7 +131,7 @@ def load(tree: Path) -> tuple[list[tuple[str, str, tuple[Import, ...]]], float, 
             text = (tree / path).read_bytes()
         except OSError:
             continue
-        language = detect(path, text[:4096])
+        language = detect(path, text[:512])
         imports: tuple[Import, ...] = ()
         grammar = _grammar(language) if language in LANGUAGES and text else None
         if grammar is not None:

@@ -16,15 +16,21 @@ _NAMES = ("scoped_identifier", "identifier")
 def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
     found: list[Import] = []
     for node in nodes:
-        spec = next((cut(child, text) for child in node.named_children if child.type in _NAMES), "")
+        spec, static, star = "", False, False
+        for child in node.children:
+            kind = child.type
+            if kind in _NAMES:
+                spec = cut(child, text)
+            elif kind == "static":
+                static = True
+            elif kind == "asterisk":
+                star = True
         if not spec:
             continue
         line = line_of(node)
         if node.type == "package_declaration":
             found.append(Import(spec, declared(root.named_children, text), line, PACKAGE))
-            continue
-        static = any(child.type == "static" for child in node.children)
-        if any(child.type == "asterisk" for child in node.named_children):
+        elif star:
             found.append(Import(spec, ("*",), line, "static" if static else "import"))
         elif static:
             owner, _, member = spec.rpartition(".")

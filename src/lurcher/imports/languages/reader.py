@@ -38,9 +38,8 @@ def cut(node: Node, text: bytes) -> str:
     if end - start > 4 * LONGEST:
         return ""
     found = text[start:end].decode("utf-8", "replace")
-    if found.isalnum():
-        return found
-    return "".join(part for part in found.split() if part != "\\")
+    parts = found.split()
+    return found if len(parts) == 1 else "".join(part for part in parts if part != "\\")
 
 
 def literal(node: Node | None, text: bytes) -> str | None:
