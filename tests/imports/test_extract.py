@@ -159,7 +159,7 @@ def test_code_around_an_error_is_still_read() -> None:
     assert brief("from a import", "python") in ([], [("a", (), "from")])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.sampled_from(CASES), st.data())
 def test_damaged_code_never_raises(case: tuple[str, str, object], data: st.DataObject) -> None:
     language, text, _ = case

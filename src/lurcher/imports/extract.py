@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.imports.languages import reader_for
 from lurcher.imports.languages.reader import LONGEST, Reader
-from lurcher.imports.types import Import
+from lurcher.imports.types import PACKAGE, Import
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -52,7 +52,7 @@ def imports_of(root: tree_sitter.Node, text: bytes, language: str) -> tuple[Impo
         return ()
     places = {(node.start_byte, -node.end_byte): node for node in nodes}
     found = reader.read([places[place] for place in sorted(places)], text, root)
-    return tuple(entry for entry in found[:_MOST] if len(entry.spec) <= LONGEST)
+    return tuple(entry for entry in found[:_MOST] if len(entry.spec) <= LONGEST and (entry.spec or entry.kind == PACKAGE))
 
 
 def _windows(text: bytes, reader: Reader) -> list[tuple[int, int]]:
