@@ -149,7 +149,7 @@ def test_a_value_of_the_wrong_kind_is_refused(tmp_path: Path, key: str, value: o
         ("search.limit", 1001, "allowed: 1 to 1000"),
         ("lexical.b", 1.01, "allowed: 0 to 1"),
         ("lexical.b", -0.01, "allowed: 0 to 1"),
-        ("index.refresh_limit", -1, "allowed: 0 or more"),
+        ("index.refresh_limit", -2, "allowed: -1 or more"),
         ("search.mode", "fast", "allowed: auto, hybrid, lexical, dense, symbol"),
         ("search.ranking", "", "allowed: default, classic"),
     ],

@@ -33,8 +33,11 @@ class IndexSettings:
     chunk_chars: int = setting(1500, "Characters a chunk aims at.", low=200, high=20_000)
     max_file_bytes: int = setting(1_000_000, "Larger files are left out and counted.", low=1, high=100_000_000)
     follow_symlinks: bool = setting(False, "Follow links that stay inside the root.")
+    submodules: bool = setting(True, "Search submodules and other repositories inside of a work tree as part of it.")
     refresh_limit: int = setting(
-        5_000, "Up to this many changed files are indexed before answering; more are reported as stale.", low=0
+        5_000,
+        "Up to this many changed files are indexed before answering, more are reported as stale; -1: always index, 0: never.",
+        low=-1,
     )
     workers: int = setting(0, "Processes that parse; 0: one per core, one for small trees.", low=0, high=256)
     lock_seconds: float = setting(10.0, "How long to wait for another process that is indexing.", low=0, high=3600)

@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher import config
 from lurcher.budget import cursor as cursors
@@ -20,8 +21,8 @@ from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import CorruptIndex, ModelError, QueryError, UsageError
-from lurcher.index.project import Project, View, root_digest
+from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, QueryError, UsageError
+from lurcher.index.project import Project, View, files_settings, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
@@ -30,9 +31,15 @@ from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
+from lurcher.sources.files import list_files
 from lurcher.sources.roots import Root, find_root
 from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
+
+if TYPE_CHECKING:
+    from lurcher.index.burst import Pace
+    from lurcher.index.doctor import Finding
+    from lurcher.index.watch import Notice, Update
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -49,10 +56,17 @@ def _silent(what: str, done: int, total: int) -> None:
 class Engine:
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
-    def __init__(self, projects: Sequence[Project], prefixes: Mapping[int, tuple[str, ...] | None], settings: Settings) -> None:
+    def __init__(
+        self,
+        projects: Sequence[Project],
+        prefixes: Mapping[int, tuple[str, ...] | None],
+        settings: Settings,
+        overrides: Mapping[str, Any] | None = None,
+    ) -> None:
         self._projects = list(projects)
         self._prefixes = dict(prefixes)
         self.settings = settings
+        self._overrides = overrides
         self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
 
     @classmethod
@@ -76,7 +90,7 @@ class Engine:
             top = Path(root).resolve()
             roots = [Root(top, (top / ".git").exists(), _inside(item, top)) for item in paths]
         else:
-            roots = _outermost([find_root(item) for item in paths])
+            roots = _outermost([find_root(item) for item in paths], overrides)
         projects: list[Project] = []
         prefixes: dict[int, tuple[str, ...] | None] = {}
         settings: Settings | None = None
@@ -93,7 +107,7 @@ class Engine:
                 known = prefixes[number]
                 prefixes[number] = None if known is None or not found.prefix else (*known, found.prefix)
         assert settings is not None
-        return cls(projects, prefixes, settings)
+        return cls(projects, prefixes, settings, overrides)
 
     def __enter__(self) -> Engine:
         return self
@@ -276,6 +290,7 @@ class Engine:
             order: list[tuple[int, int]] = []
             for view, label in zip(views, self._labels(), strict=True):
                 base = len(segments)
+                # What is mapped stays: the files may be gone by now, if another process has written since.
                 segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
                 order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
             generation = sum(view.manifest.generation for view in views)
@@ -314,13 +329,13 @@ class Engine:
     # -- the index --------------------------------------------------------------------------------------------------------
 
     def index(self, *, rebuild: bool = False, progress: Progress = _silent) -> dict[str, Any]:
-        """Bring the index up to date, or make it anew."""
+        """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked."""
+        notes: list[Degraded] = []
         for project in self._projects:
-            if rebuild:
-                project.rebuild(progress)
-            else:
-                project.view(progress, limited=False)
-        return self.status()
+            view = project.rebuild(progress) if rebuild else project.view(progress, limited=False)
+            notes += view.degraded
+        degraded = [note.to_dict() for note in notes]
+        return {**self.status(), **({"degraded": degraded} if degraded else {})}
 
     def refresh(self, *, progress: Progress = _silent) -> IndexState:
         """Index what changed, whatever its number."""
@@ -332,12 +347,70 @@ class Engine:
         """Remove the index of every root. True if there was one."""
         return any([project.clear() for project in self._projects])
 
-    def status(self) -> dict[str, Any]:
-        """What the index holds, without changing it."""
+    def watch(
+        self,
+        tell: Callable[[Update | Notice], None],
+        *,
+        stop: threading.Event | None = None,
+        rebuild: bool = False,
+        progress: Progress = _silent,
+        pace: Pace | None = None,
+    ) -> None:
+        """Keep the index up to date until `stop` is set: after each burst of changes it is updated, and `tell` is told.
+
+        Questions may be asked meanwhile, from other threads too. What goes wrong on the way is told and tried again; it
+        ends by itself only with an error, such as a root that is gone.
+        """
+        from lurcher.index.burst import Pace
+        from lurcher.index.watch import watch
+
+        for project in self._projects if rebuild else ():
+            project.rebuild(progress)
+        watch(self._projects, self._reopened, tell, stop or threading.Event(), progress, pace or Pace())
+
+    def _reopened(self, project: Project, anew: bool) -> Project:
+        """The project with its settings as they are now: the same one if they are as they were, unless it must be `anew`."""
+        settings = config.load(project.root.path, self._overrides)
+        if settings == project.settings and not anew:
+            return project
+        other = Project(project.root, settings, project.index_dir)
+        self._projects[self._projects.index(project)] = other
+        self._combined = None
+        return other
+
+    def status(self, *, skipped: bool = False) -> dict[str, Any]:
+        """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
         from lurcher.index.status import status_of
 
-        entries = [status_of(project) for project in self._projects]
+        entries = [status_of(project, skipped=skipped) for project in self._projects]
         return entries[0] if len(entries) == 1 else {"roots": entries}
+
+
+def diagnose(
+    path: str | Path | Iterable[str | Path] = ".",
+    *,
+    quick: bool = False,
+    overrides: Mapping[str, Any] | None = None,
+    progress: Progress = _silent,
+) -> Iterator[Finding]:
+    """Every check of installation, settings, index and tree, one finding after the other; nothing is changed.
+
+    No engine is needed for it, since one cannot always be opened: that is a finding too. Only a path that is not there raises.
+    """
+    from lurcher.index.doctor import PROBLEM, Finding, examine, examine_installation
+
+    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    for item in paths:
+        find_root(Path(item))
+    yield from examine_installation()
+    try:
+        engine = Engine.open(paths, overrides=overrides)
+    except LurcherError as error:
+        check = "settings" if isinstance(error, ConfigError) else "folder"
+        yield Finding(check, PROBLEM, error.message, error.hint)
+        return
+    for project in engine._projects:
+        yield from examine(project, progress, quick=quick)
 
 
 def _state(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
@@ -407,19 +480,38 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
     return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
 
 
-def _outermost(roots: list[Root]) -> list[Root]:
-    """Roots with those outside of git that lie inside another one made a part of that one, so that no file is there twice."""
-    tops = [root for root in roots if not root.git]
+def _outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:
+    """Roots with those whose files another one lists anyway made a part of that one, so that no file is there twice."""
+    kept: list[Root] = []
+    nested: dict[Path, tuple[str, ...]] = {}
+    place: dict[Path, Root] = {}
+    for root in sorted(roots, key=lambda item: len(item.path.parts)):
+        if root.path in place:
+            continue
+        tops = (top for top in kept if root.path.is_relative_to(top.path))
+        top = next((top for top in tops if _covers(top, root, nested, overrides)), root)
+        if top is root:
+            kept.append(root)
+        place[root.path] = top
     found = []
     for root in roots:
-        around = [top for top in tops if top.path != root.path and root.path.is_relative_to(top.path)]
-        if root.git or not around:
-            found.append(root)
-            continue
-        top = min(around, key=lambda item: len(item.path.parts))
-        inside = root.path.relative_to(top.path).as_posix()
-        found.append(Root(top.path, False, f"{inside}/{root.prefix}" if root.prefix else inside))
+        top = place[root.path]
+        inside = "" if top.path == root.path else root.path.relative_to(top.path).as_posix()
+        found.append(Root(top.path, top.git, "/".join(part for part in (inside, root.prefix) if part)))
     return found
+
+
+def _covers(top: Root, root: Root, nested: dict[Path, tuple[str, ...]], overrides: Mapping[str, Any] | None) -> bool:
+    """Whether the files of `root` are listed with those of `top`, which is around it.
+
+    A repository is where git does not ignore it and it is no other work tree of one that is listed. A folder outside of git is
+    part of any other one around it; one that is in a work tree is its own root only because that one leaves it out.
+    """
+    if not root.git:
+        return not top.git
+    if top.path not in nested:
+        nested[top.path] = list_files(top, files_settings(config.load(top.path, overrides))).nested
+    return root.path.relative_to(top.path).as_posix() in nested[top.path]
 
 
 def _inside(path: Path, root: Path) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from lurcher.engine import Engine
 from lurcher.index import disk
+
+if TYPE_CHECKING:
+    from tests.index.scenes import Scene
 
 Write = Callable[[Mapping[str, str]], None]
 
@@ -40,6 +44,19 @@ def root(tmp_path: Path) -> Path:
     folder = tmp_path / "tree"
     write(folder, TREE)
     return folder
+
+
+SCENES = ("first build", "first build in pieces", "update", "merge", "rebuild", "clear", "heal")
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    """Each kind of change to an index in turn."""
+    from tests.index.scenes import Scene
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("LURCHER_CONFIG", os.devnull)
+        yield Scene(request.param, tmp_path_factory.mktemp("scene"))
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:

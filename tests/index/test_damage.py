@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import time
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.errors import PathError
-from lurcher.index import disk
+from lurcher.errors import CorruptIndex, PathError
+from lurcher.index import disk, writer
 from lurcher.index.container import Container
 from lurcher.types import Answer
 from tests.index.conftest import QUESTIONS, answers, opened, write
+from tests.index.faults import folder_bytes, restore
 
 
 def intact(root: Path) -> None:
@@ -88,27 +92,129 @@ def test_a_file_that_is_broken_as_a_whole_is_made_anew(indexed: Path, number: in
     assert all(answer.degraded == () for answer in ask(indexed))
 
 
-def test_a_flipped_byte_anywhere_never_changes_an_answer(indexed: Path) -> None:
+CUTS = (0, 1, 7, 8, 9, 100)
+FLIPS = 30
+
+
+def damaged(files: dict[str, bytes]) -> Iterator[tuple[str, str, dict[str, bytes]]]:
+    """Each file of an index cut at many lengths, with a bit flipped at many places, with more at its end, and gone."""
+    for name, data in files.items():
+        size = len(data)
+        lengths = {*CUTS, size // 4, size // 2, 3 * size // 4, size - 33, size - 24, size - 9, size - 1}
+        for length in sorted(length for length in lengths if 0 <= length < size):
+            yield name, "cut", {**files, name: data[:length]}
+        ends = (0, 4, size - 1, size - 5, size - 12, size - 16, size - 24, size - 40)
+        for position in sorted({*ends, *range(0, size, max(size // FLIPS, 1))} if size else ()):
+            if 0 <= position < size:
+                yield name, "flipped", {**files, name: flipped(data, position)}
+        yield name, "grown", {**files, name: data + b"\0"}
+        yield name, "gone", {other: kept for other, kept in files.items() if other != name}
+
+
+def flipped(data: bytes, position: int) -> bytes:
+    return data[:position] + bytes([data[position] ^ (1 << position % 8)]) + data[position + 1 :]
+
+
+def test_no_damage_to_any_file_goes_unseen_or_changes_an_answer(indexed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = indexed / ".lurcher"
+    questions = ("parse_cookie", "how are redirects followed")
+    expected = [hits(opened(indexed).search(question)) for question in questions]
+    files = folder_bytes(folder)
+    containers = {path.name for path in index_files(indexed)}
+    tally: Counter[str] = Counter()
+    for name, how, broken in damaged(files):
+        restore(folder, broken)
+        tally["tried"] += 1
+        engine = opened(indexed)
+        found = [engine.search(question) for question in questions]
+        assert [hits(answer) for answer in found] == expected, (name, how)
+        notes = [note.reason for answer in found for note in answer.degraded]
+        if notes:
+            tally["named by a search"] += 1
+            assert [note for note in notes if name not in note or "it was rebuilt" not in note] == [], (name, how)
+        elif name not in containers:
+            tally["of no consequence"] += 1  # nothing is believed that stands in a lock, a mark or a .gitignore
+        elif how == "gone":
+            tally["made anew"] += 1
+            assert name == "manifest"
+        elif (folder / name).read_bytes() != broken[name]:
+            tally["written anew"] += 1  # where nobody reads, until the next manifest took its place
+            assert name == "manifest"
+            intact(indexed)
+        else:
+            # A search believes only what it has checked; what it did not read is found by whoever checks everything.
+            tally["named by a check of everything"] += 1
+            with pytest.raises(CorruptIndex, match=name):
+                Container.open(folder / name).verify()
+            engine.index(rebuild=True)
+        write(indexed, {"x.py": ""})
+        engine.index()  # whatever is missing is put back as soon as anything is written
+        (indexed / "x.py").unlink()
+        engine.index()
+        intact(indexed)
+        assert opened(indexed).search(questions[0]).degraded == ()
+    with capsys.disabled():
+        print(f"\ndamage: {', '.join(f'{count} {what}' for what, count in tally.items())}, 0 unseen")
+    assert tally["named by a search"] > 60
+
+
+def test_a_segment_under_the_name_of_another_is_seen(indexed: Path) -> None:
+    """Both are sound, and each would show what the other has of the living and the dead."""
+    write(indexed, {"src/client.py": "def follow_redirects_again(): pass\n"})
+    opened(indexed).index()
     expected = [hits(answer) for answer in ask(indexed)]
-    rebuilt = 0
-    for path in index_files(indexed):
-        whole = path.read_bytes()
-        for position in range(0, len(whole), max(len(whole) // 12, 1)):
-            kept = {other: other.read_bytes() for other in index_files(indexed)}
-            damaged = bytearray(whole)
-            damaged[position] ^= 0x55
-            path.write_bytes(damaged)
-            found = ask(indexed)
-            assert [hits(answer) for answer in found] == expected
-            if any(answer.degraded for answer in found):
-                rebuilt += 1
-                assert all("it was rebuilt" in note.reason for answer in found for note in answer.degraded)
-                intact(indexed)
-            for other in index_files(indexed):
-                other.unlink()
-            for other, data in kept.items():
-                other.write_bytes(data)
-    assert rebuilt > 15
+    files = folder_bytes(indexed / ".lurcher")
+    segments = [path.name for path in index_files(indexed)[1:]]
+    assert len(segments) == 3
+    for one, other in itertools.permutations(segments, 2):
+        restore(indexed / ".lurcher", {**files, one: files[other], other: files[one]})
+        found = ask(indexed)
+        assert [hits(answer) for answer in found] == expected
+        assert any("it was rebuilt" in note.reason for note in found[0].degraded)
+        assert one in found[0].degraded[0].reason or other in found[0].degraded[0].reason
+        opened(indexed).index()
+        intact(indexed)
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_an_old_manifest_over_new_segments_costs_no_answer(
+    indexed: Path, monkeypatch: pytest.MonkeyPatch, merged: bool
+) -> None:
+    """As a backup that was put back in part would leave it."""
+    folder = indexed / ".lurcher"
+    old = (folder / "manifest").read_bytes()
+    if merged:
+        monkeypatch.setattr(writer, "MAX_SEGMENTS", 1)
+        (indexed / "new.py").unlink()
+    write(indexed, {"src/cookies.py": "def parse_biscuit(): pass\n", "later.py": "def airship(): return parse_cookie\n"})
+    opened(indexed).index()
+    expected = [hits(answer) for answer in ask(indexed)]
+    (folder / "manifest").write_bytes(old)
+    found = ask(indexed)
+    assert [hits(answer) for answer in found] == expected
+    assert any("is missing; it was rebuilt" in note.reason for note in found[0].degraded) is merged
+    opened(indexed).index()
+    intact(indexed)
+
+
+def test_a_folder_that_lost_its_mark_is_still_known_by_what_it_holds(indexed: Path) -> None:
+    expected = [hits(answer) for answer in ask(indexed)]
+    (indexed / ".lurcher/CACHEDIR.TAG").unlink()
+    found = ask(indexed)
+    assert [hits(answer) for answer in found] == expected
+    assert found[0].degraded == ()
+    intact(indexed)
+
+
+@pytest.mark.parametrize("name", ["manifest", "notes.txt", "x.segment"])
+def test_a_folder_of_someone_else_is_left_alone(root: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / name).write_text("precious")
+    answer = opened(root, folder).search("parse_cookie")
+    assert answer.hits
+    assert "is not an index folder" in answer.degraded[0].reason
+    assert folder_bytes(folder) == {name: b"precious"}
 
 
 def test_a_byte_flipped_under_an_open_engine_is_noticed(indexed: Path) -> None:

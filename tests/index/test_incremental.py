@@ -14,7 +14,7 @@ import pytest
 from lurcher.engine import Engine
 from tests.index.conftest import QUESTIONS, TREE, answers, opened, write
 
-SEQUENCES = int(os.environ.get("INCREMENTAL_SEQUENCES", "25"))
+SEQUENCES = int(os.environ.get("INCREMENTAL_SEQUENCES", "10"))
 
 NAMES = ("client", "cookies", "router", "pool", "session", "index", "parse_cookie", "ä", "v1/api", "v2/api", "tests/test_pool")
 FOLDERS = ("", "src/", "web/", "legacy/", "a/b/c/d/")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
+from lurcher.errors import LurcherError
 from lurcher.index import writer
 from lurcher.index.freshness import COARSE_NS, FINE_NS, compare, racy
 from lurcher.index.manifest import Manifest, Row, fingerprint
@@ -33,6 +37,12 @@ def settle(root: Path) -> None:
     for path in root.rglob("*"):
         if path.is_file() and ".lurcher" not in path.parts:
             os.utime(path, ns=(10**18, 10**18 + 1))
+    age()
+
+
+def age() -> None:
+    """Let time stamps become old enough to be believed."""
+    time.sleep(1.2 * FINE_NS / 1e9)
 
 
 @pytest.fixture
@@ -120,6 +130,7 @@ def test_a_mode_change_or_a_touch_costs_no_parsing_and_no_generation(root: Path,
     parsed.clear()
     (root / "src/client.py").chmod(0o755)
     os.utime(root / "src/cookies.py", ns=(10**18, 10**18 + 5_000_000_001))
+    age()
     for current in (engine, opened(root)):
         answer = current.search("redirects")
         assert answer.index.generation == before
@@ -141,6 +152,8 @@ def test_only_what_changed_is_parsed(root: Path, parsed: list[str]) -> None:
 def test_asking_again_writes_nothing(root: Path) -> None:
     settle(root)
     engine = opened(root)
+    answers(engine)
+    age()
     answers(engine)
     before = {path: path.stat().st_mtime_ns for path in (root / ".lurcher").iterdir()}
     answers(engine)
@@ -172,7 +185,7 @@ def test_an_edit_that_changes_no_time_stamp_is_noticed_while_the_file_is_young(
 
 def test_a_file_stays_suspect_until_it_was_read_some_time_after_its_last_change() -> None:
     now = 1_700_000_000_123_456_789
-    row = _row(mtime_ns=now)
+    row = _row(ctime_ns=now)
     entry = Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode)
     for checked, suspects in ((now, (entry,)), (now + FINE_NS, (entry,)), (now + FINE_NS + 1, ())):
         manifest = Manifest(1, fingerprint(1500, "none"), (), {"a": row}, {}, checked)
@@ -180,14 +193,18 @@ def test_a_file_stays_suspect_until_it_was_read_some_time_after_its_last_change(
 
 
 def test_which_time_stamps_are_believed() -> None:
-    now = 1_700_000_000_123_456_789
-    assert racy(now, now)
-    assert racy(now + 5, now)
-    assert racy(now - FINE_NS, now)
-    assert not racy(now - FINE_NS - 1, now)
+    now, old = 1_700_000_000_123_456_789, 1_000_000_001
+    for stamps in ((now, old), (old, now)):  # modification and change time, the one or the other young
+        assert racy(*stamps, now)
+        assert racy(*stamps, now - 5)
+        assert racy(*stamps, now + FINE_NS)
+        assert not racy(*stamps, now + FINE_NS + 1)
     whole = now // 10**9 * 10**9  # a file system that keeps whole seconds
-    assert racy(whole, whole + COARSE_NS)
-    assert not racy(whole, whole + COARSE_NS + 1)
+    for stamps in ((whole, old), (old, whole)):
+        assert racy(*stamps, whole + COARSE_NS)
+        assert not racy(*stamps, whole + COARSE_NS + 1)
+    assert not racy(now + 10**12, old, now)  # somebody set it; a change would end that
+    assert racy(old, now + 10**12, now)
 
 
 def _row(**changes: int) -> Row:
@@ -356,3 +373,15 @@ def test_an_index_inside_of_the_tree_does_not_index_itself(root: Path) -> None:
         engine = opened(root, root / "own")
     assert not any(path.startswith("own/") for path in _manifest(engine).rows)
     assert generation(engine) == 1
+
+
+def test_a_tree_that_is_removed_while_it_is_read_stays_removed(root: Path) -> None:
+    engine = opened(root)
+    engine.refresh()
+    project = engine._projects[0]
+    listing = project.list_files()
+    shutil.rmtree(root)
+    project.list_files = lambda: listing  # type: ignore[method-assign]
+    with contextlib.suppress(LurcherError):
+        engine.search("parse_cookie")
+    assert not root.exists()

@@ -150,6 +150,26 @@ def test_what_another_process_did_meanwhile_is_not_done_again(root: Path, monkey
     assert len(done) == 1
 
 
+def test_an_index_that_was_cleared_meanwhile_is_made_whole(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What had changed since the cleared index is not all that the new one must hold."""
+    one, other = opened(root), opened(root)
+    one.refresh()
+    time.sleep(0.06)
+    one.refresh()  # now the files' time stamps are believed
+    write(root, {"new.py": "def zeppelin(): pass\n"})
+    waited, original, done = one._projects[0].store, Store.lock, []
+
+    def lock(store: Store, seconds: float) -> contextlib.AbstractContextManager[None]:
+        if store is waited and not done:
+            done.append(other.clear())
+        return original(store, seconds)
+
+    monkeypatch.setattr(Store, "lock", lock)
+    assert one.search("zeppelin").hits[0].path == "new.py"
+    assert one.search("parse_cookie", check=False).hits[0].path == "src/cookies.py"
+    assert done == [True]
+
+
 def test_a_waiting_process_goes_on_when_the_lock_is_free(root: Path) -> None:
     store = Store(root / ".lurcher")
     with store.lock(1):
@@ -355,6 +375,42 @@ def test_a_file_that_crashes_a_grammar_is_read_as_plain_text(table: Table, monke
     finally:
         child.close()
     assert [bytes(shop._results[i]._buffer) for i in range(5)] == as_bytes(plain)
+
+
+def test_a_file_that_a_grammar_never_gives_back_is_read_as_plain_text(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = CRASHING.replace("os.kill(os.getpid(), signal.SIGSEGV)", "__import__('time').sleep(60)")
+    monkeypatch.setattr(worker, "_COMMAND", hanging + "worker.serve()")
+    monkeypatch.setattr(worker, "SECONDS", 1.5)
+    monkeypatch.setattr(worker, "SECONDS_ALONE", 1.5)
+    job = worker.Job(poisoned()[1], 1500, None, frozenset(), None)
+    assert worker.crashing(job) == {"s1/f2.py"}
+    child = worker.Child()
+    try:
+        assert child.run(job) is None
+        assert child.crashed()
+    finally:
+        child.close()
+
+
+def test_the_command_line_does_not_hang_in_a_grammar(root: Path) -> None:
+    """The alarm ends the first run; the next one finds out why, and answers."""
+    write(root, {"bad.py": "def poison():\n    pass\n"})
+    hanging = CRASHING.replace("os.kill(os.getpid(), signal.SIGSEGV)", "__import__('time').sleep(60)")
+    code = f"""{hanging}
+import sys
+from lurcher.index import guard
+from lurcher.surfaces.cli import main
+guard.SECONDS = worker.SECONDS_ALONE = 2
+worker._COMMAND = {hanging + 'worker.serve()'!r}
+sys.argv = ["lurcher", "search", "poison", sys.argv[1]]
+sys.exit(main())
+"""
+    for expected_status in (-signal.SIGALRM, 0):
+        with running(code, root) as process:
+            said, errors = process.communicate(timeout=60)
+            assert process.returncode == expected_status, errors
+    assert said.startswith(str(root / "bad.py")) or "bad.py" in said
+    intact(root)
 
 
 def test_a_writer_that_a_grammar_brought_down_is_not_followed_by_another(root: Path) -> None:

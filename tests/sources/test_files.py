@@ -238,18 +238,6 @@ def test_pipes_and_sockets_are_not_files(repo, put, use_git, monkeypatch, git):
     assert result.skipped["special"] >= 1
 
 
-def test_repositories_inside_are_counted_as_submodules(repo, put, git):
-    put(repo, {"a.py": "", "inner/b.py": "", "module/c.py": ""})
-    for name in ("inner", "module"):
-        git(repo / name, "init", "-q")
-    who = ("-c", "user.name=n", "-c", "user.email=e@example.org")
-    git(repo / "module", *who, "commit", "-q", "--allow-empty", "-m", "first")
-    git(repo, "-c", "advice.addEmbeddedRepo=false", "add", "module")
-    result = listing(repo)
-    assert [entry.path for entry in result.entries] == ["a.py"]
-    assert result.skipped == {"submodule": 2}
-
-
 def test_conflicted_paths_appear_once(repo, put, git):
     put(repo, {"a.py": "1"})
     blob = git(repo, "hash-object", "-w", "a.py").strip()

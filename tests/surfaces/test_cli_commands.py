@@ -1,8 +1,9 @@
-"""`symbol`, `index`, `status`, `eval`, `config` and `--help`."""
+"""`symbol`, `index`, `status`, `eval`, `config` and `--help`; `doctor` and `index --watch` have tests beside the index."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from lurcher.index.store import Store
 from lurcher.surfaces.cli.flags import COMMANDS
 
 
@@ -85,6 +87,53 @@ def test_status_counts_what_was_left_out(repository: Path, ask: Callable[..., An
     assert skipped["binary"] == 1
     assert skipped["oversized"] == 1
     assert skipped["binary-extension"] == 1
+
+
+def test_status_lists_what_was_read_and_left_out(repository: Path, ask: Callable[..., Any]) -> None:
+    (repository / "data.py").write_bytes(b"x = 1\0" * 100)
+    (repository / "logo.png").write_bytes(b"\x89PNG")
+    ask("index", repository)
+    status = ask("status", repository, "--skipped", "--json").json
+    assert status["skipped_paths"] == {"binary": ["data.py"]}
+    assert status["skipped"] == {"binary": 1, "binary-extension": 1}
+    assert "binary  data.py" in ask("status", repository, "--skipped").out
+    assert "data.py" not in ask("status", repository).out
+    assert "skipped_paths" not in ask("status", repository, "--json").json
+
+
+def test_status_tells_sizes_and_segments(repository: Path, ask: Callable[..., Any]) -> None:
+    ask("index", repository)
+    (repository / "src" / "client.py").write_text("class Client:\n    pass\n")
+    ask("index", repository)
+    status = ask("status", repository, "--json").json
+    text = sum(path.stat().st_size for path in repository.rglob("*.*") if path.is_file() and ".git" not in str(path.parent))
+    index = list((repository / ".lurcher").iterdir())
+    text -= sum(path.stat().st_size for path in index if "." in path.name)
+    assert status["text_bytes"] == text
+    assert status["disk_bytes"] == sum(path.stat().st_size for path in index)
+    assert status["ratio"] == round(status["disk_bytes"] / text, 3)
+    assert [(segment["files"], segment["live"], segment["dead"]) for segment in status["segments"]] == [(13, 12, 1), (1, 1, 0)]
+    assert sum(segment["bytes"] for segment in status["segments"]) == status["bytes"] < status["disk_bytes"]
+    assert status["lock"] == {"held": False, "pid": None}
+    assert status["listed_by"] == "git"
+    shown = ask("status", repository).out
+    assert f"{status['ratio']:.2f} times the text" in shown
+    assert "12 files live, 1 dead" in shown
+
+
+def test_status_of_a_damaged_index_says_so(repository: Path, ask: Callable[..., Any]) -> None:
+    ask("index", repository)
+    (repository / ".lurcher" / "manifest").write_bytes(b"nonsense")
+    result = ask("status", repository)
+    assert result.status == 1
+    assert "problem     index file manifest is damaged" in result.out
+    assert "lurcher index --rebuild" in result.out
+
+
+def test_clear_goes_with_nothing_else(repository: Path, ask: Callable[..., Any]) -> None:
+    result = ask("index", repository, "--clear", "--rebuild")
+    assert (result.status, result.out) == (2, "")
+    assert "contradict each other" in result.err
 
 
 def test_status_notices_changes_and_changes_nothing(repository: Path, ask: Callable[..., Any]) -> None:
@@ -184,3 +233,25 @@ def test_no_command_shows_the_help(run: Callable[..., Any]) -> None:
     result = run()
     assert result.status == 0
     assert all(command.name in result.out for command in COMMANDS)
+
+
+def test_an_index_that_cannot_be_written_is_an_error_for_whoever_asked_for_one(
+    repository: Path, ask: Callable[..., Any]
+) -> None:
+    (repository / ".lurcher").mkdir()
+    (repository / ".lurcher" / "letter.txt").write_text("not an index")
+    result = ask("index", repository)
+    assert result.status == 2
+    assert "kept in memory only" in result.err and "LURCHER_INDEX_DIR" in result.err
+    assert ask("index", repository, "--json").json["degraded"][0]["stage"] == "index"
+    assert [path.name for path in (repository / ".lurcher").iterdir()] == ["letter.txt"]
+
+
+def test_indexing_beside_another_writer_says_so(repository: Path, ask: Callable[..., Any]) -> None:
+    assert ask("index", repository).status == 0
+    (repository / "new.py").write_text("def zeppelin(): pass\n")
+    with Store(repository / ".lurcher").lock(1):
+        result = ask("index", repository, "--set", "index.lock_seconds=0.1")
+    assert result.status == 2
+    assert f"process {os.getpid()} is writing the index" in result.err
+    assert ask("index", repository).status == 0

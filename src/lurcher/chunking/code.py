@@ -43,11 +43,10 @@ _LETTERS = bytes(byte if 0 < byte < 128 else ord("x") for byte in range(256))
 
 @dataclass(frozen=True, slots=True)
 class _Grammar:
-    """A loaded grammar with its compiled queries; all are immutable, so threads share them."""
+    """A loaded grammar with its compiled query; both are immutable, so threads share them."""
 
     language: tree_sitter.Language
     query: tree_sitter.Query
-    errors: tree_sitter.Query
     spec: Spec
 
 
@@ -71,19 +70,29 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
 
 def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:
     """The root of the syntax tree; None for text that would cost quadratic time: data, minified code, the wrong language."""
-    from tree_sitter import Parser, QueryCursor
+    from tree_sitter import Parser
 
     parser = Parser(grammar.language)
     if len(text) > _UNCHECKED:
         if len(text) > _LONGEST_LINES * text.count(b"\n"):
             return None
         probe = parser.parse(text[: text.rfind(b"\n", 0, _PROBE) + 1]).root_node
-        if probe.has_error:
-            errors = QueryCursor(grammar.errors).captures(probe).get("error", [])
-            if sum(1 + error.child_count for error in errors) > _PROBE_ERRORS:
-                return None
+        if _errors(probe) > _PROBE_ERRORS:
+            return None
     root = parser.parse(text).root_node
     return None if root.is_error and root.child_count > _UNRECOVERED else root
+
+
+def _errors(root: tree_sitter.Node) -> int:
+    """How many tokens of a tree the parser could not place, by a walk: a query for them takes longer to compile."""
+    count = 0
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        if node.has_error:
+            count += 1 + node.child_count if node.is_error else 0
+            stack.extend(node.children)
+    return count
 
 
 @cache
@@ -101,4 +110,4 @@ def _grammar(language: str) -> _Grammar | None:
         query = Query(loaded, "\n".join(pattern for _, pattern in spec.patterns))
     except (ImportError, AttributeError, ValueError):
         return None
-    return _Grammar(loaded, query, Query(loaded, "(ERROR) @error"), spec)
+    return _Grammar(loaded, query, spec)

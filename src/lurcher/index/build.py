@@ -43,7 +43,7 @@ def build(
 ) -> SegmentData:
     """A segment of `inputs` (path, UTF-8 text), which come in path order; with vectors where there is a table.
 
-    Files in `plain` are not given to a grammar; `begin` is told of each file before it is.
+    Files in `plain` are not given to a grammar; `begin` is told of each file before it is, and of none when all are read.
     """
     import numpy as np
 
@@ -95,6 +95,8 @@ def build(
         ))  # fmt: skip
         texts.append(text)
         offset += len(text)
+    if begin is not None:
+        begin("")
     terms, postings = counter.finish((*UNIT_FIELDS, "name", "folder", "types"))
     number_of = {term: i for i, term in enumerate(terms)}
     postings["stem"] = _one_each([number_of[stem] for stem, _ in stems], [count for _, count in stems])

@@ -42,6 +42,7 @@ _MOST_PACKED = 0xFFFFFFFF
 _KEPT_BLOCKS = 16
 _FOOTER = struct.Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
+_DIGEST_BYTES = 12
 
 
 class Builder:
@@ -49,7 +50,6 @@ class Builder:
 
     def __init__(self, write: Callable[[bytes | memoryview], object]) -> None:
         self._sink = write
-        self._hash = hashlib.blake2b(digest_size=12)
         self._table: dict[str, Any] = {}
         self._position = 0
         self._name = ""
@@ -90,12 +90,13 @@ class Builder:
             self.add(name + BLOCKS, "<u4", packer.blocks())
 
     def finish(self, meta: Mapping[str, Any]) -> str:
-        """Write the table of contents; the digest of all bytes."""
+        """Write the table of contents; the digest, which names the content."""
         contents = json.dumps({"sections": self._table, "meta": meta}, separators=(",", ":"), sort_keys=True).encode()
         position = self._position
+        footer = _FOOTER.pack(position, len(contents), zlib.crc32(contents), MAGIC)
         self._out(contents)
-        self._out(_FOOTER.pack(position, len(contents), zlib.crc32(contents), MAGIC))
-        return self._hash.hexdigest()
+        self._out(footer)
+        return hashlib.blake2b(contents + footer, digest_size=_DIGEST_BYTES).hexdigest()
 
     def _stored(self, data: bytes | memoryview) -> None:
         if len(data):
@@ -103,7 +104,6 @@ class Builder:
 
     def _out(self, data: bytes | memoryview) -> None:
         self._position += len(data)
-        self._hash.update(data)
         self._sink(data)
 
 
@@ -185,6 +185,7 @@ def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: 
         builder.add(name, kind, data)
     builder.finish(meta)
     return pieces
+
 
 
 class _Entry(NamedTuple):
@@ -291,7 +292,7 @@ class Container:
 
     def digest(self) -> str:
         """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
-        return hashlib.blake2b(self._buffer[self._contents :], digest_size=12).hexdigest()
+        return hashlib.blake2b(self._buffer[self._contents :], digest_size=_DIGEST_BYTES).hexdigest()
 
     def length(self, name: str) -> int:
         """Bytes of a section, as one reads it."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock")
+STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch")
 """What can be the last thing that a process did."""
 
 Watcher = Callable[[str, Path], None]
@@ -108,6 +108,7 @@ def make_folder(folder: Path) -> None:
     if not folder.is_dir():
         step("folder", folder)
         folder.mkdir(parents=True, exist_ok=True)
+        sync_folder(folder.parent)  # or all that it ever holds may be gone with it
 
 
 def create(path: Path, text: str) -> None:
@@ -120,11 +121,25 @@ def create(path: Path, text: str) -> None:
             handle.write(text)
 
 
-def remove(path: Path) -> bool:
-    """Remove a file, if that can be done; True if it was there."""
-    step("remove", path)
+def remove(path: Path, *, must: bool = False) -> bool:
+    """Remove a file, if that can be done or `must` be done; True if it was there."""
     try:
+        step("remove", path)
         path.unlink()
+    except FileNotFoundError:
+        return False
     except OSError:
+        if must:
+            raise
         return False
     return True
+
+
+def touch(path: Path) -> int | None:
+    """The time that the file system gives to a file that is touched now; None where it cannot be."""
+    try:
+        step("touch", path)
+        os.utime(path, follow_symlinks=False)
+        return path.lstat().st_mtime_ns
+    except (OSError, NotImplementedError):
+        return None

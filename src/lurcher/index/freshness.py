@@ -1,21 +1,51 @@
-"""What changed in a tree since the manifest was written, from names and time stamps alone."""
+"""What changed in a tree since the manifest was written, from names and time stamps alone.
+
+A time stamp is believed if a later change is bound to give another one. A file system's clock ticks: two changes within one
+tick get the same stamp. So what had changed shortly before it was looked at is looked at again, once. The change time
+decides, because no program can set it; the modification time counts beside it for file systems that keep no real change time.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from lurcher.index.manifest import Manifest
+from lurcher.index.manifest import Manifest, Row
+from lurcher.sources.decode import Text, read_text
 from lurcher.sources.files import Entry, Listing
+from lurcher.sources.standing import Standing
 
-FINE_NS, COARSE_NS = 50_000_000, 2_100_000_000
+FINE_NS, COARSE_NS, LONG_NS = 50_000_000, 2_100_000_000, 10_000_000_000
+READ_TO_COUNT = 1000
+_KIND, _REGULAR = 0o170000, 0o100000
 
 
-def racy(mtime_ns: int, checked_ns: int) -> bool:
+def racy(mtime_ns: int, ctime_ns: int, checked_ns: int) -> bool:
     """Whether a file was touched so shortly before it was read that it may have changed since without a new time stamp.
 
-    A time stamp in whole seconds comes from a file system that keeps no finer ones.
+    A time stamp in whole seconds comes from a file system that keeps no finer ones. A modification time in the future was
+    put there by somebody, and a change would end that.
     """
-    return mtime_ns >= checked_ns - (FINE_NS if mtime_ns % 1_000_000_000 else COARSE_NS)
+    return ctime_ns >= checked_ns - _tick(ctime_ns) or abs(mtime_ns - checked_ns) <= _tick(mtime_ns)
+
+
+def _tick(stamp_ns: int) -> int:
+    return FINE_NS if stamp_ns % 1_000_000_000 else COARSE_NS
+
+
+def settle(new: Standing | None, old: Standing | None, checked_ns: int) -> Standing | None:
+    """A standing with what can be said now about whether it is to be believed.
+
+    A stamp that is young by our clock is believed if it was the same in an earlier standing, made long enough before: all
+    clocks have ticked since.
+    """
+    if new is None or new.settled:
+        return new
+    young = any(racy(mtime, ctime, checked_ns) for _, mtime, ctime, _ in new.marks())
+    if young and old is not None and old.same_marks(new):
+        return replace(new, started_ns=old.started_ns, settled=new.started_ns - old.started_ns > LONG_NS)
+    return replace(new, settled=not young)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +58,59 @@ class Changes:
         return len(self.suspects) + len(self.gone)
 
 
+def glance(manifest: Manifest, root: Path, circumstances: str, max_file_bytes: int) -> Changes | None:
+    """What changed, by a look at the files that the manifest knows; None where only a listing can tell.
+
+    Every folder on the way to a file is one that the standing has seen to be a real one, so nothing outside of the root is
+    looked at, whatever the manifest says.
+    """
+    standing = manifest.standing
+    if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
+        return None
+    try:
+        opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        folders = standing.folders
+        if not standing.holds(str(root), opened, circumstances) or "" not in folders:
+            return None
+        if any(folder.rpartition("/")[0] not in folders for folder in folders):
+            return None
+        return _suspects(manifest, opened, max_file_bytes)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(opened)
+
+
+def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes | None:
+    # Paths relative to an open folder are shorter to look up, and this runs once per file and query.
+    stat, folders = os.stat, manifest.standing.folders if manifest.standing is not None else {}
+    checked, settled = manifest.checked_ns, manifest.settled
+    old = checked - COARSE_NS
+    suspects = []
+    for path, (_, size, mtime, ctime, inode, _, _) in manifest.rows.items():
+        if path.rpartition("/")[0] not in folders:
+            return None
+        status = stat(path, dir_fd=opened, follow_symlinks=False)
+        if (
+            status.st_ctime_ns == ctime
+            and status.st_mtime_ns == mtime
+            and status.st_size == size
+            and status.st_ino == inode
+            and ((ctime < old and mtime < old) or not racy(mtime, ctime, checked) or path in settled)
+        ):
+            continue
+        if status.st_mode & _KIND != _REGULAR or status.st_size > max_file_bytes:
+            return None
+        suspects.append(Entry(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+    return Changes(tuple(suspects), ())
+
+
 def compare(manifest: Manifest, listing: Listing) -> Changes:
-    rows = manifest.rows
-    checked = manifest.checked_ns
-    newest = checked - COARSE_NS
+    rows, checked, settled = manifest.rows, manifest.checked_ns, manifest.settled
+    old = checked - COARSE_NS
     suspects = []
     known = 0
     for entry in listing.entries:
@@ -40,12 +119,10 @@ def compare(manifest: Manifest, listing: Listing) -> Changes:
             suspects.append(entry)
             continue
         known += 1
-        if (
-            row.mtime_ns != entry.mtime_ns
-            or row.size != entry.size
-            or row.ctime_ns != entry.ctime_ns
-            or row.inode != entry.inode
-            or (row.mtime_ns >= newest and racy(row.mtime_ns, checked))
+        if row[1:5] != entry[1:5] or (
+            (row.ctime_ns >= old or row.mtime_ns >= old)
+            and racy(row.mtime_ns, row.ctime_ns, checked)
+            and entry.path not in settled
         ):
             suspects.append(entry)
     gone: tuple[str, ...] = ()
@@ -53,3 +130,42 @@ def compare(manifest: Manifest, listing: Listing) -> Changes:
         present = {entry.path for entry in listing.entries}
         gone = tuple(path for path in rows if path not in present)
     return Changes(tuple(suspects), gone)
+
+
+def believed(row: Row, entry: Entry, old_checked_ns: int, checked_ns: int) -> bool | None:
+    """Whether to believe the stamp of a file that was read again and has the same content as before.
+
+    None: it is young by our clock, but had the same stamp so long before that all clocks have ticked since.
+    """
+    if not racy(entry.mtime_ns, entry.ctime_ns, checked_ns):
+        return True
+    return None if row[1:5] == entry[1:5] and checked_ns - old_checked_ns > LONG_NS else False
+
+
+def differing(manifest: Manifest, changes: Changes) -> int:
+    """How many files are new, gone, or have other stamps than before."""
+    rows = manifest.rows
+    return len(changes.gone) + sum(
+        (row := rows.get(entry.path)) is None or row[1:5] != entry[1:5] for entry in changes.suspects
+    )
+
+
+def stale(manifest: Manifest, changes: Changes, root: Path, max_file_bytes: int, follow_symlinks: bool) -> int:
+    """How many files are not as the index has them.
+
+    Their content tells, and files with young stamps are always read for that. Only where more than a thousand have other
+    stamps than before, these are counted without a look inside.
+    """
+    look = differing(manifest, changes) <= READ_TO_COUNT
+    count = len(changes.gone)
+    for entry in changes.suspects:
+        row = manifest.rows.get(entry.path)
+        if not look and (row is None or row[1:5] != entry[1:5]):
+            count += 1
+            continue
+        outcome = read_text(root / entry.path, max_file_bytes, follow_symlinks=follow_symlinks)
+        if row is None:
+            count += isinstance(outcome, Text)
+        else:
+            count += (bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)) != row.digest
+    return count

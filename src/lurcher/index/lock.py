@@ -16,6 +16,8 @@ from pathlib import Path
 from lurcher.errors import IndexLocked
 from lurcher.index import disk
 
+NAME = "lock"
+_UNKNOWN = 0
 _MOST = 4096
 _PAUSE = 0.02
 
@@ -60,23 +62,59 @@ class Lock:
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MOST] + b"\0", 0)
 
 
-def holder(path: Path) -> int | None:
-    """The process that holds a lock, as far as one can tell without touching it."""
+def holder(folder: Path) -> int | None:
+    """The number of the process that writes the index in `folder`, 0 where that cannot be told; None where nobody does.
+
+    A file system without locks raises the OSError that it answers with.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
+        descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # never written, or not to be read: whoever writes will say so
         return None
     try:
-        return None if _try(descriptor) else _read(descriptor)[0]
+        import fcntl
+    except ImportError:  # no advisory locks on this system
+        os.close(descriptor)
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        return _from_system(descriptor) or _read(descriptor)[0] or _UNKNOWN
     finally:
         os.close(descriptor)
 
 
+def _from_system(descriptor: int) -> int:
+    """The kernel's own table says who holds a lock, where it can be read."""
+    status = os.fstat(descriptor)
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    try:
+        lines = Path("/proc/locks").read_text().splitlines()
+    except (OSError, ValueError):
+        return _UNKNOWN
+    for line in lines:
+        fields = line.split()
+        if len(fields) > 5 and fields[1] == "FLOCK" and fields[5] == place and fields[4].isdecimal():
+            return int(fields[4])
+    return _UNKNOWN
+
+
 def _open(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    """The lock file, whatever it holds. One that may only be read can be locked as well as any other."""
+    flags = os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        try:
+            descriptor = os.open(path, os.O_RDWR | flags, 0o666)
+        except PermissionError:
+            descriptor = os.open(path, os.O_RDONLY | flags, 0o666)
+    except OSError as error:
+        if error.errno in (errno.EISDIR, errno.ELOOP, errno.EMLINK):
+            raise OSError(error.errno, f"{path} is not a file") from error
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise OSError(errno.EINVAL, f"{path.name} is not a file")
+        raise OSError(errno.EINVAL, f"{path} is not a file")
     return descriptor
 
 

@@ -18,14 +18,18 @@ from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
+from lurcher.sources.standing import Mark, Standing
 from lurcher.version import VERSION
 
 NAME = "manifest"
 MARK = "CACHEDIR.TAG"
 """Marks the folder as ours, and for backup programs as not worth keeping."""
 _ROW = struct.Struct("<16sQqqQiI")
+_MARK = struct.Struct("<QqqQ")
+_UP = re.compile(r"(?:\A|[\0/])\.\.(?:[\0/]|\Z)")
 _SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
 NO_SEGMENT = -1
+_PARTS = ("folders", "files", "git")
 
 
 class Row(NamedTuple):
@@ -54,7 +58,11 @@ class Manifest:
     skipped: Mapping[str, int]
     """How many files the source left out unread, by reason."""
     checked_ns: int
-    """When the tree was last compared; younger time stamps are not believed."""
+    """When the tree was last compared, by the clock that is furthest behind; younger time stamps are not believed."""
+    settled: frozenset[str] = frozenset()
+    """Files whose time stamps are believed although they are younger, since they were read twice, long enough apart."""
+    standing: Standing | None = None
+    """What the list of files itself depends on."""
 
     def skip_counts(self) -> dict[str, int]:
         """Everything left out, by reason."""
@@ -88,13 +96,17 @@ def pack(manifest: Manifest) -> list[bytes | memoryview]:
         "rows": ("V", b"".join(_ROW.pack(*manifest.rows[path]) for path in paths)),
         "paths": ("u1", "\0".join(paths).encode()),
     }
-    meta = {
+    meta: dict[str, Any] = {
         "generation": manifest.generation,
         "fingerprint": dict(manifest.fingerprint),
         "segments": list(manifest.segments),
         "skipped": dict(sorted(manifest.skipped.items())),
         "checked_ns": manifest.checked_ns,
     }
+    if manifest.settled:
+        meta["settled"] = sorted(manifest.settled)
+    if manifest.standing is not None:
+        meta["standing"] = _pack_standing(manifest.standing, sections)
     return pack_sections(sections, meta)
 
 
@@ -117,11 +129,52 @@ def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
             raise CorruptIndex("the manifest is damaged: broken rows", "run: lurcher index --rebuild")
         text = bytes(container.section("paths")).decode()
         paths = text.split("\0") if text else []
-        rows = dict(zip(paths, map(Row._make, _ROW.iter_unpack(data)), strict=True))
+        # Row(...) by way of its base class: half the time, and this line runs once per file and query.
+        make = tuple.__new__
+        rows: dict[str, Row] = dict(zip(paths, [make(Row, fields) for fields in _ROW.iter_unpack(data)], strict=True))
         _check(meta, rows)
-        return Manifest(meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"])
+        settled = meta.get("settled", [])
+        if type(settled) is not list or not all(type(path) is str for path in settled):
+            raise ValueError("it does not say which files are believed")
+        if ".." in text and _UP.search(text):
+            raise ValueError("a file is outside of the tree")
+        return Manifest(
+            meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
+            frozenset(settled), _standing(meta, container),
+        )  # fmt: skip
     except (KeyError, ValueError, TypeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
+
+
+def _pack_standing(standing: Standing, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:
+    """Puts the parts of a standing into sections of their own; returns the rest."""
+    for name in _PARTS:
+        part: Mapping[str, Mark] = getattr(standing, name)
+        # What git reads may have any name that the file system takes.
+        sections[f"{name}_paths"] = ("u1", "\0".join(part).encode("utf-8", "surrogateescape"))
+        sections[f"{name}_marks"] = ("V", b"".join(_MARK.pack(*seen) for seen in part.values()))
+    return {"circumstances": standing.circumstances, "started_ns": standing.started_ns, "settled": standing.settled}
+
+
+def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
+    """The standing that a manifest holds. It is only ever looked at, but not outside of the tree, except for what git reads."""
+    if "standing" not in meta:
+        return None
+    parts: list[dict[str, Mark]] = []
+    for name in _PARTS:
+        text = bytes(container.section(f"{name}_paths")).decode("utf-8", "surrogateescape")
+        marks = bytes(container.section(f"{name}_marks"))
+        if not marks:
+            parts.append({})
+            continue
+        if name != "git" and ((".." in text and _UP.search(text)) or text.startswith("/") or "\0/" in text):
+            raise ValueError("a folder is outside of the tree")
+        parts.append(dict(zip(text.split("\0"), _MARK.iter_unpack(marks), strict=True)))
+    rest = meta["standing"]
+    about, started, settled = rest["circumstances"], rest["started_ns"], rest["settled"]
+    if type(about) is not str or type(started) is not int or type(settled) is not bool:
+        raise ValueError("it does not say what it depends on")
+    return Standing(about, parts[0], parts[1], parts[2], started, settled)
 
 
 def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:

@@ -19,6 +19,15 @@ def best_first(snapshot: Snapshot, units: NDArray[np.int64], values: NDArray[np.
     return np.lexsort((units, snapshot.path_rank[files], -values))
 
 
+def by_path(snapshot: Snapshot, numbers: NDArray[np.int64], files: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`numbers`, each of something in one of `files`, by path and then by number: the order in which a limit may cut them."""
+    import numpy as np
+
+    if len(snapshot.segments) < 2:
+        return numbers
+    return numbers[np.lexsort((numbers, snapshot.path_rank[files]))]
+
+
 def best_files(
     snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int
 ) -> NDArray[np.int64]:

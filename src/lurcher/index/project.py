@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,21 @@ from lurcher import config
 from lurcher.config import Settings
 from lurcher.embedding.model import model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
+from lurcher.index import disk
+from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
-from lurcher.index.freshness import Changes, compare
+from lurcher.index.freshness import Changes, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
-from lurcher.sources.files import FilesSettings, Listing, list_files
+from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
 from lurcher.types import Degraded, Progress
 
 _ATTEMPTS = 5
+_LOOKS = 3
+_LONG_SECONDS = 0.5
+"""After an update that took longer, the tree is looked at again before it is called fresh."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +52,16 @@ class Project:
         self.root = root
         self.settings = settings
         self.model = model_of(settings, root.path)
+        self.index_dir = index_dir
+        """Where the index was asked to be, whatever the settings say."""
         folder = index_dir or _index_folder(root, settings)
         if folder.exists() and not folder.is_dir():
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
-        self.store = Store(folder)
+        self.store = Store(folder, root=root.path if folder.is_relative_to(root.path) else None)
         self._lock = threading.RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
+        self._last: tuple[int, tuple[bool, bool, bool], View] | None = None
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -74,38 +83,71 @@ class Project:
 
         Without `check` the tree is not looked at, where there is an index to answer from.
         """
+        asked = time.monotonic_ns()
         with self._lock:
-            notes: list[Degraded] = []
-            if self.store.take_heart():
-                self._view = self._identity = None
-            manifest = self._current(notes)
-            if not check and manifest.generation:
-                notes.append(Degraded("freshness", "the tree was not compared with the index", ""))
-                return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
-            listing = self.list_files()
-            changes = compare(manifest, listing)
-            # Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once.
-            few = not limited or self.stale_in(manifest, changes) <= self.settings.index.refresh_limit
-            if changes and (manifest.generation == 0 or (refresh and few)):
-                try:
-                    manifest = self._update(manifest, listing, changes, progress)
-                    changes = Changes((), ())
-                except IndexLocked as locked:
-                    if manifest.generation == 0:
-                        raise
-                    notes.append(Degraded("freshness", locked.message, locked.hint))
-            stale = self.stale_in(manifest, changes) if changes else 0
-            if stale:
-                notes.append(Degraded("freshness", f"{stale} files changed since the index was made", "run: lurcher index"))
-            if self.store.problem:
-                notes.append(
-                    Degraded(
-                        "index",
-                        f"the index is kept in memory only: {self.store.problem}",
-                        "set LURCHER_INDEX_DIR to a folder that can be written",
-                    )  # fmt: skip
-                )
-            return View(self._open(manifest), manifest, stale, tuple(notes))
+            # Whoever waited for a look that began after being asked has what that look found.
+            if self._last is not None and self._last[0] >= asked and self._last[1] == (refresh, limited, check):
+                return self._last[2]
+            began = time.monotonic_ns()
+            view = self._look(progress, refresh, limited, check)
+            self._last = (began, (refresh, limited, check), view)
+            return view
+
+    def _look(self, progress: Progress, refresh: bool, limited: bool, check: bool) -> View:
+        notes: list[Degraded] = []
+        if self.store.take_heart():
+            self._view = self._identity = None
+        manifest = self._current(notes)
+        if not check and manifest.generation:
+            notes.append(Degraded("freshness", "the tree was not compared with the index", ""))
+            return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
+        if not manifest.generation:
+            self._make_room()
+        locked: Degraded | None = None
+        for _ in range(_LOOKS):
+            listing, changes = self._compared(manifest)
+            if not changes:
+                if refresh:
+                    manifest = self._remember(manifest, listing)
+                break
+            if manifest.generation and not (refresh and self._few(manifest, changes, limited)):
+                break
+            began = time.monotonic()
+            try:
+                manifest = self._update(manifest, listing, changes, progress)
+            except IndexLocked as busy:
+                if manifest.generation == 0:
+                    raise
+                locked = Degraded("freshness", busy.message, busy.hint)
+                break
+            changes = Changes((), ())
+            if time.monotonic() - began < _LONG_SECONDS:
+                break
+        if not limited:
+            self._tidy(manifest)
+        behind = self.stale_in(manifest, changes) if changes else 0
+        if behind:
+            notes += [locked] if locked else []
+            notes.append(Degraded("freshness", f"{behind} files changed since the index was made", "run: lurcher index"))
+        return View(self._open(manifest), manifest, behind, (*notes, *self._unwritten()))
+
+    def _unwritten(self) -> tuple[Degraded, ...]:
+        if not self.store.problem:
+            return ()
+        hint = "set LURCHER_INDEX_DIR to a folder that can be written"
+        return (Degraded("index", f"the index is kept in memory only: {self.store.problem}", hint),)
+
+    def _few(self, manifest: Manifest, changes: Changes, limited: bool) -> bool:
+        """Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once."""
+        limit = self.settings.index.refresh_limit
+        return not limited or limit < 0 or differing(manifest, changes) <= limit
+
+    def _make_room(self) -> None:
+        """The folder of the index is made before the tree is looked at, since that changes the folder around it."""
+        try:
+            self.store.prepare()
+        except OSError as error:
+            self.store.give_up(error)
 
     def rebuild(self, progress: Progress) -> View:
         """A new index from nothing; the old one serves readers until the new one is whole."""
@@ -114,12 +156,12 @@ class Project:
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
                 manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
-            return View(self._open(manifest), manifest, 0, ())
+            return View(self._open(manifest), manifest, 0, self._unwritten())
 
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
         with self._lock:
-            self._view = None
+            self._view = self._last = None
             try:
                 _, opened = self._read()
                 for segment in opened[1].segments if opened is not None else ():
@@ -132,18 +174,63 @@ class Project:
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
         with self._lock:
-            self._view = None
-            self._identity = None
+            self._view = self._identity = self._last = None
             if not (self.store.folder / MARK).exists():
                 return False
-            with self.store.lock(self.settings.index.lock_seconds):
-                return self.store.clear()
+            try:
+                with self.store.lock(self.settings.index.lock_seconds):
+                    return self.store.clear()
+            except OSError as error:
+                raise IndexError_(
+                    f"the index in {self.store.folder} cannot be removed: {error.strerror}", "check the folder's permissions"
+                ) from error
 
     def list_files(self) -> Listing:
-        settings = self.settings.index
-        return list_files(
-            self.root, FilesSettings(max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
-        )
+        listing = list_files(self.root, files_settings(self.settings))
+        if listing.standing is not None and self.store.folder.is_relative_to(self.root.path):
+            own = self.store.folder.relative_to(self.root.path).as_posix()
+            listing = replace(listing, standing=listing.standing.without(own))
+        return listing
+
+    def _compared(self, manifest: Manifest) -> tuple[Listing, Changes]:
+        """The tree and what of it is not as the manifest says: by a glance if that is enough, else by listing it."""
+        began = time.time_ns()
+        settings = files_settings(self.settings)
+        changes = glance(manifest, self.root.path, circumstances(self.root, settings), settings.max_file_bytes)
+        if changes is None:
+            listing = self.list_files()
+            return listing, compare(manifest, listing)
+        # Nobody needs the entries once the changes are known.
+        return Listing([], dict(manifest.skipped), "glance", began, manifest.standing), changes
+
+    def _remember(self, manifest: Manifest, listing: Listing) -> Manifest:
+        """Keeps what the next look can go by. It only saves time, so what hinders it is passed over."""
+        standing, known = listing.standing, manifest.standing
+        if standing is None or standing is known:
+            return manifest
+        standing = settle(standing, known, listing.started_ns + self._lag())
+        if standing is None or (known is not None and not standing.settled and known.same_marks(standing)):
+            return manifest
+        newer = replace(manifest, standing=standing)
+        before = self.store.writable, self.store.problem
+        try:
+            if self.store.writable:
+                with self.store.lock(0):
+                    if not self.store.writable or self._identity != self._disk_identity():
+                        return manifest
+                    manifests.write(self.store.folder, newer)
+                    self._identity = self._disk_identity()
+        except (IndexLocked, OSError):
+            return manifest
+        finally:
+            self.store.writable, self.store.problem = before
+        self._view = (newer, self._open(manifest))
+        return newer
+
+    def _lag(self) -> int:
+        """How far the clock of the index folder's file system is behind ours, as a negative number of nanoseconds."""
+        stamp = disk.touch(self.store.folder / locks.NAME) if self.store.writable else None
+        return 0 if stamp is None else min(0, stamp - time.time_ns())
 
     def _current(self, notes: list[Degraded]) -> Manifest:
         """The manifest on disk (or in memory where nothing can be written); an empty one where there is none that fits."""
@@ -165,6 +252,10 @@ class Project:
         if self._view is None or self._view[0] != opened[0]:
             self._view = opened
         return self._view[0]
+
+    def on_disk(self) -> tuple[Manifest, Snapshot] | None:
+        """The index as it is on disk, opened; None where there is none."""
+        return self._read()[1]
 
     def _read(self) -> tuple[tuple[int, int, int] | None, tuple[Manifest, Snapshot] | None]:
         """The index on disk with the identity of its manifest.
@@ -189,6 +280,10 @@ class Project:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
 
+    def replaced(self) -> bool:
+        """Whether another process has written the index since we read it."""
+        return self._identity != self._disk_identity()
+
     def _generation_on_disk(self) -> int:
         try:
             manifest = self.store.read(self.fingerprint)
@@ -197,13 +292,15 @@ class Project:
         return manifest.generation if manifest else 0
 
     def _update(self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress) -> Manifest:
-        with self.store.lock(self.settings.index.lock_seconds):
-            # Another process may have written while we waited: start from what is there now, and from the tree as it is now.
+        # Where nothing but the age of time stamps is in question, reading the files again will do as well as waiting.
+        waiting = not seen.generation or differing(seen, changes)
+        with self.store.lock(self.settings.index.lock_seconds if waiting else 0):
+            # Another process may have written while we waited, or cleared the index: start from what is there now, and from
+            # the tree as it is now.
             manifest = self._current([])
-            if manifest is not seen and manifest.generation:
-                listing = self.list_files()
-                changes = compare(manifest, listing)
-                if not changes:
+            if manifest is not seen and (manifest.generation or seen.generation):
+                listing, changes = self._compared(manifest)
+                if not changes and manifest.generation:
                     return manifest
             return self._write(manifest, listing, changes, progress, manifest.generation)
 
@@ -212,12 +309,14 @@ class Project:
         from lurcher.index.writer import update
 
         settings = self.settings.index
+        checked = listing.started_ns + self._lag()
 
         def write() -> Manifest:
             return update(
                 self.store, self.root.path, current, listing, changes, fingerprint=self.fingerprint, generation=generation,
-                chunk_chars=settings.chunk_chars, table=self.model.table, max_file_bytes=settings.max_file_bytes,
-                follow_symlinks=settings.follow_symlinks, workers=settings.workers, progress=progress,
+                checked_ns=checked, chunk_chars=settings.chunk_chars, table=self.model.table,
+                max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks,
+                workers=settings.workers, progress=progress,
             )  # fmt: skip
 
         try:
@@ -230,19 +329,29 @@ class Project:
         self._view = (manifest, snapshot(self.store, manifest))
         return manifest
 
+    def _tidy(self, manifest: Manifest) -> None:
+        """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
+        if self.store.writable and self.store.leftovers(manifest):
+            with contextlib.suppress(IndexLocked), self.store.lock(0):
+                # Another process may have written meanwhile: what is there now decides.
+                current = self._current([])
+                if current.generation:
+                    self.store.sweep(current)
+
     def _open(self, manifest: Manifest) -> Snapshot:
         if self._view is None or self._view[0] is not manifest:
             self._view = (manifest, snapshot(self.store, manifest))
         return self._view[1]
 
     def stale_in(self, manifest: Manifest, changes: Changes) -> int:
-        """Changes that are not merely a young time stamp, which cannot be trusted yet."""
-        differing = 0
-        for entry in changes.suspects:
-            row = manifest.rows.get(entry.path)
-            if row is None or row[1:5] != entry[1:5]:
-                differing += 1
-        return differing + len(changes.gone)
+        """How many files the index does not have as they are."""
+        settings = self.settings.index
+        return stale(manifest, changes, self.root.path, settings.max_file_bytes, settings.follow_symlinks)
+
+
+def files_settings(settings: Settings) -> FilesSettings:
+    index = settings.index
+    return FilesSettings(index.max_file_bytes, index.follow_symlinks, index.submodules)
 
 
 def _index_folder(root: Root, settings: Settings) -> Path:

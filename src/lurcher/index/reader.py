@@ -7,8 +7,9 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
@@ -16,6 +17,7 @@ from lurcher.index.postings import Lists, broken, lists_of, read_one
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
     EXPORTED,
+    FAMILIES,
     FILE_FIELDS,
     KINDS,
     UNIT_FIELDS,
@@ -133,6 +135,10 @@ class Segment:
             known = (found,)
             self._decoded.put(key, known, len(found[0]) if found else 0)
         return known[0]
+
+    def is_live(self, term: int) -> bool:
+        """Whether any live file has the term."""
+        return any((found := self.postings(family, term)) is not None and len(found[0]) for family in FAMILIES)
 
     def _live_postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
         found = self._postings(family, term)
@@ -357,7 +363,7 @@ class Snapshot:
         return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
-        """Known terms that begin with `prefix`, sorted; only those of `family` where one is given."""
+        """Known terms that begin with `prefix`, sorted: all of `family` where one is given, else the first `most`."""
         asked = prefix, family, most
         known = self._prefixed.get(asked)
         if known is None:
@@ -368,11 +374,19 @@ class Snapshot:
     def _with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
         key = prefix.encode("utf-8", "surrogatepass")
         found: set[str] = set()
-        for segment in self.segments:
-            first, last = segment.lower_bound(key), segment.lower_bound(key + b"\xff")
-            numbers = range(first, min(last, first + most)) if family is None else segment.in_family(family, first, last)
-            found.update(map(segment.term_text, numbers))
-        return sorted(found)
+        ranges = [(segment.lower_bound(key), segment.lower_bound(key + b"\xff")) for segment in self.segments]
+        if family is not None:
+            for segment, (first, last) in zip(self.segments, ranges, strict=True):
+                found.update(map(segment.term_text, segment.in_family(family, first, last)))
+            return sorted(found)
+        # Terms of dead files do no harm but where they take the place of others.
+        crowded = sum(last - first for first, last in ranges) >= most
+        for segment, (first, last) in zip(self.segments, ranges, strict=True):
+            numbers: Iterable[int] = range(first, last)
+            if crowded and segment.live is not None:
+                numbers = filter(segment.is_live, numbers)
+            found.update(map(segment.term_text, islice(numbers, most)))
+        return sorted(found)[:most]
 
     def _place(self, kind: str, number: int) -> tuple[Segment, int]:
         bases = self._bases[kind]

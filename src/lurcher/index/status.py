@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_
 from lurcher.index.freshness import compare
-from lurcher.index.manifest import NO_SEGMENT
+from lurcher.index.lock import holder
+from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest
 
 if TYPE_CHECKING:
     from lurcher.embedding.model import Model
     from lurcher.index.project import Project
+    from lurcher.index.reader import Segment
 
 _VECTORS = ("vectors", "vector_scales", "cards", "card_scales")
 
@@ -25,54 +31,108 @@ def model_entry(model: Model) -> dict[str, Any]:
     return {"name": model.table.meta.name, "dims": model.table.dims, "digest": model.table.digest}
 
 
-def status_of(project: Project) -> dict[str, Any]:
-    status: dict[str, Any] = {"root": str(project.root.path), "index": str(project.store.folder), "exists": False}
+def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
+    """Fields are added over time, never renamed. With `skipped` also the paths of files that were read and left out."""
+    folder = project.store.folder
+    status: dict[str, Any] = {
+        "root": str(project.root.path), "index": str(folder), "exists": False, "lock": lock_entry(folder),
+    }  # fmt: skip
     try:
-        manifest = project.store.read(project.fingerprint)
+        found = project.on_disk()
+        listing = project.list_files()
+        if found is None:
+            return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
+        manifest, snapshot = found
+        changes = compare(manifest, listing)
+        content = _content(manifest.segments, snapshot.segments)
+        disk_bytes = folder_bytes(folder)
     except IndexError_ as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
     except OSError as error:
         return {**status, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}
-    listing = project.list_files()
-    if manifest is None:
-        return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
-    changes = compare(manifest, listing)
-    segments = []
-    vector_bytes = 0
-    totals = {"units": 0, "definitions": 0, "terms": 0}
-    languages: dict[str, int] = {}
-    try:
-        from lurcher.index.store import open_segments
-
-        for name, segment in zip(manifest.segments, open_segments(project.store, manifest), strict=True):
-            path = project.store.folder / name
-            segments.append({"name": name, "bytes": path.stat().st_size, "files": segment.meta["files"]})
-            live = range(len(segment.files)) if segment.live is None else segment.live.nonzero()[0].tolist()
-            for place in live:
-                row = segment.files[place]
-                totals["units"] += int(row["units"])
-                totals["definitions"] += int(row["definitions"])
-                language = segment.meta["languages"][int(row["language"])]
-                languages[language] = languages.get(language, 0) + 1
-            vector_bytes += sum(segment.container.length(name) for name in _VECTORS)
-            totals["terms"] = max(totals["terms"], int(segment.meta["terms"]))
-    except IndexError_ as problem:
-        return {**status, "problem": problem.message, "hint": problem.hint}
-    files = sum(row.segment != NO_SEGMENT for row in manifest.rows.values())
+    stale = project.stale_in(manifest, changes)
     return {
         **status,
         "exists": True,
         "generation": manifest.generation,
         "format": manifest.fingerprint["format"],
         "age_seconds": max(0, round((time.time_ns() - manifest.checked_ns) / 1e9)),
-        "fresh": project.stale_in(manifest, changes) == 0,
-        "stale_paths": project.stale_in(manifest, changes),
-        "files": files,
-        **totals,
-        "bytes": sum(segment["bytes"] for segment in segments),
-        "vector_bytes": vector_bytes,
+        "fresh": stale == 0,
+        "stale_paths": stale,
+        "listed_by": listing.method,
+        "files": sum(row.segment != NO_SEGMENT for row in manifest.rows.values()),
+        **content,
+        "disk_bytes": disk_bytes,
+        "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
         "model": model_entry(project.model),
-        "segments": segments,
+        # What is left out unread is no part of the index: one that came or went since makes no new generation.
+        "skipped": replace(manifest, skipped=listing.skipped).skip_counts(),
+        **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
+    }
+
+
+def lock_entry(folder: Path) -> dict[str, Any]:
+    """Whether somebody is writing the index, and who, as far as that can be told."""
+    try:
+        pid = holder(folder)
+    except OSError as error:
+        return {"held": False, "pid": None, "problem": error.strerror or str(error)}
+    return {"held": pid is not None, "pid": pid or None}
+
+
+def folder_bytes(folder: Path) -> int:
+    """All that the index takes on disk; files may come and go while another process writes."""
+    total = 0
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total += path.lstat().st_size
+    return total
+
+
+def skipped_paths(manifest: Manifest) -> dict[str, list[str]]:
+    """The files that were read and left out, by reason; what the listing left out unread is only counted."""
+    found: dict[str, list[str]] = {}
+    for path, row in manifest.rows.items():
+        if row.segment == NO_SEGMENT:
+            found.setdefault(SKIP_REASONS[row.place], []).append(path)
+    return {reason: sorted(found[reason]) for reason in sorted(found)}
+
+
+def _content(names: Sequence[str], segments: Sequence[Segment]) -> dict[str, Any]:
+    totals = {"units": 0, "definitions": 0, "terms": 0, "text_bytes": 0, "vector_bytes": 0}
+    languages: dict[str, int] = {}
+    entries = []
+    for name, segment in zip(names, segments, strict=True):
+        counts = _segment(segment, languages)
+        count = int(segment.meta["files"])
+        entries.append({
+            "name": name, "bytes": segment.container.size, "files": count,
+            "live": counts["files"], "dead": count - counts["files"], "text_bytes": counts["text_bytes"],
+        })  # fmt: skip
+        for key in ("units", "definitions", "text_bytes"):
+            totals[key] += counts[key]
+        totals["vector_bytes"] += sum(segment.container.length(name) for name in _VECTORS)
+        totals["terms"] = max(totals["terms"], int(segment.meta["terms"]))
+    return {
+        **totals,
+        "bytes": sum(entry["bytes"] for entry in entries),
+        "segments": entries,
         "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
-        "skipped": manifest.skip_counts(),
+    }
+
+
+def _segment(segment: Segment, languages: dict[str, int]) -> Mapping[str, int]:
+    """What the live files of a segment come to."""
+    import numpy as np
+
+    rows = segment.files if segment.live is None else segment.files[segment.live]
+    for number, count in enumerate(np.bincount(rows["language"], minlength=0).tolist()):
+        if count:
+            name = segment.meta["languages"][number]
+            languages[name] = languages.get(name, 0) + count
+    return {
+        "files": len(rows),
+        "units": int(rows["units"].sum(dtype=np.int64)),
+        "definitions": int(rows["definitions"].sum(dtype=np.int64)),
+        "text_bytes": int(rows["size"].sum(dtype=np.int64)),
     }

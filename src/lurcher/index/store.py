@@ -7,6 +7,7 @@ import errno
 import itertools
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import CorruptIndex
 from lurcher.index import disk
+from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
-from lurcher.index.container import Builder, Container
+from lurcher.index.container import MAGIC, Builder, Container
 from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
@@ -28,12 +30,12 @@ if TYPE_CHECKING:
 
 
 _SWEPT = ("*.segment", ".*.tmp")
-_LOCK = "lock"
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
+_OWN_NAME = re.compile(r"manifest|lock|\.gitignore|[0-9a-f]{24}\.segment|\..*\.tmp")
 _numbers = itertools.count()
-_MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
+MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
 @dataclass
@@ -47,11 +49,18 @@ class Store:
     """Why nothing can be written, once that is known."""
     held: Lock | None = None
     """The lock, while we write."""
+    root: Path | None = None
+    """The tree around the folder, if it lies in one: that is not made anew when it is gone."""
     _retry_at: float = math.inf
     _pause: float = 30.0
 
     def container(self, name: str) -> Container:
-        return self.memory.get(name) or check_shape(Container.open(self.folder / name))
+        if name in self.memory:
+            return self.memory[name]
+        container = check_shape(Container.open(self.folder / name))
+        if name != f"{container.digest()}.segment":
+            raise container.corrupt("it holds what belongs under another name")
+        return container
 
     def read(self, expected: Mapping[str, Any]) -> Manifest | None:
         """The manifest on disk; None where there is none of ours."""
@@ -106,33 +115,52 @@ class Store:
 
     def prepare(self) -> None:
         """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
+        if self.root is not None and not self.root.is_dir():
+            raise OSError(errno.ENOENT, f"{self.root} is gone")
         disk.make_folder(self.folder)
         names = os.listdir(self.folder)
         if MARK not in names:
-            if names:
+            if not self._is_ours(names):
                 raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
-            disk.create(self.folder / MARK, _MARK_TEXT)
+            disk.create(self.folder / MARK, MARK_TEXT)
+            disk.sync_folder(self.folder)  # what is found here without the mark would be taken for someone else's
         if ".gitignore" not in names:
             disk.create(self.folder / ".gitignore", "*\n")
 
+    def _is_ours(self, names: list[str]) -> bool:
+        """Whether a folder without our mark holds nothing but what we put there, if anything."""
+        if manifests.NAME in names:
+            # Neither a link nor a pipe is followed or waited for.
+            descriptor = os.open(self.folder / manifests.NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with open(descriptor, "rb") as handle:
+                if handle.read(len(MAGIC)) != MAGIC:
+                    return False
+        return all(_OWN_NAME.fullmatch(name) for name in names)
+
+    def leftovers(self, manifest: Manifest) -> list[Path]:
+        """Segments that no manifest names, and what a killed writer left."""
+        found = (path for pattern in _SWEPT for path in self.folder.glob(pattern))
+        return sorted(path for path in found if path.name not in manifest.segments)
+
     def sweep(self, manifest: Manifest) -> None:
-        """Remove segments that no manifest names, and what a killed writer left. Readers keep what they have mapped."""
-        for path in (path for pattern in _SWEPT for path in self.folder.glob(pattern)):
-            if path.name not in manifest.segments:
-                disk.remove(path)
+        """Remove what is left over. Readers keep what they have mapped."""
+        for path in self.leftovers(manifest):
+            disk.remove(path)
 
     def clear(self) -> bool:
         """Remove the index, the manifest first; True if there was one. The caller holds the lock."""
-        found = [self.folder / manifests.NAME, *(path for pattern in _SWEPT for path in sorted(self.folder.glob(pattern)))]
         self.memory.clear()
-        return any([disk.remove(path) for path in found if path.name == manifests.NAME or not path.is_dir()])
+        found = disk.remove(self.folder / manifests.NAME, must=True)
+        if found:
+            disk.sync_folder(self.folder)  # a manifest must not come back without its segments
+        return any([disk.remove(path) for path in self.leftovers(manifests.empty({}))]) or found
 
     @contextlib.contextmanager
     def lock(self, seconds: float) -> Iterator[None]:
         """One writer at a time; the system frees the lock of a process that dies."""
         try:
             self.prepare()
-            lock = Lock.take(self.folder / _LOCK, seconds)
+            lock = Lock.take(self.folder / locks.NAME, seconds)
         except OSError as error:
             self.give_up(error)
             yield
@@ -179,5 +207,6 @@ def open_segments(store: Store, manifest: Manifest) -> list[Segment]:
 
 
 def snapshot(store: Store, manifest: Manifest) -> Snapshot:
-    order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT]
+    several = len(manifest.segments) > 1  # one segment is in path order by itself
+    order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT] if several else ()
     return Snapshot(open_segments(store, manifest), manifest.generation, order)

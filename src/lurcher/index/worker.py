@@ -32,6 +32,10 @@ Files = list[tuple[str, bytes]]
 
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.index.worker import serve; serve()"
+SECONDS, SECONDS_ALONE = 120.0, 15.0
+"""How long a child may take for a shard, which takes it a second or two, and for a single file."""
+MEMORY = 4 << 30
+"""Bytes that a child may have; a grammar that is lost in a text takes all that there is."""
 _CRASHES = {-getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") if hasattr(signal, name)}
 
 
@@ -168,7 +172,7 @@ def crashing(job: Job) -> frozenset[str]:
         for file in job.files:
             if file[0] in job.plain:
                 continue
-            if child.run(job._replace(files=[file], target=None)) is None:
+            if child.run(job._replace(files=[file], target=None), SECONDS_ALONE) is None:
                 if child.crashed():
                     found.add(file[0])
                 child.restart()
@@ -188,6 +192,7 @@ def _start(count: int) -> list[Child]:
 
 class Child:
     def __init__(self) -> None:
+        self._stuck = False
         self._process = self._started()
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -200,21 +205,30 @@ class Child:
 
     def restart(self) -> None:
         self.close()
+        self._stuck = False
         self._process = self._started()
 
-    def run(self, job: Job) -> Built | None:
-        """The job done; None where the child did not live to tell, or told nonsense."""
+    def run(self, job: Job, seconds: float | None = None) -> Built | None:
+        """The job done; None where the child did not live to tell, took too long, or told nonsense."""
         assert self._process.stdin is not None and self._process.stdout is not None
+        limit = threading.Timer(SECONDS if seconds is None else seconds, self._too_long)
+        limit.start()
         try:
             _send(self._process.stdin, job)
             return Built(*_receive(self._process.stdout))
         except Exception:  # whatever it was: somebody else does the job then
             return None
+        finally:
+            limit.cancel()
+
+    def _too_long(self) -> None:
+        self._stuck = True
+        self._process.kill()
 
     def crashed(self) -> bool:
-        """Whether the child came to the kind of end that broken native code brings."""
+        """Whether the child came to the kind of end that broken native code brings, or to none."""
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(5) in _CRASHES
+            return self._process.wait(5) in _CRASHES or self._stuck
         return False
 
     def kill(self) -> None:
@@ -235,6 +249,7 @@ class Child:
 def serve() -> None:
     """The child's side: build what comes in until the pipe closes, which also ends a build that nobody waits for."""
     gc.disable()  # as the parent does while it builds
+    _limit_memory()
     jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
     target = sys.stdout.buffer
@@ -247,6 +262,14 @@ def serve() -> None:
             _send(target, tuple(run(job, table)))
     finally:
         os._exit(1)  # an ordinary end would wait for the thread that listens
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most), most))
 
 
 def _listen(jobs: queue.SimpleQueue[Job]) -> None:

@@ -11,14 +11,15 @@ from __future__ import annotations
 import gc
 import itertools
 import os
-import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.index import guard
 from lurcher.index.build import build
 from lurcher.index.container import Container
-from lurcher.index.freshness import Changes, racy
+from lurcher.index.freshness import Changes, believed, settle
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 from lurcher.index.merge import merge
 from lurcher.index.segment import write
@@ -50,6 +51,7 @@ def update(
     *,
     fingerprint: Mapping[str, Any],
     generation: int,
+    checked_ns: int,
     chunk_chars: int,
     table: Table | None,
     max_file_bytes: int,
@@ -60,9 +62,10 @@ def update(
     """The generation after `generation`. Where nothing but time stamps changed, the segments stay as they are.
 
     `fingerprint` says what new segments are made with; it is the index's own but where the model is out of reach.
+    `checked_ns` is before the first look at any file: whatever changes from then on, even while it is read, gets a time
+    stamp that is not believed or is another one than that in `listing`.
     """
-    checked = time.time_ns()
-    reading = _Reading(root, current, changes, max_file_bytes, follow_symlinks, progress)
+    reading = _Reading(root, current, changes, checked_ns, max_file_bytes, follow_symlinks, progress)
     making = _Making(store, chunk_chars, table, workers, reading)
     name = making.segment()
     rows = reading.rows
@@ -78,7 +81,8 @@ def update(
     content_changed = bool(name or changes.gone or reading.dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
-        fingerprint if name else current.fingerprint, tuple(segments), rows, listing.skipped, checked,
+        fingerprint if name else current.fingerprint, tuple(segments), rows, listing.skipped, checked_ns,
+        frozenset(reading.settled), settle(listing.standing, current.standing, checked_ns),
     )  # fmt: skip
     manifest = _compact(store, _sorted(manifest))
     store.commit(manifest)
@@ -89,9 +93,17 @@ class _Reading:
     """Reads what may have changed, in path order, and gives the texts that did in shards."""
 
     def __init__(
-        self, root: Path, current: Manifest, changes: Changes, max_file_bytes: int, follow_symlinks: bool, progress: Progress
+        self,
+        root: Path,
+        current: Manifest,
+        changes: Changes,
+        checked_ns: int,
+        max_file_bytes: int,
+        follow_symlinks: bool,
+        progress: Progress,
     ) -> None:
         self._root, self._current, self._suspects = root, current, sorted(changes.suspects)
+        self._checked_ns = checked_ns
         self._max_file_bytes, self._follow_symlinks = max_file_bytes, follow_symlinks
         self._progress = progress
         self._done = 0
@@ -100,6 +112,7 @@ class _Reading:
             del self.rows[path]
         self.new: list[tuple[Entry, bytes]] = []
         """Files with new text, and its digest."""
+        self.settled = set(current.settled)
         self.touched = self.dropped = False
 
     @property
@@ -133,27 +146,33 @@ class _Reading:
 
     def _read(self, entry: Entry) -> bytes | None:
         """The text of a file, if it is new."""
+        self.settled.discard(entry.path)
         outcome = read_text(self._root / entry.path, self._max_file_bytes, follow_symlinks=self._follow_symlinks)
         old = self.rows.get(entry.path)
         digest = bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)
         if old is not None and old.digest == digest and outcome.digest:
-            fresh = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
-            self.touched = self.touched or fresh != old or racy(old.mtime_ns, self._current.checked_ns)
-            self.rows[entry.path] = fresh
+            same = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
+            self._keep(entry, old, same)
             return None
         if not isinstance(outcome, Skip):
             self.new.append((entry, digest))
             return outcome.data
         if outcome.reason == "vanished":
-            self.rows.pop(entry.path, None)
+            self.touched = self.rows.pop(entry.path, None) is not None or self.touched
             return None
         reason = outcome.reason if outcome.reason in SKIP_REASONS else "other"
-        self.rows[entry.path] = Row(
-            digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, NO_SEGMENT, SKIP_REASONS.index(reason)
-        )
-        self.touched = True
+        stamps = entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode
+        self._keep(entry, old, Row(digest, *stamps, NO_SEGMENT, SKIP_REASONS.index(reason)))
         self.dropped = self.dropped or (old is not None and old.segment != NO_SEGMENT)
         return None
+
+    def _keep(self, entry: Entry, old: Row | None, row: Row) -> None:
+        """A file that needs no new segment: its row as it is now, and whether its time stamp can be believed from now on."""
+        belief = False if old is None else believed(old, entry, self._current.checked_ns, self._checked_ns)
+        self.touched = self.touched or row != old or belief is not False
+        self.rows[entry.path] = row
+        if belief is None:
+            self.settled.add(entry.path)
 
 
 class _Making:
@@ -171,6 +190,7 @@ class _Making:
         try:
             return self._segment()
         finally:
+            guard.end()
             if enabled:
                 gc.enable()
 
@@ -199,8 +219,13 @@ class _Making:
         return shop.build(shards, self._workers or (1 if few else min(os.cpu_count() or 1, MAX_WORKERS)))
 
     def _begin(self, path: str) -> None:
+        """A grammar gets a file now; none, where there is no path."""
         if self._store.held is not None:
             self._store.held.reading(path)
+        if path:
+            guard.begin()
+        else:
+            guard.end()
 
     def _plain(self, shard: Files) -> frozenset[str]:
         """The file that the last writer died of, if it is among these and brings down a child too."""
@@ -260,4 +285,4 @@ def _sorted(manifest: Manifest) -> Manifest:
 
 
 def _with(manifest: Manifest, segments: tuple[str, ...], rows: dict[str, Row]) -> Manifest:
-    return Manifest(manifest.generation, manifest.fingerprint, segments, rows, manifest.skipped, manifest.checked_ns)
+    return replace(manifest, segments=segments, rows=rows)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lurcher.index.order import by_path
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
@@ -57,13 +58,13 @@ def run(request: Request) -> SymbolMatches:
 
 
 def find(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:
-    """Every definition of the given names, in the snapshot's order within each name."""
+    """Every definition of the given names, in the order of their paths within each name."""
     matches = []
     for name in names:
         parts = parts_of(name)
         if not parts:
             continue
-        numbers, _ = snapshot.postings("definitions", compound(parts[-1]))
+        numbers = _defining(snapshot, parts[-1])
         if len(parts) > 1:
             numbers = _inside(snapshot, numbers, parts[-2])
         for number in numbers[:_MOST].tolist():
@@ -88,12 +89,17 @@ def _inside(snapshot: Snapshot, numbers: NDArray[np.int64], container: str) -> N
     files = snapshot.definition_file[numbers]
     starts = snapshot.definition_start[numbers]
     far = np.where(np.isin(files, list(_files_with(snapshot, container))), 1, 2)
-    holders, _ = snapshot.postings("definitions", compound(container))
-    for holder in holders[:_MOST_HOLDERS].tolist():
+    for holder in _defining(snapshot, container)[:_MOST_HOLDERS].tolist():
         around = snapshot.definition(holder)
         file, _ = snapshot.definition_place(holder)
         far[(files == file) & (starts >= around.start_byte) & (starts < around.end_byte)] = 0
     return numbers[np.argsort(far, kind="stable")]
+
+
+def _defining(snapshot: Snapshot, name: str) -> NDArray[np.int64]:
+    """Definitions of a name, by path."""
+    numbers, _ = snapshot.postings("definitions", compound(name))
+    return by_path(snapshot, numbers, snapshot.definition_file[numbers])
 
 
 def _strength(definition: Definition, parts: list[str]) -> float:
@@ -176,7 +182,7 @@ def _uses(snapshot: Snapshot, name: str) -> dict[int, int]:
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     found: dict[int, int] = {}
     units, _ = snapshot.postings("body", compound(name))
-    for unit in units[:_MOST_SCANNED].tolist():
+    for unit in by_path(snapshot, units, snapshot.unit_file[units])[:_MOST_SCANNED].tolist():
         count = len(pattern.findall(snapshot.unit_text(unit)))
         if count:
             file = int(snapshot.unit_file[unit])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-import subprocess
+import time
 
-from lurcher.sources import git, ignore
+from lurcher.sources import git
 from lurcher.sources.listing import Entry, FilesSettings, Listing
 from lurcher.sources.roots import Root
-from lurcher.sources.sieve import Sieve, is_utf8
 
-__all__ = ["Entry", "FilesSettings", "Listing", "list_files"]
-
-_RULES = ".lurcherignore"
+__all__ = ["Entry", "FilesSettings", "Listing", "circumstances", "list_files"]
 
 
 def list_files(root: Root, settings: FilesSettings) -> Listing:
@@ -23,85 +21,22 @@ def list_files(root: Root, settings: FilesSettings) -> Listing:
     git: the deepest file's last match decides, and nothing below an excluded folder comes back. A nested
     `.lurcherignore` counts if git does not ignore it. When git fails, the tree is walked.
     """
-    listing = _from_git(root, settings) if root.git else None
-    if listing is None:
-        from lurcher.sources.walk import walk
+    started = time.time_ns()
+    about = circumstances(root, settings)
+    if root.git:
+        from lurcher.sources.worktree import list_work_tree
 
-        listing = walk(str(root.path), settings)
-    return listing
+        listing = list_work_tree(str(root.path), settings, started, about)
+        if listing is not None:
+            return listing
+        about = ""  # git may well answer the next time: nothing here is to be relied on
+    from lurcher.sources.walk import walk
 
-
-def _from_git(root: Root, settings: FilesSettings) -> Listing | None:
-    # Two processes: the index alone comes within milliseconds and its files are looked at while the other one still
-    # searches for untracked files. The second also repeats the tracked ones, so that a file which `git add` moves from
-    # one list to the other in between cannot be missed.
-    first = git.start(root.path, "ls-files", "-z", "-c")
-    second = git.start(root.path, "ls-files", "-z", "-co", "--exclude-standard")
-    try:
-        return _sift(root, settings, first, second)
-    finally:
-        for process in (first, second):
-            if process is not None and process.poll() is None:
-                git.stop(process)
+    return walk(str(root.path), settings, started, about)
 
 
-def _sift(
-    root: Root,
-    settings: FilesSettings,
-    first: subprocess.Popen[bytes] | None,
-    second: subprocess.Popen[bytes] | None,
-) -> Listing | None:
-    status, output = git.finish(first)
-    if status:
-        return None
-    base = str(root.path)
-    # A conflicted path is in the index up to three times.
-    tracked = dict.fromkeys(_names(output)[0])
-    rules = _rules(base, tracked, output)
-    sieve = Sieve(base, settings, rules)
-    sieve.take(tracked, tracked=True)
-    status, output = git.finish(second)
-    if status:
-        return None
-    paths, bad_names = _names(output)
-    others = [path for path in paths if path not in tracked]
-    complete = _rules(base, paths, output)
-    if complete.keys() != rules.keys():  # an untracked nested one: rare enough to begin again
-        sieve = Sieve(base, settings, complete)
-        sieve.take(tracked, tracked=True)
-    nested = [path for path in others if path[-1] == "/"]  # repositories inside the work tree
-    if nested:
-        others = [path for path in others if path[-1] != "/"]
-        sieve.skipped["submodule"] = sieve.skipped.get("submodule", 0) + len(nested)
-    sieve.take(others)
-    if any(patterns.reincludes for patterns in complete.values()):
-        status, output = git.finish(git.start(root.path, "ls-files", "-z", "-o", "-i", "--exclude-standard"))
-        if status:
-            return None
-        sieve.take((path for path in _names(output)[0] if path[-1] != "/"), ignored=True)
-    if bad_names:
-        sieve.skipped["undecodable-name"] = bad_names
-    return sieve.listing("git")
-
-
-def _names(output: bytes) -> tuple[list[str], int]:
-    """The paths in git's answer, and how many were left out because they are not UTF-8."""
-    try:
-        return output.decode().split("\0")[:-1], 0
-    except UnicodeDecodeError:
-        names = output.decode("utf-8", "surrogateescape").split("\0")[:-1]
-        good = [name for name in names if is_utf8(name)]
-        return good, len(names) - len(good)
-
-
-def _rules(base: str, paths: list[str] | dict[str, None], output: bytes) -> dict[str, ignore.Patterns]:
-    """The `.lurcherignore` files by folder; git's raw answer tells cheaply that there is none."""
-    found: dict[str, ignore.Patterns] = {}
-    own = ignore.load(f"{base}/{_RULES}")
-    if own is not None:
-        found[""] = own
-    if b"/.lurcherignore\0" in output:
-        for path in paths:
-            if path.endswith(f"/{_RULES}") and (nested := ignore.load(os.path.join(base, path))) is not None:
-                found[path[: -len(_RULES) - 1]] = nested
-    return found
+def circumstances(root: Root, settings: FilesSettings) -> str:
+    """A digest of what decides about a listing besides the tree: settings, environment, and what the user may read."""
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    decisive = repr((root.git, settings, user, git.bearing()))
+    return hashlib.blake2b(os.fsencode(decisive), digest_size=16).hexdigest()

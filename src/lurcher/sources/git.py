@@ -4,7 +4,9 @@ What a hostile repository could run, and what stops it: `core.fsmonitor` names a
 start (switched off on the command line, which wins over the repository's file); a sparse index with missing objects
 could fetch them through a transport of its choice (no lazy fetch, no protocol allowed); a pager is never used. Hooks,
 filters and `core.hooksPath` play no part in `ls-files -c/-o` and `check-ignore`; `ls-files -m`, which would run clean
-filters, is not used anywhere.
+filters, is not used anywhere. `core.worktree` could send the search for files to any folder (the work tree is named to git,
+which wins too), and a broken `.git` would make git look for a repository further up (it may not). That a repository of
+another owner is refused stays as it is, since the `.git` itself is never named.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ _FIXED = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
 }
+_HOMES = ("HOME", "XDG_CONFIG_HOME")
 _OPTIONS = ("--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
 
 
@@ -35,14 +38,35 @@ def environment() -> dict[str, str]:
     return kept | _FIXED
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes] | None:
-    """Starts git in a folder; None when there is no git to start."""
+def bearing() -> tuple[tuple[str, str], ...]:
+    """What of the environment decides which configuration git reads."""
+    return tuple(
+        sorted((name, value) for name, value in os.environ.items() if name.startswith("GIT_CONFIG_") or name in _HOMES)
+    )
+
+
+def configuration() -> list[str]:
+    """Where git looks for the user's and the system's configuration and ignore file, whether or not something is there."""
+    names = os.environ
+    home = names.get("HOME", "")
+    shared = names.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
+    found = [names.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig"]
+    if names.get("GIT_CONFIG_GLOBAL"):
+        found.append(names["GIT_CONFIG_GLOBAL"])
+    else:
+        found += [f"{home}/.gitconfig"] * bool(home) + [f"{shared}/git/config"] * bool(shared)
+    return [*found, f"{shared}/git/ignore"] if shared else found
+
+
+def start(top: Path | str, *arguments: str, feed: bool = False) -> subprocess.Popen[bytes] | None:
+    """Starts git at the top of a work tree; None when there is no git to start."""
+    place = {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(Path(top).parent)}
     try:
         return subprocess.Popen(
             ["git", *_OPTIONS, *arguments],
-            cwd=folder,
-            env=environment(),
-            stdin=subprocess.DEVNULL,
+            cwd=top,
+            env=environment() | place,
+            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
@@ -56,6 +80,19 @@ def finish(process: subprocess.Popen[bytes] | None, seconds: float = SECONDS) ->
         return 128, b""
     try:
         output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        stop(process)
+        return 128, b""
+    return process.returncode, output
+
+
+def ask(top: Path | str, *arguments: str, questions: bytes) -> tuple[int, bytes]:
+    """Exit status and output of a git that reads its questions from its standard input."""
+    process = start(top, *arguments, feed=True)
+    if process is None:
+        return 128, b""
+    try:
+        output, _ = process.communicate(questions, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         stop(process)
         return 128, b""

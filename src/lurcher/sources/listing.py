@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from lurcher.sources.standing import Standing
+
 GENERATED_FOLDERS = (
     *("node_modules", "bower_components", "jspm_packages", ".yarn", ".pnpm-store", "Pods", "site-packages"),
     *(".venv", "__pycache__", ".tox", ".nox", ".eggs", ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis"),
@@ -31,10 +33,13 @@ class FilesSettings:
 
     Symbolic links are left out. With `follow_symlinks`, one that leads to a place inside the root is followed if what
     it leads to is not listed under its own name; in a git work tree that holds for links to files only.
+
+    With `submodules`, the repositories inside of a work tree are part of it, each with its own ignore rules.
     """
 
     max_file_bytes: int = 1_000_000
     follow_symlinks: bool = False
+    submodules: bool = True
     skip_folders: tuple[str, ...] = GENERATED_FOLDERS
     skip_untracked_folders: tuple[str, ...] = AMBIGUOUS_FOLDERS
 
@@ -55,7 +60,13 @@ class Listing:
     skipped: dict[str, int] = field(default_factory=dict)
     """Files left out, per reason, sorted by reason; a folder that the walk did not enter counts as one."""
     method: str = "git"
-    """How the files were found: git or walk."""
+    """How the files were found: git, walk, or a glance at those that were known."""
+    started_ns: int = 0
+    """Our clock before the first look; what changed later may have been missed."""
+    standing: Standing | None = None
+    """What has to stay as it is for the same files to be listed again; None where that cannot be told."""
+    nested: tuple[str, ...] = ()
+    """The repositories inside of the tree whose files are in the listing."""
 
 
 _BINARY = (

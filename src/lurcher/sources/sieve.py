@@ -16,6 +16,7 @@ from lurcher.sources.listing import (
     Listing,
     name_reason,
 )
+from lurcher.sources.standing import Mark, Standing, mark, mark_of
 
 VENDORED = "vendored"
 """The one reason against a folder that a `.lurcherignore` can overrule; all others hold for everything below."""
@@ -36,15 +37,28 @@ class Sieve:
         self.entries: list[Entry] = []
         self.skipped: dict[str, int] = {}
         self.links: list[str] = []
+        self.nested: list[str] = []
+        """Tracked paths that turned out to be folders: work trees of other repositories, or places for them."""
+        self.folders: dict[str, Mark] = {}
+        """The folders in which a new file would be listed."""
+        self.unscanned: list[str] = []
+        """Those of them that nobody has looked into yet."""
+        self.watched: dict[str, Mark] = {}
+        """Files left out for what they are now, and not for what they are called."""
         self.barred_names = frozenset(settings.skip_folders)
         self.untracked_names = frozenset(settings.skip_untracked_folders)
         self.reasons: dict[str, str | None] = {"": None}
         self.stacks: dict[str, ignore.Stack] = {}
         self.wanted: dict[str, bool] = {"": False}
         """Folders that a `.lurcherignore` asks for by name, and what is below them."""
+        self._record("", mark_of(self.base, follow=False))
 
     def count(self, reason: str) -> None:
         self.skipped[reason] = self.skipped.get(reason, 0) + 1
+
+    def _record(self, folder: str, seen: Mark) -> None:
+        self.folders[folder] = seen
+        self.unscanned.append(folder)
 
     def take(self, paths: Iterable[str], tracked: bool = False, ignored: bool = False) -> None:
         """Adds the paths that pass; those that git ignores pass only where a `.lurcherignore` wants them."""
@@ -77,6 +91,7 @@ class Sieve:
                 self._irregular(path, status.st_mode)
             elif status.st_size > limit:
                 self.count("oversized")
+                self.watched[path] = mark(status)
             else:
                 # Entry(...) by way of its base class: half the time, and this line runs once per file.
                 append(make(Entry, (path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)))
@@ -91,6 +106,10 @@ class Sieve:
             self.reasons[path] = self._folder_reason(path, tracked)
         return self.reasons[unknown[0] if unknown else folder]
 
+    def forget(self, folder: str) -> None:
+        """Take back that new files would be listed in a folder."""
+        self.folders.pop(folder, None)
+
     def _folder_reason(self, path: str, tracked: bool) -> str | None:
         parent, _, name = path.rpartition("/")
         inherited = self.reasons[parent]
@@ -103,11 +122,17 @@ class Sieve:
         if name in ("", ".", ".."):  # only a forged index holds these: they would lead out of the root
             return "unsafe-path"
         try:
-            mode = os.lstat(self.base + path).st_mode
+            status = os.lstat(self.base + path)
         except (OSError, ValueError):
-            mode = stat.S_IFDIR  # gone or out of reach: the files below will say which
-        if stat.S_ISLNK(mode):
+            status = None  # gone or out of reach: the files below will say which
+        if status is not None and stat.S_ISLNK(status.st_mode):
             return "symlink"
+        reason = self._name_reason(path, parent, name, tracked, wanted)
+        if reason is None and status is not None and stat.S_ISDIR(status.st_mode):
+            self._record(path, mark(status))
+        return reason
+
+    def _name_reason(self, path: str, parent: str, name: str, tracked: bool, wanted: bool) -> str | None:
         soft = name in self.barred_names or (not tracked and name in self.untracked_names)
         if self.rules:
             verdict = ignore.stack_verdict(self._stack(parent), path, name, True)
@@ -117,7 +142,7 @@ class Sieve:
                 self.wanted[path] = True
                 return None
             self.wanted[path] = wanted and not soft
-        return VENDORED if soft else inherited
+        return VENDORED if soft else self.reasons[parent]
 
     def _stack(self, folder: str) -> ignore.Stack:
         """The `.lurcherignore` files that apply to what is in a folder."""
@@ -160,7 +185,10 @@ class Sieve:
             else:
                 self.count("symlink")
         else:
-            self.count("submodule" if stat.S_ISDIR(mode) else "special")
+            if stat.S_ISDIR(mode):
+                self.nested.append(path)
+            else:
+                self.count("special")
 
     def resolve(self, link: str) -> tuple[str, os.stat_result] | None:
         """Where a link leads, if that is inside the root and outside of the folders that are never searched."""
@@ -189,11 +217,12 @@ class Sieve:
                 self.entries.append(Entry(link, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
         self.links.clear()
 
-    def listing(self, method: str) -> Listing:
+    def listing(self, method: str, started_ns: int, standing: Standing | None, nested: Iterable[str] = ()) -> Listing:
         if self.links:
             self.follow_files()
         self.entries.sort()
-        return Listing(self.entries, dict(sorted(self.skipped.items())), method)
+        skipped = dict(sorted(self.skipped.items()))
+        return Listing(self.entries, skipped, method, started_ns, standing, tuple(sorted(nested)))
 
 
 def is_utf8(name: str) -> bool:

@@ -7,28 +7,43 @@ import stat
 
 from lurcher.sources import ignore
 from lurcher.sources.listing import INTERNAL_FOLDERS, FilesSettings, Listing
+from lurcher.sources.repository import marker, repository
 from lurcher.sources.sieve import VENDORED, Sieve, is_utf8
+from lurcher.sources.standing import Mark, Standing, mark_of
+
+_EXCLUDED = ".git/info/exclude"
 
 
-def walk(root: str, settings: FilesSettings) -> Listing:
+def walk(root: str, settings: FilesSettings, started_ns: int = 0, circumstances: str = "") -> Listing:
     """Lists a tree folder by folder; a folder that cannot be read is counted, not raised."""
-    return _Walk(root, settings).run()
+    return _Walk(root, settings).run(started_ns, circumstances)
 
 
 class _Walk:
     def __init__(self, root: str, settings: FilesSettings) -> None:
         self.sieve = Sieve(root, settings, {})
+        self.own = repository(root)
+        self.nested: list[str] = []
+        self.rule_files: dict[str, Mark] = {}
+        self.markers: dict[str, Mark] = {}
         self.reincludes = False
         self.seen: set[tuple[int, int]] = set()
         self.todo: list[tuple[str, ignore.Stack, bool]] = []
 
-    def run(self) -> Listing:
-        excluded = ignore.load(self.sieve.base + ".git/info/exclude")
+    def run(self, started_ns: int, circumstances: str) -> Listing:
+        excluded = ignore.load(self.sieve.base + _EXCLUDED)
         self.todo.append(("", ((0, excluded),) if excluded else (), False))
         self._drain()
         while self.sieve.links:
             self._follow_folders()
-        return self.sieve.listing("walk")
+        for _ in self.sieve.nested:  # a folder has taken the place of a file meanwhile
+            self.sieve.count("special")
+        standing = None
+        if circumstances and not self.reincludes and not self.sieve.settings.follow_symlinks:
+            self.markers[_EXCLUDED] = mark_of(self.sieve.base + _EXCLUDED, follow=False)
+            files = self.rule_files | self.markers | self.sieve.watched
+            standing = Standing(circumstances, self.sieve.folders, files, {}, started_ns)
+        return self.sieve.listing("walk", started_ns, standing, self.nested)
 
     def _drain(self) -> None:
         while self.todo:
@@ -49,7 +64,10 @@ class _Walk:
         except (OSError, ValueError):
             sieve.count("unreadable")
             return
-        stack = self._read_rules(folder, prefix, stack, {name for name, _ in entries})
+        names = {name for name, _ in entries}
+        if folder and ".git" in names and not self._own_repository(folder):
+            return
+        stack = self._read_rules(folder, prefix, stack, names)
         files, ignored_files = [], []
         for name, is_folder in entries:
             path = prefix + name
@@ -69,6 +87,21 @@ class _Walk:
         if self.reincludes:
             sieve.take(ignored_files, ignored=True)
 
+    def _own_repository(self, folder: str) -> bool:
+        """Whether a repository inside is searched: if we are one ourselves, not its other work trees, and only if wanted."""
+        found = repository(self.sieve.base + folder)
+        if found is not None and self.own is not None:
+            reason = "worktree" if found.linked and found.common == self.own.common else "submodule"
+            if reason == "worktree" or not self.sieve.settings.submodules:
+                self.sieve.count(reason)
+                self.sieve.forget(folder)
+                inside = marker(self.sieve.base + folder).removeprefix(self.sieve.base)
+                self.markers[inside] = mark_of(self.sieve.base + inside, follow=False)
+                return False
+        if found is not None:
+            self.nested.append(folder)
+        return True
+
     def _subfolder(self, path: str, stack: ignore.Stack, ignored: bool) -> None:
         """Folders that are left out are entered only where some `!` line could bring a part of them back."""
         if ignored and not self.reincludes:
@@ -81,6 +114,9 @@ class _Walk:
 
     def _read_rules(self, folder: str, prefix: str, stack: ignore.Stack, names: set[str]) -> ignore.Stack:
         base = self.sieve.base + prefix
+        for name in (".gitignore", ".lurcherignore"):
+            if name in names:
+                self.rule_files[prefix + name] = mark_of(base + name, follow=False)
         if ".lurcherignore" in names and (rules := ignore.load(base + ".lurcherignore")):
             self.sieve.rules[folder] = rules
             self.reincludes = self.reincludes or rules.reincludes

@@ -3,64 +3,126 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.spec import COMMENT, WRAP, Found, Spec
+from lurcher.chunking.definitions.reading import Finder, child, each, members, names
+from lurcher.chunking.definitions.spec import COMMENT, WRAP, Captures, Found, Patterns, Spec
 
-_FUNCTION = "(function_declarator declarator: {0})"
-_CALLABLE = (
-    "["
-    + " ".join(
-        (
-            _FUNCTION,
-            f"(pointer_declarator declarator: {_FUNCTION})",
-            f"(pointer_declarator declarator: (pointer_declarator declarator: {_FUNCTION}))",
-        )
-    )
-    + "{1}]"
-)
-_C_NAME = "[(identifier) (field_identifier)] @name"
-_CPP_NAME = """[(identifier) (field_identifier) (qualified_identifier) (operator_name) (destructor_name)
-    (template_function)] @name"""
-_C_CALLABLE = _CALLABLE.format(_C_NAME, "")
-_CPP_CALLABLE = _CALLABLE.format(_CPP_NAME, f" (reference_declarator (function_declarator declarator: {_CPP_NAME}))")
-_TYPEDEF_NAME = """[(type_identifier) @name (pointer_declarator declarator: (type_identifier) @name)
-    (array_declarator declarator: (type_identifier) @name)
-    (function_declarator declarator:
-        (parenthesized_declarator (pointer_declarator declarator: (type_identifier) @name)))]"""
-_VARIABLE = """[(init_declarator) (identifier) (array_declarator)
-    (pointer_declarator [(identifier) (array_declarator)])] @name"""
-_ANONYMOUS = "(type_definition type: ({0} !name body: (_) @body) declarator: (type_identifier) @name) @def"
-_FILE_LEVEL = ("translation_unit", "preproc_ifdef", "preproc_if", "preproc_else", "declaration_list")
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_SPECIFIERS = {"class_specifier": "class", "struct_specifier": "struct", "union_specifier": "struct", "enum_specifier": "enum"}
+_FILE_LEVEL = "[(translation_unit) (preproc_ifdef) (preproc_if) (preproc_else) (declaration_list)] @in"
+_C_NAMES = frozenset({"identifier", "field_identifier"})
+_CPP_NAMES = _C_NAMES | {"qualified_identifier", "operator_name", "destructor_name", "template_function"}
 
 
-def _shared(callable_: str, levels: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """What both languages define; `callable_` finds a function's name, `levels` are the nodes of file-level items."""
+def _type(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """A type, by its body: its name alone is everywhere."""
+    node = captures["body"][0].parent
+    if node is not None and node.type in _SPECIFIERS:
+        yield _SPECIFIERS[node.type], {"def": [node], "body": captures["body"]}
+
+
+def _typedef(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """The names of a typedef; a plain one may be the only name of the type that precedes it."""
+    definition = captures["def"]
+    specifier = definition[0].child_by_field_name("type")
+    declarators = definition[0].children_by_field_name("declarator")
+    if specifier is not None and specifier.type in _SPECIFIERS and specifier.child_by_field_name("name") is None:
+        body = specifier.children_by_field_name("body")
+        for declarator in declarators if body else ():
+            if declarator.type == "type_identifier":
+                yield _SPECIFIERS[specifier.type], {"def": definition, "name": [declarator], "body": body}
+    for declarator in declarators:
+        name = _typedef_name(declarator)
+        if name is not None:
+            yield "type", {"def": definition, "name": [name]}
+
+
+def _typedef_name(declarator: Node) -> Node | None:
+    """`name`, `*name`, `name[3]` or `(*name)(int)`."""
+    name: Node | None = declarator
+    if declarator.type == "function_declarator":
+        name = declarator.child_by_field_name("declarator")
+        name = child(name, "pointer_declarator") if name is not None and name.type == "parenthesized_declarator" else None
+    if name is not None and name.type in ("pointer_declarator", "array_declarator"):
+        name = name.child_by_field_name("declarator")
+    return name if name is not None and name.type == "type_identifier" else None
+
+
+def _function_name(declarator: Node, named: frozenset[str]) -> Node | None:
+    """The name of a function that is declared to return a value, a pointer, a pointer to one, or a reference."""
+    function: Node | None = declarator
+    if declarator.type == "reference_declarator":
+        function = child(declarator, "function_declarator")
+    for _ in range(2):
+        if function is not None and function.type == "pointer_declarator":
+            function = function.child_by_field_name("declarator")
+    if function is None or function.type != "function_declarator":
+        return None
+    name = function.child_by_field_name("declarator")
+    return name if name is not None and name.type in named else None
+
+
+def _functions(named: frozenset[str]) -> Finder:
+    def find(node: Node) -> Iterator[tuple[str, Node]]:
+        for declarator in node.children_by_field_name("declarator"):
+            name = _function_name(declarator, named)
+            if name is not None:
+                yield "function", name
+
+    return find
+
+
+def _declared(named: frozenset[str]) -> Finder:
+    """Finds functions and then variables; a variable's name is its declarator."""
+
+    def find(node: Node) -> Iterator[tuple[str, Node]]:
+        declarators = node.children_by_field_name("declarator")
+        functions = [_function_name(declarator, named) for declarator in declarators]
+        yield from (("function", name) for name in functions if name is not None)
+        for declarator, function in zip(declarators, functions, strict=True):
+            if function is None and _is_variable(declarator):
+                yield "variable", declarator
+
+    return find
+
+
+def _is_variable(declarator: Node) -> bool:
+    if declarator.type == "pointer_declarator":
+        return child(declarator, "identifier", "array_declarator") is not None
+    return declarator.type in ("init_declarator", "identifier", "array_declarator")
+
+
+def _definition(node: Node) -> Iterator[tuple[str, Node]]:
+    """A class with a macro before its name, which reads like the type of what follows, or a function."""
+    specifier = node.child_by_field_name("type")
+    if specifier is not None and specifier.type in ("class_specifier", "struct_specifier"):
+        yield from names("class", "declarator", "identifier")(node)
+    yield from _functions(_CPP_NAMES)(node)
+
+
+def _shared(definition: Finder, named: frozenset[str]) -> Patterns:
+    """What both languages define; `named` are the types of nodes that name a function."""
     return (
-        ("function", f"(function_definition declarator: {callable_}) @def"),
-        *(("function", f"({level} (declaration declarator: {callable_}) @def)") for level in levels),
-        ("struct", "(struct_specifier name: (_) @name body: (_) @body) @def"),
-        ("struct", "(union_specifier name: (_) @name body: (_) @body) @def"),
-        ("enum", "(enum_specifier name: (_) @name body: (_) @body) @def"),
-        ("struct", _ANONYMOUS.format("struct_specifier")),
-        ("struct", _ANONYMOUS.format("union_specifier")),
-        ("enum", _ANONYMOUS.format("enum_specifier")),
-        ("type", f"(type_definition declarator: {_TYPEDEF_NAME}) @def"),
-        ("macro", "(preproc_function_def name: (_) @name) @def"),
-        ("constant", "(preproc_def name: (_) @name value: (_)) @def"),
-        *(("variable", f"({level} (declaration declarator: {_VARIABLE}) @def)") for level in levels),
+        (_type, "[(field_declaration_list) (enumerator_list)] @body"),
+        (each(definition), "(function_definition) @def"),
+        (members({"declaration": _declared(named)}), _FILE_LEVEL),
+        (_typedef, "(type_definition) @def"),
+        ("macro", "(preproc_function_def) @def"),
+        ("constant", "(preproc_def value: (_)) @def"),
         (COMMENT, "(comment) @def"),
     )
 
 
-_CPP = (
-    ("class", "(class_specifier name: (_) @name body: (_) @body) @def"),
-    ("class", "(function_definition type: [(class_specifier) (struct_specifier)] declarator: (identifier) @name) @def"),
-    ("module", "(namespace_definition name: (_) @name) @def"),
-    ("type", "[(alias_declaration name: (_) @name) (concept_definition name: (_) @name)] @def"),
-    ("function", f"(field_declaration declarator: {_CPP_CALLABLE}) @def"),
-    ("function", f"(field_declaration_list (declaration declarator: {_CPP_CALLABLE}) @def)"),
-    ("function", f"(template_declaration (declaration declarator: {_CPP_CALLABLE}) @def)"),
-    *_shared(_CPP_CALLABLE, _FILE_LEVEL),
+_CPP: Patterns = (
+    ("module", "(namespace_definition) @def"),
+    ("type", "[(alias_declaration) (concept_definition)] @def"),
+    *_shared(_definition, _CPP_NAMES),
+    (each(_functions(_CPP_NAMES)), "(field_declaration) @def"),
+    (members({"declaration": _functions(_CPP_NAMES)}), "[(field_declaration_list) (template_declaration)] @in"),
     (
         WRAP,
         """(template_declaration [(class_specifier) (struct_specifier) (union_specifier) (function_definition)
@@ -116,7 +178,7 @@ _TYPEDEF = frozenset({"type"})
 
 SPECS = {
     "c": Spec(
-        patterns=_shared(_C_CALLABLE, _FILE_LEVEL),
+        patterns=_shared(_functions(_C_NAMES), _C_NAMES),
         leads=_LEADS,
         exported=_exported,
         contains_nothing=_TYPEDEF,

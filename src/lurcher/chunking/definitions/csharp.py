@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.definitions.reading import each
 from lurcher.chunking.definitions.spec import COMMENT, Found, Spec, not_private
 
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def _fields(node: Node) -> Iterator[tuple[str, Node]]:
+    """`int width, height;` declares two."""
+    for declaration in node.named_children:
+        if declaration.type == "variable_declaration":
+            for declarator in declaration.named_children:
+                if declarator.type == "variable_declarator":
+                    for name in declarator.children_by_field_name("name"):
+                        yield "field", name
+
+
 _PATTERNS = (
-    ("class", "[(class_declaration name: (_) @name) (record_declaration name: (_) @name)] @def"),
-    ("interface", "(interface_declaration name: (_) @name) @def"),
-    ("struct", "(struct_declaration name: (_) @name) @def"),
-    ("enum", "(enum_declaration name: (_) @name) @def"),
-    ("type", "(delegate_declaration name: (_) @name) @def"),
-    ("module", "[(namespace_declaration name: (_) @name) (file_scoped_namespace_declaration name: (_) @name)] @def"),
-    ("constructor", "(constructor_declaration name: (_) @name) @def"),
-    ("method", "(method_declaration name: (_) @name) @def"),
-    ("function", "(local_function_statement name: (_) @name) @def"),
-    ("field", "[(property_declaration name: (_) @name) (event_declaration name: (_) @name)] @def"),
-    (
-        "field",
-        """[(field_declaration (variable_declaration (variable_declarator name: (_) @name)))
-            (event_field_declaration (variable_declaration (variable_declarator name: (_) @name)))] @def""",
-    ),
+    ("class", "[(class_declaration) (record_declaration)] @def"),
+    ("interface", "(interface_declaration) @def"),
+    ("struct", "(struct_declaration) @def"),
+    ("enum", "(enum_declaration) @def"),
+    ("type", "(delegate_declaration) @def"),
+    ("module", "[(namespace_declaration) (file_scoped_namespace_declaration)] @def"),
+    ("constructor", "(constructor_declaration) @def"),
+    ("method", "(method_declaration) @def"),
+    ("function", "(local_function_statement) @def"),
+    ("field", "[(property_declaration) (event_declaration)] @def"),
+    (each(_fields), "[(field_declaration) (event_field_declaration)] @def"),
     (COMMENT, "(comment) @def"),
 )
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from lurcher.chunking.definitions.spec import COMMENT, WRAP, Found, Spec
+from lurcher.chunking.definitions.spec import COMMENT, WRAP, Captures, Found, Spec
 
+_FUNCTIONS = ("arrow_function", "function_expression", "generator_function")
 _FUNCTION = "[(arrow_function) (function_expression) (generator_function)]"
 _DECLARATIONS = "[(lexical_declaration {0}) (variable_declaration {0})]"
 _ASSIGNED = "assignment"
@@ -15,18 +17,28 @@ _BOUND = _DECLARATIONS.format(f"(variable_declarator name: (identifier) @name va
 _BOUND_CLASS = _DECLARATIONS.format("(variable_declarator name: (identifier) @name value: (class) @value)")
 _VARIABLE = _DECLARATIONS.format("(variable_declarator name: (identifier) @name value: (_)? @value)")
 _MEMBER = f"(object (pair key: (property_identifier) @name value: {_FUNCTION} @value) @def)"
-_ASSIGNMENT = "(expression_statement (assignment_expression left: (member_expression) @name right: {0} @value)) @def"
+_ASSIGNMENT = """(expression_statement (assignment_expression left: (member_expression) @name
+    right: [(arrow_function) (function_expression) (generator_function) (class)] @value)) @def"""
+
+
+def _field(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """A field of a class whose value is a function."""
+    field = captures["def"][0]
+    value = field.child_by_field_name("value")
+    name = field.child_by_field_name("name") or field.child_by_field_name("property")
+    if name is not None and value is not None and value.type in _FUNCTIONS:
+        yield "method", {**captures, "name": [name], "value": [value]}
+
 
 _SHARED = (
-    ("function", "[(function_declaration name: (_) @name) (generator_function_declaration name: (_) @name)] @def"),
+    ("function", "[(function_declaration) (generator_function_declaration)] @def"),
     ("function", f"{_BOUND} @def"),
     ("class", f"{_BOUND_CLASS} @def"),
-    ("method", "(method_definition name: (_) @name) @def"),
+    ("method", "(method_definition) @def"),
     ("method", f"(variable_declarator value: {_MEMBER})"),
     ("method", f"(assignment_expression right: {_MEMBER})"),
     ("method", f"(export_statement value: {_MEMBER})"),
-    (_ASSIGNED, _ASSIGNMENT.format(_FUNCTION)),
-    (_ASSIGNED, _ASSIGNMENT.format("(class)")),
+    (_ASSIGNED, _ASSIGNMENT),
     ("variable", f"(program {_VARIABLE} @def)"),
     ("variable", f"(program (export_statement declaration: {_VARIABLE} @def))"),
     (WRAP, "(export_statement declaration: (_) @inner) @def"),
@@ -34,20 +46,20 @@ _SHARED = (
 )
 
 _JAVASCRIPT = (
-    ("class", "(class_declaration name: (_) @name) @def"),
-    ("method", f"(field_definition property: (_) @name value: {_FUNCTION} @value) @def"),
+    ("class", "(class_declaration) @def"),
+    (_field, "(field_definition) @def"),
     *_SHARED,
 )
 
 _TYPESCRIPT = (
-    ("class", "[(class_declaration name: (_) @name) (abstract_class_declaration name: (_) @name)] @def"),
-    ("interface", "(interface_declaration name: (_) @name) @def"),
-    ("type", "(type_alias_declaration name: (_) @name) @def"),
-    ("enum", "(enum_declaration name: (_) @name) @def"),
-    ("module", "[(internal_module name: (_) @name) (module name: (_) @name)] @def"),
-    ("function", "(function_signature name: (_) @name) @def"),
-    ("method", "[(method_signature name: (_) @name) (abstract_method_signature name: (_) @name)] @def"),
-    ("method", f"(public_field_definition name: (_) @name value: {_FUNCTION} @value) @def"),
+    ("class", "[(class_declaration) (abstract_class_declaration)] @def"),
+    ("interface", "(interface_declaration) @def"),
+    ("type", "(type_alias_declaration) @def"),
+    ("enum", "(enum_declaration) @def"),
+    ("module", "[(internal_module) (module)] @def"),
+    ("function", "(function_signature) @def"),
+    ("method", "[(method_signature) (abstract_method_signature)] @def"),
+    (_field, "(public_field_definition) @def"),
     *_SHARED,
     (WRAP, "(ambient_declaration (_) @inner) @def"),
 )

@@ -2,36 +2,66 @@
 
 from __future__ import annotations
 
-from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Found, Spec
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.definitions.reading import child, first
+from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Captures, Found, Spec
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_BLOCKS = {"defmodule": "module", "defprotocol": "interface", "defimpl": SCOPE}
+_HEADS = dict.fromkeys(("def", "defp", "defdelegate"), "function") | dict.fromkeys(
+    ("defmacro", "defmacrop", "defguard", "defguardp"), "macro"
+)
+_ATTRIBUTES = dict.fromkeys(("type", "typep", "opaque"), "type") | dict.fromkeys(("callback", "macrocallback"), "function")
+_DOCUMENTATION = ("doc", "moduledoc", "typedoc", "shortdoc")
+_MACROS = " ".join(f'"{name}"' for name in (*_BLOCKS, *_HEADS, *_ATTRIBUTES, *_DOCUMENTATION))
 
 
-def _macro(shape: str, *names: str) -> str:
-    """A call to one of the named macros, captured as a definition."""
-    quoted = " ".join(f'"{name}"' for name in names)
-    return f"(call target: (identifier) @_macro {shape} (#any-of? @_macro {quoted})) @def"
+def _call(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """Reads a call to a macro that defines, or what an attribute such as `@type` holds."""
+    call = captures["def"][0]
+    macro = (captures["_macro"][0].text or b"").decode()
+    arguments = child(call, "arguments")
+    if arguments is None:
+        return
+    if macro in _BLOCKS:
+        name, block = first(arguments), child(call, "do_block")
+        if name is not None and name.type == "alias" and block is not None:
+            yield _BLOCKS[macro], {"def": [call], "name": [name], "body": [block]}
+    elif macro in _HEADS:
+        name = _head(first(arguments))
+        if name is not None:
+            yield _HEADS[macro], {"def": [call], "name": [name]}
+    elif (attribute := call.parent) is not None and attribute.type == "unary_operator":
+        for argument in arguments.named_children:
+            if macro in _DOCUMENTATION:
+                if argument.type in ("string", "sigil"):
+                    yield COMMENT, {"def": [argument]}
+            elif argument.type == "binary_operator" and (name := _called(argument.child_by_field_name("left"))) is not None:
+                yield _ATTRIBUTES[macro], {"def": [attribute], "name": [name]}
 
 
-def _attribute(arguments: str, *names: str) -> str:
-    """A module attribute of one of the given names."""
-    quoted = " ".join(f'"{name}"' for name in names)
-    return f"(unary_operator operand: (call target: (identifier) @_name {arguments}) (#any-of? @_name {quoted}))"
+def _head(node: Node | None) -> Node | None:
+    """The name in `area(x)`, `area` and `area(x) when x > 0`."""
+    if node is not None and node.type == "binary_operator":
+        operator = node.child_by_field_name("operator")
+        node = node.child_by_field_name("left") if operator is not None and operator.type == "when" else None
+    return _called(node)
 
 
-_HEAD = """(arguments . [(call target: (identifier) @name) (identifier) @name
-    (binary_operator left: [(call target: (identifier) @name) (identifier) @name] operator: "when")])"""
-_TYPE_HEAD = "(arguments (binary_operator left: [(identifier) @name (call target: (identifier) @name)]))"
-_NAMED_BLOCK = "(arguments . (alias) @name) (do_block) @body"
+def _called(node: Node | None) -> Node | None:
+    """The name in `area(x)` and `area`."""
+    if node is not None and node.type == "call":
+        node = node.child_by_field_name("target")
+    return node if node is not None and node.type == "identifier" else None
+
 
 _PATTERNS = (
-    ("module", _macro(_NAMED_BLOCK, "defmodule")),
-    ("interface", _macro(_NAMED_BLOCK, "defprotocol")),
-    (SCOPE, _macro(_NAMED_BLOCK, "defimpl")),
-    ("function", _macro(_HEAD, "def", "defp", "defdelegate")),
-    ("macro", _macro(_HEAD, "defmacro", "defmacrop", "defguard", "defguardp")),
-    ("type", _attribute(_TYPE_HEAD, "type", "typep", "opaque") + " @def"),
-    ("function", _attribute(_TYPE_HEAD, "callback", "macrocallback") + " @def"),
+    (_call, f"(call target: (identifier) @_macro (#any-of? @_macro {_MACROS})) @def"),
     (COMMENT, "(comment) @def"),
-    (COMMENT, _attribute("(arguments [(string) (sigil)] @def)", "doc", "moduledoc", "typedoc", "shortdoc")),
 )
 
 _PRIVATE = (b"defp ", b"defp(", b"defmacrop", b"defguardp", b"@typep")

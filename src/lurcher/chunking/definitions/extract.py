@@ -4,55 +4,55 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from typing import TYPE_CHECKING
 
 from lurcher.chunking.definitions.signature import after_annotations, signature
-from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Found, Spec
+from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Captures, Found, Spec
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.trailing import Comments
 from lurcher.types import Definition
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 Range = tuple[int, int]
 
 _LONGEST_NAME = 200
 """Characters beyond which a name is a misreading of broken code."""
+_MOST_READ = 1 << 32
+"""More than any reader makes of one match."""
 _CALLABLE = frozenset({"function", "method", "constructor", "macro"})
 
 
-def extract(
-    matches: list[tuple[int, dict[str, list[Node]]]], spec: Spec, ruler: Ruler
-) -> tuple[tuple[Definition, ...], Comments]:
+def extract(matches: list[tuple[int, Captures]], spec: Spec, ruler: Ruler) -> tuple[tuple[Definition, ...], Comments]:
     """Definitions in order of position, and the comments."""
-    kinds = [kind for kind, _ in spec.patterns]
     commented: list[Range] = []
     attributes: list[Range] = []
     wrappers: dict[int, Range] = {}
-    captured: list[tuple[int, dict[str, list[Node]]]] = []
+    captured: list[tuple[int, str, Captures]] = []
+    """With a rank each, of which the lower is preferred."""
+    heads = [head for head, _ in spec.patterns]
     for index, captures in matches:
-        kind = kinds[index]
-        if kind is COMMENT:
-            node = captures["def"][0]
-            commented.append((node.start_byte, node.end_byte))
-        elif kind is WRAP:
-            outer = captures["def"][0]
-            wrappers[captures["inner"][0].start_byte] = (outer.start_byte, outer.end_byte)
-        elif kind is ATTRIBUTE:
-            node = captures["def"][0]
-            attributes.append((node.start_byte, node.end_byte))
+        head = heads[index]
+        if not isinstance(head, str):
+            for rank, (kind, read) in enumerate(head(captures), index * _MOST_READ):
+                if kind is COMMENT:
+                    commented.append(read["def"][0].byte_range)
+                else:
+                    captured.append((rank, kind, read))
+        elif head is COMMENT:
+            commented.append(captures["def"][0].byte_range)
+        elif head is WRAP:
+            wrappers[captures["inner"][0].start_byte] = captures["def"][0].byte_range
+        elif head is ATTRIBUTE:
+            attributes.append(captures["def"][0].byte_range)
         else:
-            captured.append((index, captures))
+            captured.append((index * _MOST_READ, head, captures))
     comments = Comments(ruler.text, _disjoint(commented))
     founds: list[tuple[int, Found]] = []
-    for index, captures in captured:
-        found: Found | None = _found(kinds[index], captures, spec, ruler.text, wrappers)
+    for rank, kind, captures in captured:
+        found: Found | None = _found(kind, captures, spec, ruler.text, wrappers)
         if found is not None and spec.refine is not None:
             found = spec.refine(found, ruler.text)
         if found is not None and 0 < len(found.name) <= _LONGEST_NAME and len(found.owner) <= _LONGEST_NAME:
             found.end = comments.trim(found.name_end, found.end)
-            founds.append((index, found))
+            founds.append((rank, found))
     if attributes:
         _include_attributes([found for _, found in founds], attributes, comments, ruler.text)
     founds.sort(key=lambda entry: (entry[1].start, -entry[1].end, entry[0], entry[1].name_start))
@@ -62,14 +62,15 @@ def extract(
     return placed.definitions(), comments
 
 
-def _found(kind: str, captures: dict[str, list[Node]], spec: Spec, text: bytes, wrappers: dict[int, Range]) -> Found | None:
+def _found(kind: str, captures: Captures, spec: Spec, text: bytes, wrappers: dict[int, Range]) -> Found | None:
     """Read one match; nothing but byte positions is taken from the tree."""
-    names = captures.get("name")
-    if not names:
-        return None
     node = captures["def"][0]
-    start, end = node.start_byte, node.end_byte
-    name_start, name_end = names[0].start_byte, names[0].end_byte
+    names = captures.get("name")
+    name = names[0] if names else node.child_by_field_name("name")
+    if name is None:
+        return None
+    start, end = node.byte_range
+    name_start, name_end = name.byte_range
     owners = captures.get("owner")
     owner = text[owners[0].start_byte : owners[0].end_byte].decode("utf-8", "replace") if owners else ""
     values = captures.get("value")

@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
-from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Found, Spec
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-_FUNCTION = """[(signature name: (_) @name) (function name: (_) @name) (bind name: (_) @name)
-    (function (infix operator: (_) @name))] @def"""
+from lurcher.chunking.definitions.reading import each, first, members, names
+from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Captures, Found, Spec
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def _named(node: Node) -> Iterator[tuple[str, Node]]:
+    """The function that a signature or an equation is part of; `x <+> y = …` defines its operator."""
+    found = node.children_by_field_name("name")
+    if not found and node.type == "function":
+        head = first(node)
+        found = head.children_by_field_name("operator") if head is not None and head.type == "infix" else []
+    for name in found:
+        yield "function", name
+
+
+def _constructor(node: Node) -> Iterator[tuple[str, Node]]:
+    for constructor in node.children_by_field_name("constructor"):
+        yield from names("constructor", "name", "constructor")(constructor)
+
+
+def _foreign(node: Node) -> Iterator[tuple[str, Node]]:
+    for signature in node.children_by_field_name("signature"):
+        if signature.type == "signature":
+            yield from _named(signature)
+
+
+def _class(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """A class ends its signature where its declarations begin."""
+    declarations = captures["def"][0].child_by_field_name("declarations")
+    yield "class", captures if declarations is None else {**captures, "body": [declarations]}
+
 
 _PATTERNS = (
-    ("type", "[(data_type name: (_) @name) (newtype name: (_) @name) (type_synonym name: (_) @name)] @def"),
-    ("type", "[(type_family name: (_) @name) (data_family name: (_) @name)] @def"),
-    ("class", "(class name: (_) @name declarations: (_)? @body) @def"),
-    (SCOPE, "(instance name: (_) @name) @def"),
-    ("constructor", "(data_constructor constructor: (_ name: (constructor) @name)) @def"),
-    ("constructor", "(newtype_constructor name: (constructor) @name) @def"),
-    ("constructor", "(gadt_constructor name: (constructor) @name) @def"),
-    ("function", f"(declarations {_FUNCTION})"),
-    ("function", f"(class_declarations {_FUNCTION})"),
-    ("function", f"(instance_declarations {_FUNCTION})"),
-    ("function", "(foreign_import signature: (signature name: (_) @name)) @def"),
+    ("type", "[(data_type) (newtype) (type_synonym) (type_family) (data_family)] @def"),
+    (_class, "(class) @def"),
+    (SCOPE, "(instance) @def"),
+    (each(_constructor), "(data_constructor) @def"),
+    (each(names("constructor", "name", "constructor")), "[(newtype_constructor) (gadt_constructor)] @def"),
+    (
+        members({"signature": _named, "function": _named, "bind": _named}),
+        "[(declarations) (class_declarations) (instance_declarations)] @in",
+    ),
+    (each(_foreign), "(foreign_import) @def"),
     (COMMENT, "[(comment) (haddock)] @def"),
 )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from lurcher.chunking.definitions.spec import COMMENT, Found, Spec, not_private
 
 _PATTERNS = (
-    ("class", "[(class_declaration name: (_) @name) (record_declaration name: (_) @name)] @def"),
-    ("interface", "[(interface_declaration name: (_) @name) (annotation_type_declaration name: (_) @name)] @def"),
-    ("enum", "(enum_declaration name: (_) @name) @def"),
-    ("constructor", "(constructor_declaration name: (_) @name) @def"),
-    ("constructor", "(compact_constructor_declaration name: (_) @name) @def"),
-    ("method", "(method_declaration name: (_) @name) @def"),
-    ("method", "(annotation_type_element_declaration name: (_) @name) @def"),
+    ("class", "[(class_declaration) (record_declaration)] @def"),
+    ("interface", "[(interface_declaration) (annotation_type_declaration)] @def"),
+    ("enum", "(enum_declaration) @def"),
+    ("constructor", "(constructor_declaration) @def"),
+    ("constructor", "(compact_constructor_declaration) @def"),
+    ("method", "(method_declaration) @def"),
+    ("method", "(annotation_type_element_declaration) @def"),
     ("field", "(field_declaration declarator: (variable_declarator name: (identifier) @name)) @def"),
     ("constant", "(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @def"),
     (COMMENT, "[(line_comment) (block_comment)] @def"),

@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from lurcher.chunking.definitions.reading import Finder, members
 from lurcher.chunking.definitions.spec import COMMENT, TYPES, Found, Spec, not_private
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def _property(kind: str) -> Finder:
+    def find(node: Node) -> Iterator[tuple[str, Node]]:
+        for declaration in node.named_children:
+            if declaration.type == "variable_declaration":
+                for name in declaration.named_children:
+                    if name.type == "identifier":
+                        yield kind, name
+
+    return find
+
 
 _PATTERNS = (
     ("interface", '(class_declaration "interface" name: (_) @name) @def'),
     ("class", '(class_declaration "class" name: (_) @name) @def'),
-    ("module", "(object_declaration name: (_) @name) @def"),
-    ("module", "(companion_object name: (_) @name) @def"),
+    ("module", "(object_declaration) @def"),
+    ("module", "(companion_object) @def"),
     ("type", "(type_alias type: (identifier) @name) @def"),
     (
         "function",
         """(function_declaration [(user_type) (nullable_type) (parenthesized_type)] @owner . "."
             . name: (_) @name) @def""",
     ),
-    ("function", "(function_declaration name: (_) @name) @def"),
+    ("function", "(function_declaration) @def"),
     ("constructor", '(secondary_constructor "constructor" @name) @def'),
-    ("field", "(class_body (property_declaration (variable_declaration (identifier) @name)) @def)"),
-    ("variable", "(source_file (property_declaration (variable_declaration (identifier) @name)) @def)"),
+    (members({"property_declaration": _property("field")}), "(class_body) @in"),
+    (members({"property_declaration": _property("variable")}), "(source_file) @in"),
     (COMMENT, "[(line_comment) (block_comment)] @def"),
 )
 

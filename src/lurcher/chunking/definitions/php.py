@@ -5,13 +5,13 @@ from __future__ import annotations
 from lurcher.chunking.definitions.spec import COMMENT, Found, Spec, not_private
 
 _PATTERNS = (
-    ("class", "(class_declaration name: (_) @name) @def"),
-    ("interface", "(interface_declaration name: (_) @name) @def"),
-    ("trait", "(trait_declaration name: (_) @name) @def"),
-    ("enum", "(enum_declaration name: (_) @name) @def"),
-    ("module", "(namespace_definition name: (_) @name) @def"),
-    ("function", "(function_definition name: (_) @name) @def"),
-    ("method", "(method_declaration name: (_) @name) @def"),
+    ("class", "(class_declaration) @def"),
+    ("interface", "(interface_declaration) @def"),
+    ("trait", "(trait_declaration) @def"),
+    ("enum", "(enum_declaration) @def"),
+    ("module", "(namespace_definition) @def"),
+    ("function", "(function_definition) @def"),
+    ("method", "(method_declaration) @def"),
     ("constant", "(const_declaration (const_element . (name) @name)) @def"),
     ("field", "(property_declaration (property_element name: (variable_name (name) @name))) @def"),
     (COMMENT, "(comment) @def"),

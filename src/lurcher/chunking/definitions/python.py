@@ -2,18 +2,52 @@
 
 from __future__ import annotations
 
-from lurcher.chunking.definitions.spec import COMMENT, WRAP, Spec, no_underscore
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.definitions.reading import first
+from lurcher.chunking.definitions.spec import COMMENT, WRAP, Captures, Reader, Spec, no_underscore
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def _documentation(body: Node) -> list[tuple[str, Captures]]:
+    """The string that is the first statement of a body, as a comment."""
+    statement = first(body)
+    if statement is not None and statement.type == "comment":
+        statement = next((entry for entry in body.named_children if entry.type != "comment"), None)
+    if statement is not None and statement.type == "expression_statement" and statement.named_child_count == 1:
+        string = statement.named_child(0)
+        if string is not None and string.type == "string":
+            return [(COMMENT, {"def": [string]})]
+    return []
+
+
+def _documented(kind: str) -> Reader:
+    """Reads a definition together with its documentation."""
+
+    def read(captures: Captures) -> list[tuple[str, Captures]]:
+        body = captures["def"][0].child_by_field_name("body")
+        if body is None:
+            return [(kind, captures)]
+        captures["body"] = [body]
+        return [(kind, captures), *_documentation(body)]
+
+    return read
+
+
+def _module(captures: Captures) -> list[tuple[str, Captures]]:
+    return _documentation(captures["in"][0])
+
 
 _PATTERNS = (
-    ("class", "(class_definition name: (identifier) @name) @def"),
-    ("function", "(function_definition name: (identifier) @name) @def"),
+    (_documented("class"), "(class_definition) @def"),
+    (_documented("function"), "(function_definition) @def"),
     ("type", "(type_alias_statement left: (type (identifier) @name)) @def"),
     ("variable", "(module (expression_statement (assignment left: (identifier) @name)) @def)"),
     (WRAP, "(decorated_definition definition: (_) @inner) @def"),
     (COMMENT, "(comment) @def"),
-    (COMMENT, "(module . (comment)* . (expression_statement . (string) @def .))"),
-    (COMMENT, "(class_definition body: (block . (comment)* . (expression_statement . (string) @def .)))"),
-    (COMMENT, "(function_definition body: (block . (comment)* . (expression_statement . (string) @def .)))"),
+    (_module, "(module) @in"),
 )
 
 SPECS = {

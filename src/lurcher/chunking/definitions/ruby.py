@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from lurcher.chunking.definitions.spec import COMMENT, TYPES, Found, Spec, no_underscore
+from collections.abc import Iterator
+
+from lurcher.chunking.definitions.spec import COMMENT, TYPES, Captures, Found, Spec, no_underscore
+
+_ATTRIBUTES = (b"attr_reader", b"attr_writer", b"attr_accessor")
+
+
+def _symbols(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """The symbols among the arguments of a method that defines what they name."""
+    arguments = captures["in"][0]
+    call = arguments.parent
+    method = call.child_by_field_name("method") if call is not None else None
+    if call is None or method is None or method.type != "identifier":
+        return
+    macro = method.text
+    if macro in _ATTRIBUTES or macro == b"define_method":
+        kind, limit = ("field", None) if macro in _ATTRIBUTES else ("function", 1)
+        for symbol in arguments.named_children[:limit]:
+            if symbol.type == "simple_symbol":
+                yield kind, {"def": [call], "name": [symbol]}
+
 
 _PATTERNS = (
-    ("module", "(module name: (_) @name) @def"),
-    ("class", "(class name: (_) @name) @def"),
-    ("function", "(method name: (_) @name) @def"),
-    ("function", "(singleton_method name: (_) @name) @def"),
+    ("module", "(module) @def"),
+    ("class", "(class) @def"),
+    ("function", "[(method) (singleton_method)] @def"),
     ("constant", "(assignment left: [(constant) (scope_resolution)] @name right: (_) @value) @def"),
-    (
-        "field",
-        """(call method: (identifier) @_macro arguments: (argument_list (simple_symbol) @name)
-            (#any-of? @_macro "attr_reader" "attr_writer" "attr_accessor")) @def""",
-    ),
-    (
-        "function",
-        """(call method: (identifier) @_macro arguments: (argument_list . (simple_symbol) @name)
-            (#eq? @_macro "define_method")) @def""",
-    ),
+    (_symbols, "(argument_list (simple_symbol)) @in"),
     (COMMENT, "(comment) @def"),
 )
 

@@ -7,16 +7,16 @@ import re
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, Found, Spec
 
 _PATTERNS = (
-    ("function", "[(function_item name: (_) @name) (function_signature_item name: (_) @name)] @def"),
-    ("struct", "(struct_item name: (_) @name) @def"),
-    ("struct", "(union_item name: (_) @name) @def"),
-    ("enum", "(enum_item name: (_) @name) @def"),
-    ("trait", "(trait_item name: (_) @name) @def"),
-    ("type", "[(type_item name: (_) @name) (associated_type name: (_) @name)] @def"),
+    ("function", "[(function_item) (function_signature_item)] @def"),
+    ("struct", "(struct_item) @def"),
+    ("struct", "(union_item) @def"),
+    ("enum", "(enum_item) @def"),
+    ("trait", "(trait_item) @def"),
+    ("type", "[(type_item) (associated_type)] @def"),
     ("module", "(mod_item name: (_) @name body: (_) @body) @def"),
     ("constant", "(const_item name: (identifier) @name) @def"),
     ("variable", "(static_item name: (identifier) @name) @def"),
-    ("macro", "(macro_definition name: (_) @name) @def"),
+    ("macro", "(macro_definition) @def"),
     (OPEN_SCOPE, "(impl_item trait: (_) type: (_) @name) @def"),
     (SCOPE, "(impl_item !trait type: (_) @name) @def"),
     (ATTRIBUTE, "(attribute_item) @def"),

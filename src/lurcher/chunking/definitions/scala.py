@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+from lurcher.chunking.definitions.reading import each, members, names
 from lurcher.chunking.definitions.spec import COMMENT, SCOPE, TYPES, Found, Spec, not_private
 
-_VALUES = "[(val_definition pattern: (identifier) @name) (var_definition pattern: (identifier) @name)] @def"
-_DECLARED = "[(val_declaration name: (identifier) @name) (var_declaration name: (identifier) @name)] @def"
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_FIELD = names("field", "pattern", "identifier")
+_DECLARED_FIELD = names("field", "name", "identifier")
+_VARIABLE = names("variable", "pattern", "identifier")
+
+
+def _extended(node: Node) -> Iterator[tuple[str, Node]]:
+    """The types of an extension's parameters."""
+    for parameters in node.children_by_field_name("parameters"):
+        for parameter in parameters.named_children:
+            if parameter.type == "parameter":
+                for extended in parameter.children_by_field_name("type"):
+                    yield SCOPE, extended
+
 
 _PATTERNS = (
-    ("class", "(class_definition name: (_) @name) @def"),
-    ("trait", "(trait_definition name: (_) @name) @def"),
-    ("module", "[(object_definition name: (_) @name) (package_object name: (_) @name)] @def"),
-    ("enum", "(enum_definition name: (_) @name) @def"),
-    ("type", "(type_definition name: (_) @name) @def"),
-    ("variable", "(given_definition name: (_) @name) @def"),
-    ("function", "[(function_definition name: (_) @name) (function_declaration name: (_) @name)] @def"),
-    ("field", f"(template_body {_VALUES})"),
-    ("field", f"(template_body {_DECLARED})"),
-    ("variable", f"(compilation_unit {_VALUES})"),
-    (SCOPE, "(extension_definition parameters: (parameters (parameter type: (_) @name))) @def"),
+    ("class", "(class_definition) @def"),
+    ("trait", "(trait_definition) @def"),
+    ("module", "[(object_definition) (package_object)] @def"),
+    ("enum", "(enum_definition) @def"),
+    ("type", "(type_definition) @def"),
+    ("variable", "(given_definition) @def"),
+    ("function", "[(function_definition) (function_declaration)] @def"),
+    (
+        members(
+            {
+                "val_definition": _FIELD,
+                "var_definition": _FIELD,
+                "val_declaration": _DECLARED_FIELD,
+                "var_declaration": _DECLARED_FIELD,
+            }
+        ),
+        "(template_body) @in",
+    ),
+    (members({"val_definition": _VARIABLE, "var_definition": _VARIABLE}), "(compilation_unit) @in"),
+    (each(_extended), "(extension_definition) @def"),
     (COMMENT, "[(comment) (block_comment)] @def"),
 )
 

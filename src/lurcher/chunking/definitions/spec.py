@@ -1,13 +1,30 @@
 """How a language describes its definitions: tree-sitter patterns with a kind each, and the rules queries cannot say.
 
-A pattern captures `@def` (the whole definition) and `@name`; optionally `@owner` (the type that a definition outside
-its type belongs to), `@body` (where the signature ends) or `@value` (a function or type literal whose body ends it).
+A pattern captures `@def` (the whole definition) and `@name`, which is the definition's field of that name where it is not
+captured; optionally `@owner` (the type that a definition outside its type belongs to), `@body` (where the signature ends)
+or `@value` (a function or type literal whose body ends it).
+
+Patterns are as flat as they can be: one node, with a field or a child only where that is cheap or keeps much else from
+matching. To compile a query tree-sitter follows every nested pattern through the states of the parser, which in a large
+grammar takes up to a fifth of a second for a single one; flat patterns cost nothing. What a flat pattern cannot say is left
+to a reader, which looks at the nodes around the match and gives what a nested pattern would have captured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+Captures = dict[str, list["Node"]]
+"""The nodes of a match by the names of their captures."""
+Reader = Callable[[Captures], Iterable[tuple[str, Captures]]]
+"""Makes any number of definitions and comments, each a kind and its captures, of the match of a flat pattern."""
+Patterns = tuple[tuple[str | Reader, str], ...]
+"""Each with its kind or its reader."""
 
 COMMENT = "comment"
 """`@def` is a comment or a documentation string."""
@@ -61,8 +78,9 @@ def not_private(found: Found, modifiers: bytes, parent_kind: str) -> bool:
 class Spec:
     """Everything the extractor needs to know about one language."""
 
-    patterns: tuple[tuple[str, str], ...]
-    """(kind, pattern), in order of preference: of two patterns that find one name in one place the earlier wins."""
+    patterns: Patterns
+    """In order of preference: of two patterns that find one name in one place the earlier wins, and of what one reader finds
+    there the first."""
     leads: frozenset[str]
     """Node types that stay with the node they precede: comments, attributes, decorators."""
     exported: Callable[[Found, bytes, str], bool] = always

@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.spec import COMMENT, Found, Spec
+from lurcher.chunking.definitions.reading import first, members
+from lurcher.chunking.definitions.spec import COMMENT, Captures, Found, Reader, Spec
 
-_NAMED = "(variable_declaration . (identifier) @name {0}) @def"
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def _variable(node: Node) -> Iterator[tuple[str, Node]]:
+    name = first(node)
+    if name is not None and name.type == "identifier":
+        yield "variable", name
+
+
+def _type(kind: str) -> Reader:
+    """Reads the value of a variable that names a type."""
+
+    def read(captures: Captures) -> Iterator[tuple[str, Captures]]:
+        node = captures["value"][0].parent
+        if node is not None and node.type == "variable_declaration":
+            for _, name in _variable(node):
+                yield kind, {"def": [node], "name": [name]}
+
+    return read
+
 
 _PATTERNS = (
-    ("function", "(function_declaration name: (_) @name) @def"),
-    ("struct", _NAMED.format("[(struct_declaration) (union_declaration) (opaque_declaration)]")),
-    ("enum", _NAMED.format("[(enum_declaration) (error_set_declaration)]")),
-    ("variable", f"(source_file {_NAMED.format('')})"),
-    ("variable", f"(struct_declaration {_NAMED.format('')})"),
+    ("function", "(function_declaration) @def"),
+    (_type("struct"), "[(struct_declaration) (union_declaration) (opaque_declaration)] @value"),
+    (_type("enum"), "[(enum_declaration) (error_set_declaration)] @value"),
+    (members({"variable_declaration": _variable}), "[(source_file) (struct_declaration)] @in"),
     (COMMENT, "(comment) @def"),
 )
 

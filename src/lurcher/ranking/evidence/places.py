@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lurcher.index.order import by_path
 from lurcher.ranking.context import Context
 from lurcher.terms.paths import name_of
 from lurcher.terms.split import compound
@@ -14,7 +15,7 @@ def files_at(context: Context, mentioned: str) -> list[int]:
         return []
     best, found = 0, []
     owners, _ = context.snapshot.postings("stem", compound(name_of("/".join(wanted[-2:]))))
-    for file in owners.tolist():
+    for file in by_path(context.snapshot, owners, owners).tolist():
         path = context.snapshot.path(file).split("/")
         shared = 0
         while shared < min(len(path), len(wanted)) and path[-1 - shared] == wanted[-1 - shared]:

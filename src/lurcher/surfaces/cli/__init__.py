@@ -8,13 +8,16 @@ import sys
 from collections.abc import Sequence
 
 from lurcher.errors import LurcherError
+from lurcher.index import guard
 
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:
+        guard.enable()
+        arguments = sys.argv[1:]
     try:
         _prepare_streams()
         try:

@@ -15,8 +15,9 @@ from lurcher.errors import QueryError, UsageError
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.flags import overrides_of
 from lurcher.surfaces.cli.progress import Meter
+from lurcher.types import Degraded
 
-FOUND, NOTHING = 0, 1
+FOUND, NOTHING, ERROR = 0, 1, 2
 _MAX_STDIN = 4_000_000
 
 
@@ -89,6 +90,13 @@ def run_symbol(parsed: Namespace) -> int:
 
 
 def run_index(parsed: Namespace) -> int:
+    if parsed.clear and (parsed.watch or parsed.rebuild):
+        raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
+    if parsed.watch:
+        from lurcher.surfaces.cli import watch
+
+        watch.run(_engine, parsed)
+        return FOUND
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         if parsed.clear:
             removed = engine.clear()
@@ -101,18 +109,42 @@ def run_index(parsed: Namespace) -> int:
         print("the index was removed" if status["cleared"] else "there was no index")
     else:
         show.status(status)
-    return FOUND
+    notes = [Degraded(**note) for note in status.get("degraded", ())]
+    show.notes(notes)
+    return ERROR if any(note.hint for note in notes) else FOUND  # what needs no mending has no hint
 
 
 def run_status(parsed: Namespace) -> int:
     with _engine(parsed) as engine:
-        status = engine.status()
+        status = engine.status(skipped=parsed.skipped)
     if parsed.json:
         _print_json(status)
     else:
         show.status(status)
     exists = all(entry["exists"] for entry in status.get("roots", [status]))
     return FOUND if exists else NOTHING
+
+
+def run_doctor(parsed: Namespace) -> int:
+    from lurcher.engine import diagnose
+
+    found = []
+    with Meter(parsed.quiet) as meter:
+        findings = diagnose(
+            parsed.path or ["."], quick=parsed.quick, overrides=overrides_of(parsed.set), progress=meter.update
+        )
+        for finding in findings:
+            found.append(finding)
+            meter.clear()
+            if not parsed.json:
+                show.finding(finding)
+    counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
+    if parsed.json:
+        checks = [finding.to_dict() for finding in found]
+        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks})
+    else:
+        show.verdict(counts["problem"])
+    return NOTHING if counts["problem"] else FOUND
 
 
 def run_model(parsed: Namespace) -> int:

@@ -47,6 +47,10 @@ class Painter:
     def dim(self, text: str) -> str:
         return self._wrap(text, "2")
 
+    def state(self, text: str, kind: str) -> str:
+        """A word that says how something is: good, worth knowing, or bad."""
+        return self._wrap(text, {"ok": "32", "note": "33", "problem": "1;31"}[kind])
+
     def code(self, line: str, terms: Set[str]) -> str:
         """One line of source, with matched terms marked."""
         line = printable(line)

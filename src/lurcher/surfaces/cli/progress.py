@@ -21,7 +21,12 @@ class Meter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Take the line off the screen, to make room for others."""
         if self._shown:
+            self._shown = False
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 

@@ -6,13 +6,16 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.config import colour_wanted
 from lurcher.surfaces.cli.highlight import Painter, printable
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
+
+if TYPE_CHECKING:
+    from lurcher.index.doctor import Finding
 
 _BAR = 10
 _TERMINAL_LINES = 12
@@ -107,14 +110,14 @@ def _footer(answer: Answer, painter: Painter, timings: bool) -> None:
     """What belongs to the answer but is not a result goes to stderr."""
     if not answer.hits:
         print("nothing found", file=sys.stderr)
-    _notes(answer.degraded)
+    notes(answer.degraded)
     if answer.next:
         print(f"{len(answer.hits)} of {answer.total:,} hits; more: --continue {answer.next}", file=sys.stderr)
     if timings:
         print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)
 
 
-def _notes(degraded: Sequence[Degraded]) -> None:
+def notes(degraded: Sequence[Degraded]) -> None:
     for note in degraded:
         print(f"note: {printable(note.reason)}" + (f" ({note.hint})" if note.hint else ""), file=sys.stderr)
 
@@ -124,41 +127,78 @@ def symbols(answer: SymbolAnswer, locate: Locate) -> None:
     shown = _from_here(locate)
     if not answer.definitions:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
-    _notes(answer.degraded)
+    notes(answer.degraded)
     for hit in answer.definitions:
-        notes = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"]), f"{hit.references} uses"]
+        traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"]), f"{hit.references} uses"]
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
-            f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(notes))}"
+            f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(traits))}"
         )
         print(f"    {painter.code(hit.signature, set())}")
 
 
 def status(status: dict[str, Any]) -> None:
-    for entry in status.get("roots", [status]):
+    for number, entry in enumerate(status.get("roots", [status])):
+        if number:
+            print()
         _status(entry)
 
 
 def _status(entry: dict[str, Any]) -> None:
-    print(f"root        {printable(entry['root'])}")
-    print(f"index       {printable(entry['index'])}")
+    painter = Painter(_colours())
+
+    def row(name: str, text: str) -> None:
+        print(f"{painter.dim(f'{name:<11}')} {printable(text)}")
+
+    row("root", entry["root"])
+    row("index", entry["index"])
+    lock = entry["lock"]
+    if lock["held"]:
+        row("writing", f"process {lock['pid']} holds the lock" if lock["pid"] else "another process holds the lock")
     if "problem" in entry:
-        print(f"problem     {entry['problem']}" + (f" ({entry['hint']})" if entry.get("hint") else ""))
+        print(f"{painter.dim('problem    ')} {painter.state(printable(entry['problem']), 'problem')}{_hint(entry.get('hint'))}")
         return
     if not entry["exists"]:
-        print(f"state       none yet; {entry['files_found']:,} files would be indexed")
+        row("state", f"none yet; {entry['files_found']:,} files would be indexed")
     else:
-        fresh = "fresh" if entry["fresh"] else f"{entry['stale_paths']:,} files changed since"
-        print(f"state       generation {entry['generation']}, {fresh}, checked {_ago(entry['age_seconds'])} ago")
-        print(f"files       {entry['files']:,}")
-        print(f"units       {entry['units']:,}")
-        print(f"definitions {entry['definitions']:,}")
-        print(f"size        {_size(entry['bytes'])} in {len(entry['segments'])} segment(s)")
-        print(f"model       {_model(entry['model'])}")
-        print(f"vectors     {_size(entry['vector_bytes'])}")
-        print("languages   " + ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()))
-    skipped = ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items())
-    print("skipped     " + (skipped or "nothing"))
+        fresh = painter.state("fresh", "ok")
+        if not entry["fresh"]:
+            fresh = painter.state(f"{entry['stale_paths']:,} files changed since", "note")
+        ago = _ago(entry["age_seconds"])
+        print(f"{painter.dim('state      ')} generation {entry['generation']}, {fresh}, checked {ago} ago")
+        row("files", f"{entry['files']:,}, {_size(entry['text_bytes'])} of text, listed by {_LISTED[entry['listed_by']]}")
+        row("units", f"{entry['units']:,}")
+        row("definitions", f"{entry['definitions']:,}")
+        ratio = f", {entry['ratio']:.2f} times the text" if entry["ratio"] is not None else ""
+        row("size", f"{_size(entry['disk_bytes'])}{ratio}")
+        for segment in entry["segments"]:
+            dead = f", {segment['dead']:,} dead" if segment["dead"] else ""
+            row("segment", f"{segment['name'][:12]}…  {_size(segment['bytes']):>9}  {segment['live']:,} files live{dead}")
+        row("model", _model(entry["model"]))
+        row("vectors", _size(entry["vector_bytes"]))
+        row("languages", ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()) or "none")
+    row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
+    for reason, paths in entry.get("skipped_paths", {}).items():
+        for path in paths:
+            row("", f"{reason}  {path}")
+
+
+_LISTED = {"git": "git", "walk": "a walk"}
+
+
+def _hint(hint: str | None) -> str:
+    return f" ({printable(hint)})" if hint else ""
+
+
+def finding(finding: Finding) -> None:
+    painter = Painter(_colours())
+    state = painter.state(f"{finding.state:<8}", finding.state)
+    print(f"{state} {finding.check:<9} {printable(finding.message)}{_hint(finding.hint)}", flush=True)
+
+
+def verdict(problems: int) -> None:
+    text = "all is well" if not problems else "1 problem" if problems == 1 else f"{problems} problems"
+    print(text, file=sys.stderr)
 
 
 def model(entry: dict[str, Any]) -> None:

@@ -1,0 +1,64 @@
+"""What a writer does to an index: each kind of change, ready to be done over and over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lurcher.engine import Engine
+from tests.index.conftest import opened, write
+from tests.index.crashes import small_pieces
+from tests.index.faults import KNOWN, Expected, folder_bytes, recorded, restore, said, worth_trying
+
+
+class Scene:
+    """An index that is about to be changed: what was there before, what the change is, and what must hold after it."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name = name
+        self.root, self.index = folder / "tree", folder / "index"
+        write(self.root, KNOWN)
+        before: str | None = None
+        if name not in ("first build", "first build in pieces"):
+            self._make()
+            before = said(opened(self.root, self.index))
+        self._edit()
+        self.whole = name != "heal"
+        self.files = folder_bytes(self.index)
+        self.expected = Expected(self.root, self.index, before, folder / "fresh", may_vanish=name == "clear")
+        self.steps = recorded(self.act)
+        self.places = worth_trying(self.steps)
+
+    def _make(self) -> None:
+        """Two generations, so that the last good one is told from one that was made anew."""
+        opened(self.root, self.index).index()
+        write(self.root, {"src/extra.py": "def session_limit(): return 20\n"})
+        opened(self.root, self.index).index()
+
+    def _edit(self) -> None:
+        if self.name == "heal":
+            victim = max(self.index.glob("*.segment"), key=lambda path: path.stat().st_size)
+            data = bytearray(victim.read_bytes())
+            data[16 : len(data) // 2] = bytes(len(data) // 2 - 16)
+            victim.write_bytes(data)
+        elif self.name not in ("rebuild", "clear"):
+            write(self.root, {"src/new.py": "def follow_cookies(pool):\n    return pool\n", "src/retry.py": "redirects = 7\n"})
+            (self.root / "docs/notes.md").unlink()
+
+    def act(self, engine: Engine | None = None) -> None:
+        """Bring the index up to date, as `name` says."""
+        engine = engine or opened(self.root, self.index, workers=1)
+        if self.name == "rebuild":
+            engine.index(rebuild=True)
+        elif self.name == "clear":
+            engine.clear()
+        elif self.name == "heal":
+            engine.search("cookies")
+        elif self.name in ("merge", "first build in pieces"):
+            with small_pieces(segments=1):
+                engine.index()
+        else:
+            engine.index()
+
+    def again(self) -> None:
+        """As it was before the change."""
+        restore(self.index, self.files)
