@@ -5,35 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from lurcher.types import Import
+
+__all__ = ["KINDS", "PACKAGE", "Edge", "Import", "Link", "Read", "Target"]
+
 Read = Callable[[str], "str | None"]
 """The text of a configuration file by its path in the tree; None where there is none."""
 
 PACKAGE = "package"
 """Kind of an import that imports nothing: it says in which package or namespace the file's own names are."""
-
-
-class Import(NamedTuple):
-    """One import as written; a tuple, because an index holds hundreds of thousands."""
-
-    spec: str
-    """Module, path or qualified name as written, without quotes and white space."""
-    names: tuple[str, ...]
-    """Names taken out of it, `*` for all; for a package, the names that the file declares at its top level,
-    with `*` if there may be more that could not be read."""
-    line: int
-    kind: str
-    """What resolution must know:
-
-    - Python: `import`, `from` (relative levels are the leading dots of `spec`)
-    - JavaScript, TypeScript: `import`, `export`, `require`, `dynamic`
-    - Go, Java, Kotlin, Scala, Swift: `import`; Java also `static`
-    - Rust: `use`, `mod`, `mod-path` (`#[path]`), `crate` (`extern crate`)
-    - C, C++: `quote`, `angle`
-    - C#: `using`, `static`, `alias`
-    - Ruby: `require`, `relative`, `load`, `autoload`
-    - PHP: `use`, `function`, `const`, `include`, `here` (relative to the file's own folder)
-    - `package` in Java, Kotlin, Scala, C# and PHP
-    """
+KINDS = (
+    PACKAGE, "import", "from", "export", "require", "dynamic", "static", "use", "mod", "mod-path", "crate", "quote", "angle",
+    "using", "alias", "relative", "load", "autoload", "function", "const", "include", "here",
+)  # fmt: skip
+"""Every kind that a reader gives; an index holds their numbers, so new ones go to the end."""
 
 
 class Target(NamedTuple):
