@@ -158,8 +158,9 @@ def test_merging_nothing_gives_an_empty_segment() -> None:
 def with_postings(postings: Postings, terms: int, units: int) -> Container:
     empty = built({})
     data = SegmentData(
-        empty.files, np.zeros(units, empty.units.dtype), empty.definitions, empty.imports, b"", [f"t{i:03}" for i in range(terms)],
-        {**empty.postings, "body": postings}, empty.paths, empty.strings, empty.languages, [],
+        empty.files, np.zeros(units, empty.units.dtype), empty.definitions, empty.imports, empty.import_texts,
+        [f"t{i:03}" for i in range(terms)], {**empty.postings, "body": postings}, empty.paths, empty.strings,
+        empty.languages, [],
     )  # fmt: skip
     return Container(on_disk(data), "test")
 

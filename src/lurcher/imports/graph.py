@@ -6,7 +6,7 @@ hundreds of files that hundreds import is hundreds of entries, not their product
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -95,11 +95,13 @@ class Graph:
         """What `path` imports, what that imports, and so on: nearest first, then most certain, then by path."""
         return self._walk(path, hops, forward=True)
 
-    def importers(self, path: str, hops: int = 1) -> tuple[Link, ...]:
-        """What imports `path`, what imports that, and so on, in the same order."""
-        return self._walk(path, hops, forward=False)
+    def importers(self, path: str, hops: int = 1, keep: Callable[[str], bool] | None = None) -> tuple[Link, ...]:
+        """What imports `path`, what imports that, and so on, in the same order; only what `keep` keeps, and by way of that."""
+        return self._walk(path, hops, forward=False, keep=keep)
 
-    def _walk(self, path: str, hops: int, forward: bool) -> tuple[Link, ...]:
+    def _walk(
+        self, path: str, hops: int, forward: bool, keep: Callable[[str], bool] | None = None
+    ) -> tuple[Link, ...]:
         start = self._numbers.get(path)
         if start is None:
             return ()
@@ -116,6 +118,9 @@ class Graph:
                 for far, share in self._groups[group] if forward else ((source, 1.0) for source in self._ins[group]):
                     if far not in seen and (certainty * share, near) > best.get(far, _NOWHERE):
                         best[far] = (certainty * share, near)
+            if keep is not None:
+                seen.update(best)
+                best = {far: value for far, value in best.items() if keep(self.paths[far])}
             if not best:
                 break
             found = []

@@ -1,9 +1,9 @@
 """A Bloom filter over what a segment's text is made of: "no" is certain, "yes" is wrong about once in 700 times.
 
-It holds every word as it is spelled (a run of ASCII letters, digits and underscores), and every three characters that are not all
-of one word, with all characters beyond ASCII taken for the same. A text that occurs somewhere, and there neither begins nor ends
-inside of a word, has all its words and threes in the filter. There are more bits per entry than one segment needs: there may be
-nine of them, and each may err.
+It holds every word as it is spelled (a run of ASCII letters, digits and underscores), and every three bytes that are not all of
+one word, with all bytes beyond ASCII taken for the same. A text that occurs somewhere, and there neither begins nor ends inside
+of a word, has all its words and threes in the filter. There are more bits per entry than one segment needs: there may be nine
+segments, and each may err.
 """
 
 from __future__ import annotations
@@ -131,7 +131,8 @@ def _threes(text: NDArray[np.uint8], inside: NDArray[np.bool_]) -> NDArray[np.ui
         return np.zeros(0, np.uint32)
     apart = np.flatnonzero(~(inside[:-2] & inside[1:-1] & inside[2:]))
     plain = np.minimum(text, _BEYOND).astype(np.uint32)
-    return plain[apart] << np.uint32(14) | plain[apart + 1] << np.uint32(7) | plain[apart + 2]
+    found: NDArray[np.uint32] = plain[apart] << np.uint32(14) | plain[apart + 1] << np.uint32(7) | plain[apart + 2]
+    return found
 
 
 def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -140,7 +141,8 @@ def _mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return values ^ values >> np.uint64(31)
+    mixed: NDArray[np.uint64] = values ^ values >> np.uint64(31)
+    return mixed
 
 
 @cache
@@ -148,7 +150,7 @@ def _table() -> NDArray[np.bool_]:
     """Which bytes are part of a word."""
     import numpy as np
 
-    return np.array([chr(byte).isalnum() and byte < 128 or byte == ord("_") for byte in range(256)])
+    return np.array([(chr(byte).isalnum() and byte < 128) or byte == ord("_") for byte in range(256)])
 
 
 @cache

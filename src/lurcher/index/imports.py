@@ -1,6 +1,6 @@
 """What files import, as two sections of a segment: a row per import, file by file, and its words in a text of their own.
 
-The words of imports lie apart from other strings, in the order of the rows: a graph needs all of them at once, and nothing else.
+The words of imports lie apart from other strings, in the order of the rows: a graph needs all of them, and nothing else.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class ImportRanges:
         """The rows of those files that go anywhere (-1: nowhere), each file's words now beginning at another place."""
         import numpy as np
 
-        kept = self.rows[files[self.rows["file"]] >= 0].copy()
+        kept: NDArray[Any] = self.rows[files[self.rows["file"]] >= 0].copy()
         old = kept["file"]
         new = files[old]
         kept["text"] = kept["text"].astype(np.int64) - self.starts[old] + starts[new]
@@ -104,8 +104,9 @@ def read_imports(container: Container, live: NDArray[np.bool_] | None) -> Iterat
     texts = bytes(container.section("import_texts")).decode("utf-8", "replace").split("\0")
     if len(texts) != len(rows) + 1:
         raise container.corrupt("its imports are not as many as it says")
-    words: dict[str, list[str]] = {}
-    current, found = -1, []
+    words: dict[str, tuple[str, tuple[str, ...]]] = {}
+    current = -1
+    found: list[Import] = []
     alive = None if live is None else live.tolist()
     columns = (rows[name].tolist() for name in ("file", "line", "kind"))
     for file, line, kind, text in zip(*columns, texts[:-1], strict=True):
@@ -117,7 +118,8 @@ def read_imports(container: Container, live: NDArray[np.bool_] | None) -> Iterat
             current, found = file, []
         parts = words.get(text)
         if parts is None:
-            parts = words[text] = text.split(_BETWEEN)
-        found.append(Import(parts[0], tuple(parts[1:]), line, KINDS[kind]))
+            spec, *names = text.split(_BETWEEN)
+            parts = words[text] = spec, tuple(names)
+        found.append(Import(*parts, line, KINDS[kind]))
     if found:
         yield current, tuple(found)

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
+from lurcher.index.imports import read_imports
 from lurcher.index.postings import Lists, broken, lists_of, read_one
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
@@ -29,7 +30,7 @@ from lurcher.index.segment import (
 )
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Nearness
-from lurcher.types import Definition
+from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,6 +166,11 @@ class Segment:
 
     def string(self, offset: int) -> str:
         return string_in(self.container, "strings", offset)
+
+    @cached_property
+    def bloom(self) -> memoryview:
+        """What `lurcher.index.bloom` made of the text."""
+        return self.container.section("bloom")
 
     def path(self, file: int) -> str:
         return self.prefix + string_in(self.container, "paths", int(self.files["path"][file]))
@@ -406,6 +412,42 @@ class Snapshot:
             known = self._paths[file] = segment.path(local)
         return known
 
+    @cached_property
+    def live_paths(self) -> dict[str, int]:
+        """Every live file by its path."""
+        import numpy as np
+
+        return {self.path(file): file for file in np.flatnonzero(self.live_files).tolist()}
+
+    @cached_property
+    def folders(self) -> dict[str, list[int]]:
+        """The live files of each folder, not of those below it."""
+        found: dict[str, list[int]] = {}
+        for path, file in self.live_paths.items():
+            found.setdefault(path.rpartition("/")[0], []).append(file)
+        return found
+
+    @cached_property
+    def graphs(self) -> dict[str, Any]:
+        """Room for the import graph of each root, made when it is first asked for."""
+        return {}
+
+    def segment_of(self, file: int) -> int:
+        """The place of the file's segment among `segments`."""
+        return self.segments.index(self._place("files", file)[0])
+
+    def prefix(self, file: int) -> str:
+        """What tells the file's root apart; empty where there is but one."""
+        return self._place("files", file)[0].prefix
+
+    def imports(self, prefix: str) -> dict[int, tuple[Import, ...]]:
+        """What the live files of a root import; files that import nothing are not there."""
+        found: dict[int, tuple[Import, ...]] = {}
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            if segment.prefix == prefix:
+                found.update((base + file, imports) for file, imports in read_imports(segment.container, segment.live))
+        return found
+
     def bare_path(self, file: int) -> str:
         """The path within its own root, without what tells roots apart."""
         segment, _ = self._place("files", file)
@@ -462,6 +504,24 @@ class Snapshot:
         row = segment.definitions[local]
         position = self.segments.index(segment)
         return int(row["file"]) + self._bases["files"][position], int(row["unit"]) + self._bases["units"][position]
+
+    def definitions_of(self, file: int) -> list[Definition]:
+        """What a file defines, in order of appearance."""
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first = int(row["definition"])
+        return [_definition(segment, item) for item in segment.definitions[first : first + int(row["definitions"])]]
+
+    def numbers_of_definitions(self, file: int) -> range:
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first = int(row["definition"]) + self._bases["definitions"][self.segments.index(segment)]
+        return range(first, first + int(row["definitions"]))
+
+    def lines_of(self, file: int) -> int:
+        """How many lines a file has."""
+        units = self.units_of(file)
+        return self.unit(units[-1])[4] if units else 0
 
     def definitions_around(self, file: int, byte: int) -> list[Definition]:
         """A file's definitions that hold one of its bytes, outermost first."""

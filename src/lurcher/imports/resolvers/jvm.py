@@ -38,6 +38,8 @@ class JvmResolver:
                         _add(self._stems, f"{found.spec}.{name}", path)
             if path.endswith((".scala", ".sc")):
                 self._scopes[path] = tuple(dict.fromkeys(_outwards(scopes)))
+        self._beginnings: dict[str, str] = {}
+        """What `_beginning` said: most of what is asked for is external, and asked for again."""
         self._packages: dict[str, tuple[Target, ...]] = {}
         self._answers: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], tuple[Target, ...]] = {}
 
@@ -61,15 +63,18 @@ class JvmResolver:
             if package is None:
                 package = self._packages[spec] = split(self._files[spec])
             return package
-        name = spec
-        while name:
-            declaring = self._names.get(name) or self._stems.get(name)
-            if declaring is not None:
-                return nearest(path, declaring)
-            if name in self._files:
-                return self._unread(path, spec, name)
-            name = name.rpartition(".")[0]
-        return ()
+        name = self._beginnings.get(spec)
+        if name is None:
+            name = self._beginnings[spec] = self._beginning(spec)
+        if not name:
+            return ()
+        declaring = self._names.get(name) or self._stems.get(name)
+        return nearest(path, declaring) if declaring is not None else self._unread(path, spec, name)
+
+    def _beginning(self, spec: str) -> str:
+        while spec and spec not in self._names and spec not in self._stems and spec not in self._files:
+            spec = spec.rpartition(".")[0]
+        return spec
 
     def _unread(self, path: str, spec: str, package: str) -> tuple[Target, ...]:
         """A name that nobody declares may be in a file that could not be read to its end."""
