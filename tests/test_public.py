@@ -14,7 +14,10 @@ import lurcher
 
 PACKAGE = Path(lurcher.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-STAGES = ("sources", "chunking", "terms", "embedding", "index", "planning", "lanes", "ranking", "fusion", "rerank", "budget")
+STAGES = (
+    "sources", "chunking", "imports", "terms", "embedding", "index", "planning", "lanes", "ranking", "fusion", "rerank",
+    "budget", "survey",
+)  # fmt: skip
 
 
 def relative(path: Path) -> str:

@@ -345,7 +345,7 @@ class Engine:
             raise QueryError(f"hops are {hops}", "use 1 or more")
 
         def work(snapshot: Snapshot, standing: Standing) -> ImpactAnswer:
-            file = file_at(snapshot, str(path), self._meant(path))
+            file = file_at(snapshot, self._meant(path))
             return impact(snapshot, file, symbol, hops, self.settings.graph.fan_in, standing)
 
         return self._survey(work, (refresh, check), progress)
@@ -366,7 +366,7 @@ class Engine:
         wanted = check_kinds(_several(kinds))
 
         def work(snapshot: Snapshot, standing: Standing) -> OutlineAnswer:
-            return outline(snapshot, *files_at(snapshot, str(path), self._meant(path)), wanted, standing)
+            return outline(snapshot, *files_at(snapshot, self._meant(path)), wanted, standing)
 
         return self._survey(work, (refresh, check), progress)
 
@@ -386,7 +386,7 @@ class Engine:
         most = self.settings.graph.context_budget if budget is None else budget
 
         def work(snapshot: Snapshot, standing: Standing) -> ContextAnswer:
-            return context(snapshot, *files_at(snapshot, str(path), self._meant(path)), most, standing)
+            return context(snapshot, *files_at(snapshot, self._meant(path)), most, standing)
 
         return self._survey(work, (refresh, check), progress)
 
@@ -433,6 +433,8 @@ class Engine:
                 if place.is_relative_to(project.root.path):
                     inside = place.relative_to(project.root.path).as_posix()
                     found.append(label.rstrip("/") if inside == "." else label + inside)
+        if not found:
+            raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
         return tuple(dict.fromkeys(found))
 
     def locate(self, path: str) -> Path:

@@ -249,7 +249,7 @@ def read_everything(container: Container) -> None:
             snapshot.unit(unit), snapshot.unit_text(unit)
     for number in range(container.meta["definitions"]):
         snapshot.definition(number), snapshot.definition_place(number)
-    list(read_imports(container, None))
+    list(read_imports(container, [True] * snapshot.file_total))
     direction = direction_of(np.ones(16))
     snapshot.nearness.of_cards(direction), snapshot.nearness.of_all_units(direction)
     for term in snapshot.terms_with_prefix(""):

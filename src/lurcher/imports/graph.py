@@ -99,6 +99,11 @@ class Graph:
         """What imports `path`, what imports that, and so on, in the same order; only what `keep` keeps, and by way of that."""
         return self._walk(path, hops, forward=False, keep=keep)
 
+    def fan_in(self, path: str) -> int:
+        """How many imports lead to `path`."""
+        number = self._numbers.get(path)
+        return 0 if number is None else sum(len(self._ins[group]) for group, _ in self._members[number])
+
     def _walk(
         self, path: str, hops: int, forward: bool, keep: Callable[[str], bool] | None = None
     ) -> tuple[Link, ...]:

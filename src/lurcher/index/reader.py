@@ -7,7 +7,7 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from lurcher.index.segment import (
     definitions_of,
     files_of,
     owners_in,
+    string_at,
     string_in,
     units_of,
 )
@@ -171,6 +172,12 @@ class Segment:
     def bloom(self) -> memoryview:
         """What `lurcher.index.bloom` made of the text."""
         return self.container.section("bloom")
+
+    def paths(self) -> Iterator[str]:
+        """The paths of all files in order, dead ones too."""
+        blob = bytes(self.container.section("paths"))
+        for offset in self.files["path"].tolist():
+            yield self.prefix + string_at(blob, offset)
 
     def path(self, file: int) -> str:
         return self.prefix + string_in(self.container, "paths", int(self.files["path"][file]))
@@ -417,6 +424,8 @@ class Snapshot:
         """Every live file by its path."""
         import numpy as np
 
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            self._paths.update(enumerate(segment.paths(), base))
         return {self.path(file): file for file in np.flatnonzero(self.live_files).tolist()}
 
     @cached_property
@@ -428,8 +437,8 @@ class Snapshot:
         return found
 
     @cached_property
-    def graphs(self) -> dict[str, Any]:
-        """Room for the import graph of each root, made when it is first asked for."""
+    def graphs(self) -> dict[tuple[str, str], Any]:
+        """Room for import graphs, by root and ecosystem, which are made when they are first asked for."""
         return {}
 
     def segment_of(self, file: int) -> int:
@@ -440,12 +449,13 @@ class Snapshot:
         """What tells the file's root apart; empty where there is but one."""
         return self._place("files", file)[0].prefix
 
-    def imports(self, prefix: str) -> dict[int, tuple[Import, ...]]:
-        """What the live files of a root import; files that import nothing are not there."""
+    def imports(self, files: Set[int]) -> dict[int, tuple[Import, ...]]:
+        """What some files import; those that import nothing are not there."""
         found: dict[int, tuple[Import, ...]] = {}
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
-            if segment.prefix == prefix:
-                found.update((base + file, imports) for file, imports in read_imports(segment.container, segment.live))
+            wanted = [base + file in files for file in range(len(segment.files))]
+            if any(wanted):
+                found.update((base + file, imports) for file, imports in read_imports(segment.container, wanted))
         return found
 
     def bare_path(self, file: int) -> str:
@@ -509,8 +519,8 @@ class Snapshot:
         """What a file defines, in order of appearance."""
         segment, local = self._place("files", file)
         row = segment.files[local]
-        first = int(row["definition"])
-        return [_definition(segment, item) for item in segment.definitions[first : first + int(row["definitions"])]]
+        first, count = int(row["definition"]), int(row["definitions"])
+        return _definitions(segment, segment.definitions[first : first + count]) if count else []
 
     def numbers_of_definitions(self, file: int) -> range:
         segment, local = self._place("files", file)
@@ -531,6 +541,25 @@ class Snapshot:
         rows = segment.definitions[first : first + int(row["definitions"])]
         return [_definition(segment, item) for item in rows[(rows["start"] <= byte) & (rows["end"] > byte)]]
 
+
+def _definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
+    """Definitions of one file. Their strings lie next to each other and are read at once."""
+    columns = ("name", "container", "signature")
+    start = min(int(rows[column].min()) for column in columns)
+    last = max(int(rows[column].max()) for column in columns)
+    strings = bytes(segment.container.section("strings", start, last)) + segment.string(last).encode("utf-8", "replace")
+    kept: dict[int, str] = {}
+
+    def text(offset: int) -> str:
+        known = kept.get(offset)
+        if known is None:
+            known = kept[offset] = string_at(strings, offset - start)
+        return known
+
+    return [
+        Definition(text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED))
+        for _, _, begin, end, line, final, name, container, signature, kind, flags, _ in rows.tolist()
+    ]
 
 
 def _definition(segment: Segment, row: Any) -> Definition:

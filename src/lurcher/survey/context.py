@@ -1,6 +1,6 @@
 """One package about a file or folder, for somebody who is to work on it: as much as a budget of tokens holds.
 
-    figures → documentation → entry points → skeletons → imports
+    figures → documentation → entry points → skeletons → imports both ways
 
 Sections come in this order. Each may take a share of what is left, so that a long one does not starve those after it, and says
 how much it left out.
@@ -14,21 +14,25 @@ from collections.abc import Iterator, Sequence, Set
 from lurcher.budget.tokens import count
 from lurcher.errors import QueryError
 from lurcher.index.reader import Snapshot
-from lurcher.index.roles import TEST
+from lurcher.index.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.symbol import SymbolMatch, count_references
 from lurcher.survey.answers import ContextAnswer, OutlineSymbol, Section, Standing
-from lurcher.survey.graph import graph_of
+from lurcher.survey.graph import graph_around
 from lurcher.survey.heads import head_of
 from lurcher.survey.outline import nested
 from lurcher.terms.split import compound
 
 _SHARES = {"documentation": 0.4, "entry points": 0.4, "skeletons": 0.7, "imported by": 0.5, "imports": 1.0}
 """What a section may take of the tokens that are left when its turn comes."""
+_MOST_LOOKED_AT = 400
+"""Definitions that may be entry points; those of files that are imported most come first."""
 _MOST_COUNTED = 24
 """Entry points whose uses are counted; they are chosen by how often their names occur at all."""
 _MOST_NAMES = 8
 _ENTRIES = TYPE_KINDS | FUNCTION_KINDS
+_ASIDE = TEST | EXAMPLE | LEGACY | STUB | VENDORED
+"""Files that come after the others, which come by how many imports lead to them."""
 _FURTHER = "… {} more"
 
 
@@ -40,10 +44,12 @@ def context(
     lines = sum(snapshot.lines_of(file) for file in files)
     languages = dict(sorted(Counter(map(snapshot.language, files)).items(), key=lambda item: (-item[1], item[0])))
     inward, outward = _edges(snapshot, files)
+    fan_in = {file: graph_around(snapshot, file).fan_in(snapshot.bare_path(file)) for file in files}
+    weighty = sorted(files, key=lambda file: (-fan_in[file], snapshot.path(file)))
     written = {
         "documentation": _documentation(snapshot, path, files),
-        "entry points": _entry_points(snapshot, files),
-        "skeletons": _skeletons(snapshot, files, whole),
+        "entry points": _entry_points(snapshot, weighty),
+        "skeletons": _skeletons(snapshot, weighty, whole),
         "imported by": inward,
         "imports": outward,
     }
@@ -93,6 +99,10 @@ def _text(head: str, written: dict[str, list[str]], taken: dict[str, int]) -> st
     return "".join(parts)
 
 
+def _aside(snapshot: Snapshot, file: int) -> bool:
+    return bool(int(snapshot.file_roles[file]) & _ASIDE)
+
+
 def _documentation(snapshot: Snapshot, path: str, files: Sequence[int]) -> list[str]:
     """What the files say of themselves: a README of the folder first, then the others by path, tests last."""
     found = []
@@ -102,21 +112,19 @@ def _documentation(snapshot: Snapshot, path: str, files: Sequence[int]) -> list[
         readme = name.lower().startswith("readme") and folder == ("" if path == "." else path)
         head = head_of(snapshot.text(file, 0, min(int(snapshot.file_column("size")[file]), 8000)), snapshot.language(file))
         if head:
-            aside = bool(int(snapshot.file_roles[file]) & TEST)
-            found.append((not readme, aside, own, head if len(files) == 1 else f"{own}: {head}"))
+            found.append((not readme, _aside(snapshot, file), own, head if len(files) == 1 else f"{own}: {head}"))
     return [entry for _, _, _, entry in sorted(found)]
 
 
 def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
-    """Exported types and functions at the top level of what is no test, most used first."""
+    """Exported types and functions at the top level, most used first; those of tests and examples where there are no others."""
     found: list[tuple[int, SymbolMatch]] = []
     reach: dict[int, Set[int]] = {}
-    for file in files:
-        if int(snapshot.file_roles[file]) & TEST and len(files) > 1:
-            continue
+    for file in [file for file in files if not _aside(snapshot, file)] or files:
+        if len(found) >= _MOST_LOOKED_AT:
+            break
         reach[file] = _reach(snapshot, file)
-        for number in snapshot.numbers_of_definitions(file):
-            item = snapshot.definition(number)
+        for number, item in zip(snapshot.numbers_of_definitions(file), snapshot.definitions_of(file), strict=True):
             if item.exported and not item.container and item.kind in _ENTRIES:
                 _, unit = snapshot.definition_place(number)
                 units, counts = snapshot.postings("body", compound(item.name))
@@ -139,15 +147,15 @@ def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
 def _reach(snapshot: Snapshot, file: int) -> Set[int]:
     """Files in which a name can be this file's: those that import it, and those beside it, which need not in some languages."""
     prefix, (folder, _, _) = snapshot.prefix(file), snapshot.path(file).rpartition("/")
-    importers = graph_of(snapshot, prefix).importers(snapshot.bare_path(file))
+    importers = graph_around(snapshot, file).importers(snapshot.bare_path(file))
     beside = snapshot.folders.get(folder, ())
     return {snapshot.live_paths[prefix + link.path] for link in importers} | {file} | set(beside)
 
 
 def _skeletons(snapshot: Snapshot, files: Sequence[int], whole: bool) -> list[str]:
-    """Signatures: of one file all, nested; of several the outermost types and functions of each, tests last."""
+    """Signatures: of one file all, nested; of several the outermost types and functions of each."""
     found = []
-    for file in sorted(files, key=lambda file: (bool(int(snapshot.file_roles[file]) & TEST), snapshot.path(file))):
+    for file in sorted(files, key=lambda file: _aside(snapshot, file)):
         definitions = snapshot.definitions_of(file)
         kept = definitions if whole else [item for item in definitions if not item.container and item.kind in _ENTRIES]
         symbols = nested(kept)
@@ -168,9 +176,9 @@ def _edges(snapshot: Snapshot, files: Sequence[int]) -> tuple[list[str], list[st
     inward: list[tuple[str, int, str, str]] = []
     outward: list[tuple[str, int, str, str]] = []
     here = {snapshot.path(file) for file in files}
-    for file in files:
+    for file in files if len(files) < snapshot.file_count else ():
         prefix, path, bare = snapshot.prefix(file), snapshot.path(file), snapshot.bare_path(file)
-        graph = graph_of(snapshot, prefix)
+        graph = graph_around(snapshot, file)
         inward += [
             (prefix + link.path, link.line, path, _taken(link.names))
             for link in graph.importers(bare)

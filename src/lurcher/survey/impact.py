@@ -12,7 +12,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.roles import TEST
 from lurcher.planning.intent import parts_of
 from lurcher.survey.answers import Dependent, Hop, ImpactAnswer, Standing
-from lurcher.survey.graph import graph_of
+from lurcher.survey.graph import graph_around
 from lurcher.terms.split import compound
 from lurcher.types import Degraded
 
@@ -26,7 +26,7 @@ def impact(
     prefix = snapshot.prefix(file)
     name = None if symbol is None else _last_part(symbol)
     keep = None if name is None else _users(snapshot, prefix, name)
-    links = graph_of(snapshot, prefix).importers(snapshot.bare_path(file), hops, keep)
+    links = graph_around(snapshot, file).importers(snapshot.bare_path(file), hops, keep)
     tests = {link.path: _is_test(snapshot, prefix + link.path) for link in links}
     shown: list[Dependent] = []
     by_hop: list[Hop] = []

@@ -11,18 +11,18 @@ from lurcher.index.reader import Snapshot
 _NEAR = 3
 
 
-def file_at(snapshot: Snapshot, asked: str, candidates: Sequence[str]) -> int:
+def file_at(snapshot: Snapshot, candidates: Sequence[str]) -> int:
     """The live file that one of the candidates names."""
     for path in candidates:
         file = snapshot.live_paths.get(path)
         if file is not None:
             return file
     if any(_below(snapshot, path) for path in candidates):
-        raise PathError(f"{asked} is a folder", "name a file of it")
-    raise _unknown(snapshot, asked)
+        raise PathError(f"{candidates[0] or '.'} is a folder", "name a file of it")
+    raise _unknown(snapshot, candidates[0] or ".")
 
 
-def files_at(snapshot: Snapshot, asked: str, candidates: Sequence[str]) -> tuple[str, list[int], bool]:
+def files_at(snapshot: Snapshot, candidates: Sequence[str]) -> tuple[str, list[int], bool]:
     """The path that is meant, its files in path order, and whether it is a single file."""
     for path in candidates:
         file = snapshot.live_paths.get(path)
@@ -31,7 +31,7 @@ def files_at(snapshot: Snapshot, asked: str, candidates: Sequence[str]) -> tuple
         files = _below(snapshot, path)
         if files:
             return path or ".", files, False
-    raise _unknown(snapshot, asked)
+    raise _unknown(snapshot, candidates[0] or ".")
 
 
 def _below(snapshot: Snapshot, folder: str) -> list[int]:

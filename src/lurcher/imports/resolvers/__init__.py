@@ -27,6 +27,11 @@ _ECOSYSTEMS = {
 }
 
 
+def ecosystem_of(language: str) -> str:
+    """Where a language's imports are looked up; none leads from one ecosystem to another. Empty for other languages."""
+    return _ECOSYSTEMS.get(language, "")
+
+
 class Resolver(Protocol):
     """Knows one ecosystem's rules on one tree."""
 

@@ -13,6 +13,8 @@ from lurcher.imports.types import PACKAGE, Import, Target
 _LANGUAGES = ("java", "kotlin", "scala")
 _UNREAD = 0.5
 _MOST_UNREAD = 8
+_Asked = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""What is imported, the names that are taken, and the packages around."""
 
 
 class JvmResolver:
@@ -41,19 +43,30 @@ class JvmResolver:
         self._beginnings: dict[str, str] = {}
         """What `_beginning` said: most of what is asked for is external, and asked for again."""
         self._packages: dict[str, tuple[Target, ...]] = {}
-        self._answers: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], tuple[Target, ...]] = {}
+        self._near = False
+        """Whether the answer that is being made depends on the folder of who asks."""
+        self._answers: dict[tuple[str, _Asked], tuple[Target, ...]] = {}
+        self._anywhere: dict[_Asked, tuple[Target, ...]] = {}
+        """Answers that are the same for all folders."""
 
     def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
         scopes = self._scopes.get(path, ())
-        key = (folder_of(path), found.spec, found.names, scopes)
+        asked = (found.spec, found.names, scopes)
+        if asked in self._anywhere:
+            return self._anywhere[asked]
+        key = (folder_of(path), asked)
         answer = self._answers.get(key)
         if answer is None:
+            self._near = False
             answer = self._absolute(path, found.spec.removeprefix("_root_."), found)
             for scope in scopes:
                 if answer:
                     break
                 answer = self._absolute(path, f"{scope}.{found.spec}", found)
-            self._answers[key] = answer
+            if self._near:
+                self._answers[key] = answer
+            else:
+                self._anywhere[asked] = answer
         return answer
 
     def _absolute(self, path: str, spec: str, found: Import) -> tuple[Target, ...]:
@@ -69,7 +82,10 @@ class JvmResolver:
         if not name:
             return ()
         declaring = self._names.get(name) or self._stems.get(name)
-        return nearest(path, declaring) if declaring is not None else self._unread(path, spec, name)
+        if declaring is None:
+            return self._unread(path, spec, name)
+        self._near |= len(declaring) > 1
+        return nearest(path, declaring)
 
     def _beginning(self, spec: str) -> str:
         while spec and spec not in self._names and spec not in self._stems and spec not in self._files:
@@ -79,6 +95,7 @@ class JvmResolver:
     def _unread(self, path: str, spec: str, package: str) -> tuple[Target, ...]:
         """A name that nobody declares may be in a file that could not be read to its end."""
         unread = self._names.get(f"{package}.*", []) if spec != package else []
+        self._near |= len(unread) > 1
         return nearest(path, unread, _UNREAD) if len(unread) <= _MOST_UNREAD else ()
 
 

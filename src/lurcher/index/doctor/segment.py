@@ -43,7 +43,7 @@ def check_tables(container: Container) -> None:
             raise container.corrupt(f"a {first} belongs to another file")
         if len(rows) and ((rows["start"] > rows["end"]).any() or (rows["end"] > files["size"][rows["file"]]).any()):
             raise container.corrupt(f"a {first} lies outside of its file")
-    for _ in read_imports(container, None):
+    for _ in read_imports(container, [True] * len(files)):
         pass
     _check_terms(container)
     for family in FAMILIES:
