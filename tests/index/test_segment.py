@@ -145,6 +145,15 @@ def test_merging_live_files_equals_building_them_alone(versions: list[dict[str, 
     assert on_disk(merged) == on_disk(alone)
 
 
+def test_parts_of_a_new_segment_merge_to_what_is_built_at_once() -> None:
+    files = dict(zip(PATHS, CONTENTS, strict=False))
+    parts = [built(dict(list(files.items())[i::3])) for i in range(3)]
+    pieces: list[Any] = []
+    containers = [Container(b"".join(pack_sections(*encode(part, part=True))), "part") for part in parts]
+    merging.merge(containers, [None] * 3, Builder(pieces.append))
+    assert b"".join(pieces) == on_disk(built(files))
+
+
 def test_merging_one_segment_changes_nothing() -> None:
     data = built(dict(zip(PATHS, CONTENTS, strict=False)))
     assert on_disk(merge([data], [None])) == on_disk(data)

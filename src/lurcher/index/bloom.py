@@ -53,8 +53,11 @@ class Entries:
     def hashes(self) -> NDArray[np.uint64]:
         import numpy as np
 
-        words = np.unique(np.concatenate([np.zeros(0, np.uint64), *self._words]))
-        return np.concatenate((words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))))
+        return np.unique(np.concatenate([*self._words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
+
+    def take(self, hashes: NDArray[np.uint64]) -> None:
+        """What others gathered."""
+        self._words.append(hashes)
 
     def filter(self) -> bytes:
         """The filter's bytes: as many as the entries need."""

@@ -77,6 +77,7 @@ class _Merger:
         import numpy as np
 
         self._parts = parts
+        self._whole = all(mask is None for mask in live)
         self._copied = 0
         self._tables = [files_of(part) for part in parts]
         rows: list[tuple[str, int, int]] = []
@@ -234,14 +235,18 @@ class _Merger:
         out.end()
 
     def write_text(self, out: Builder) -> None:
-        """The texts, file by file, and the filter over what they are made of."""
+        """The texts, file by file, and the filter over what they are made of, which parts of a new segment know already."""
         entries = Entries()
+        known = self._whole and all(part.has("entries") for part in self._parts)
+        for part in self._parts if known else ():
+            entries.take(part.array("entries", "<u8"))
         out.begin("text", PACKED)
         rows = zip(self._numbers.tolist(), self._old_files["text"].tolist(), self.files["size"].tolist(), strict=True)
         for number, start, size in rows:
             text = self._parts[number].section("text", start, start + size)
             out.write(text)
-            entries.add(text)
+            if not known:
+                entries.add(text)
             self._passed(size)
         out.end()
         out.add("bloom", "u1", entries.filter())

@@ -122,8 +122,11 @@ def string_in(container: Container, section: str, offset: int) -> str:
         step *= 8
 
 
-def encode(data: SegmentData) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
-    """The sections and the meta entry of a segment's container."""
+def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
+    """The sections and the meta entry of a segment's container.
+
+    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of.
+    """
     import numpy as np
 
     sections: dict[str, tuple[str, bytes | memoryview]] = {
@@ -152,7 +155,9 @@ def encode(data: SegmentData) -> tuple[dict[str, tuple[str, bytes | memoryview]]
     entries = Entries()
     for text in data.texts:
         entries.add(text)
-    sections["bloom"] = ("u1", entries.filter())
+    sections["bloom"] = ("u1", b"" if part else entries.filter())
+    if part:
+        sections["entries"] = ("<u8", as_bytes(entries.hashes()))
     counts = len(data.files), len(data.units), len(data.definitions), len(data.imports), len(data.terms)
     return sections, meta_of(*counts, data.languages, dims)
 
