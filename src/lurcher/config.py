@@ -139,6 +139,15 @@ class ClassicRankingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphSettings:
+    """What `impact` and `context` show."""
+
+    hops: int = setting(2, "How many imports away `impact` looks.", low=1, high=100)
+    fan_in: int = setting(100, "Dependents listed for each hop; all are counted.", low=1, high=100_000)
+    context_budget: int = setting(4000, "Tokens that `context` may take.", low=1, high=10_000_000)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -148,6 +157,7 @@ class Settings:
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
     classic: ClassicRankingSettings = ClassicRankingSettings()
+    graph: GraphSettings = GraphSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
 import threading
 import time
@@ -13,7 +15,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher import config
 from lurcher.budget import cursor as cursors
@@ -21,7 +23,7 @@ from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, QueryError, UsageError
+from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, PathError, QueryError, UsageError
 from lurcher.index.project import Project, View, files_settings, root_digest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.lanes import symbol
@@ -41,6 +43,9 @@ if TYPE_CHECKING:
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.watch import Notice, Update
+    from lurcher.survey.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer, Standing
+
+Kind = TypeVar("Kind")
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -339,6 +344,119 @@ class Engine:
             degraded += (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
         best = symbol.best(snapshot, symbol.fitting(matches), query.limit)
         return SymbolAnswer(query.text, best, _state(snapshot, views), degraded)
+
+    # -- surveys ----------------------------------------------------------------------------------------------------------
+
+    def impact(
+        self,
+        path: str | Path,
+        *,
+        symbol: str | None = None,
+        hops: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = _silent,
+    ) -> ImpactAnswer:
+        """What depends on a file, by hop; with `symbol` only what uses that name of it."""
+        from lurcher.survey.impact import impact
+        from lurcher.survey.places import file_at
+
+        hops = self.settings.graph.hops if hops is None else hops
+        if hops < 1:
+            raise QueryError(f"hops are {hops}", "use 1 or more")
+
+        def work(snapshot: Snapshot, standing: Standing) -> ImpactAnswer:
+            file = file_at(snapshot, self._meant(path))
+            return impact(snapshot, file, symbol, hops, self.settings.graph.fan_in, standing)
+
+        return self._survey(work, (refresh, check), progress)
+
+    def outline(
+        self,
+        path: str | Path = ".",
+        *,
+        kinds: Sequence[str] = (),
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = _silent,
+    ) -> OutlineAnswer:
+        """The symbols of a file, nested, or of a folder, file by file."""
+        from lurcher.survey.outline import check_kinds, outline
+        from lurcher.survey.places import files_at
+
+        wanted = check_kinds(_several(kinds))
+
+        def work(snapshot: Snapshot, standing: Standing) -> OutlineAnswer:
+            return outline(snapshot, *files_at(snapshot, self._meant(path)), wanted, standing)
+
+        return self._survey(work, (refresh, check), progress)
+
+    def context(
+        self,
+        path: str | Path = ".",
+        *,
+        budget: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = _silent,
+    ) -> ContextAnswer:
+        """One package about a file or folder, within a budget of tokens."""
+        from lurcher.survey.context import context
+        from lurcher.survey.places import files_at
+
+        most = self.settings.graph.context_budget if budget is None else budget
+
+        def work(snapshot: Snapshot, standing: Standing) -> ContextAnswer:
+            return context(snapshot, *files_at(snapshot, self._meant(path)), most, standing)
+
+        return self._survey(work, (refresh, check), progress)
+
+    def exists(
+        self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = _silent
+    ) -> ExistsAnswer:
+        """Whether a text occurs, by itself, in any file: no is certain, yes is probable, unless it is to be `exact`."""
+        from lurcher.survey.exists import exists
+
+        return self._survey(
+            lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress
+        )
+
+    def _survey(
+        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress
+    ) -> Kind:
+        """Do some work on the current generation, and once more if that turned out to be damaged."""
+        try:
+            return work(*self._stand(freshness, progress, ()))
+        except CorruptIndex as damage:
+            self._heal(progress)
+            return work(*self._stand(freshness, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)))
+
+    def _stand(
+        self, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
+    ) -> tuple[Snapshot, Standing]:
+        from lurcher.survey.answers import Standing
+
+        refresh, check = freshness
+        views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+        snapshot = self._snapshot(views)
+        return snapshot, Standing(_state(snapshot, views), notes + tuple(note for view in views for note in view.degraded))
+
+    def _meant(self, path: str | Path) -> tuple[str, ...]:
+        """What a path may be called in the index: as a hit has it, or as seen from the current folder."""
+        if "\0" in str(path):
+            raise PathError(f"{path!r} is no path", "check the spelling")
+        found = []
+        if not Path(path).is_absolute():
+            asked = posixpath.normpath(str(path))
+            found.append("" if asked == "." else asked)
+        for place in (Path(os.path.normpath(Path.cwd() / path)), Path(path).resolve()):
+            for project, label in zip(self._projects, self._labels(), strict=True):
+                if place.is_relative_to(project.root.path):
+                    inside = place.relative_to(project.root.path).as_posix()
+                    found.append(label.rstrip("/") if inside == "." else label + inside)
+        if not found:
+            raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
+        return tuple(dict.fromkeys(found))
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""

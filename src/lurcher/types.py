@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 # -- what chunking makes of a file ------------------------------------------------------------------------------------
 
@@ -44,15 +44,40 @@ class Definition:
         return f"{self.container}.{self.name}" if self.container else self.name
 
 
+class Import(NamedTuple):
+    """One import as written; a tuple, because an index holds hundreds of thousands."""
+
+    spec: str
+    """Module, path or qualified name as written, without quotes and white space."""
+    names: tuple[str, ...]
+    """Names taken out of it, `*` for all; for a package, the names that the file declares at its top level,
+    with `*` if there may be more that could not be read."""
+    line: int
+    kind: str
+    """What resolution must know:
+
+    - Python: `import`, `from` (relative levels are the leading dots of `spec`)
+    - JavaScript, TypeScript: `import`, `export`, `require`, `dynamic`
+    - Go, Java, Kotlin, Scala, Swift: `import`; Java also `static`
+    - Rust: `use`, `mod`, `mod-path` (`#[path]`), `crate` (`extern crate`)
+    - C, C++: `quote`, `angle`
+    - C#: `using`, `static`, `alias`
+    - Ruby: `require`, `relative`, `load`, `autoload`
+    - PHP: `use`, `function`, `const`, `include`, `here` (relative to the file's own folder)
+    - `package` in Java, Kotlin, Scala, C# and PHP
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """One file, cut into chunks, with what it defines and where its comments are."""
+    """One file, cut into chunks, with what it defines, where its comments are, and what it imports."""
 
     language: str
     chunks: tuple[Span, ...]
     definitions: tuple[Definition, ...]
     comments: tuple[tuple[int, int], ...]
     """Byte ranges of comments and documentation strings, in order, disjoint."""
+    imports: tuple[Import, ...] = ()
 
 
 Progress = Callable[[str, int, int], None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lurcher.index.container import Container
+from lurcher.index.imports import import_rows
 from lurcher.index.postings import lists_of, read_range
 from lurcher.index.segment import FAMILIES, SegmentData, check_shape, definitions_of, files_of, owners_in, units_of
 from lurcher.index.vectors import vectors_of
@@ -31,6 +32,8 @@ def decode(container: Container) -> SegmentData:
         files,
         units_of(container),
         definitions_of(container),
+        import_rows(container),
+        bytes(container.section("import_texts")),
         terms,
         {family: postings_in(container, family) for family in FAMILIES},
         bytes(container.section("paths")),

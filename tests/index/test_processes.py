@@ -204,7 +204,7 @@ def shards() -> list[list[tuple[str, bytes]]]:
 
 
 def as_bytes(parts: list[SegmentData]) -> list[bytes]:
-    return [b"".join(pack_sections(*encode(part))) for part in parts]
+    return [b"".join(pack_sections(*encode(part, part=True))) for part in parts]
 
 
 def built(

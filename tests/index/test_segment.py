@@ -11,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
+from lurcher.imports.types import KINDS as IMPORT_KINDS
 from lurcher.index import merge as merging
 from lurcher.index.build import build
 from lurcher.index.container import Builder, Container, pack_sections
+from lurcher.index.imports import read_imports
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, encode, string_at
 from lurcher.index.vectors import direction_of
@@ -23,12 +25,13 @@ from tests.tables import WORDS, table_of
 
 TABLE = table_of(WORDS, dims=16)
 CONTENTS = (
-    "def getUser(user_id):\n    # loads one user\n    return db.load(user_id)\n",
+    "import db\n\n\ndef getUser(user_id):\n    # loads one user\n    return db.load(user_id)\n",
     "class Session:\n    limit = 3\n\n    def close(self):\n        '''Ends it.'''\n        pass\n",
     "export function getUser(id: string) { return fetch(`/users/${id}`) }\n",
     "type Pool struct { idle int }\n\nfunc (p *Pool) Get() int { return p.idle }\n",
     "# Guide\n\nHow sessions end.\n",
-    "größe = 1  # λόγος 検索語\n",
+    "import os\nfrom .b import c as d, e\nfrom . import *\ngröße = 1  # λόγος 検索語\n\n\ndef late():\n    import json\n",
+    'import { one, two } from "./b";\nexport * from "./index";\n',
     "",
     "word " * 400,
     "\n".join(f"def step_{i}():\n    return {i}\n" for i in range(60)),
@@ -83,6 +86,7 @@ def plain(data: SegmentData) -> dict[str, Any]:
         "files": table(data.files, ()),
         "units": table(data.units, ()),
         "definitions": table(data.definitions, ("name", "container", "signature")),
+        "imports": [(*row, string_at(data.import_texts, row[2])) for row in data.imports.tolist()],
         "terms": data.terms,
         "postings": {
             family: [(data.terms[term], owner, count) for term, owner, count in _rows(data.postings[family])]
@@ -142,6 +146,15 @@ def test_merging_live_files_equals_building_them_alone(versions: list[dict[str, 
     assert on_disk(merged) == on_disk(alone)
 
 
+def test_parts_of_a_new_segment_merge_to_what_is_built_at_once() -> None:
+    files = dict(zip(PATHS, CONTENTS, strict=False))
+    parts = [built(dict(list(files.items())[i::3])) for i in range(3)]
+    pieces: list[Any] = []
+    containers = [Container(b"".join(pack_sections(*encode(part, part=True))), "part") for part in parts]
+    merging.merge(containers, [None] * 3, Builder(pieces.append))
+    assert b"".join(pieces) == on_disk(built(files))
+
+
 def test_merging_one_segment_changes_nothing() -> None:
     data = built(dict(zip(PATHS, CONTENTS, strict=False)))
     assert on_disk(merge([data], [None])) == on_disk(data)
@@ -155,8 +168,9 @@ def test_merging_nothing_gives_an_empty_segment() -> None:
 def with_postings(postings: Postings, terms: int, units: int) -> Container:
     empty = built({})
     data = SegmentData(
-        empty.files, np.zeros(units, empty.units.dtype), empty.definitions, [f"t{i:03}" for i in range(terms)],
-        {**empty.postings, "body": postings}, empty.paths, empty.strings, empty.languages, [],
+        empty.files, np.zeros(units, empty.units.dtype), empty.definitions, empty.imports, empty.import_texts,
+        [f"t{i:03}" for i in range(terms)], {**empty.postings, "body": postings}, empty.paths, empty.strings,
+        empty.languages, [],
     )  # fmt: skip
     return Container(on_disk(data), "test")
 
@@ -231,6 +245,8 @@ HOSTILE_TABLES = [
     ("units", "file", 10**6), ("units", "definition", 10**6), ("units", "definition", -7),
     ("definitions", "file", 10**6), ("definitions", "unit", 10**6), ("definitions", "kind", len(KINDS)),
     ("definitions", "name", 2**32 - 1), ("definitions", "signature", 2**32 - 1),
+    ("imports", "file", 10**6), ("imports", "file", 0), ("imports", "kind", len(IMPORT_KINDS)),
+    ("imports", "text", 2**32 - 1), ("imports", "text", 0),
 ]  # fmt: skip
 
 
@@ -243,6 +259,7 @@ def read_everything(container: Container) -> None:
             snapshot.unit(unit), snapshot.unit_text(unit)
     for number in range(container.meta["definitions"]):
         snapshot.definition(number), snapshot.definition_place(number)
+    list(read_imports(container, [True] * snapshot.file_total))
     direction = direction_of(np.ones(16))
     snapshot.nearness.of_cards(direction), snapshot.nearness.of_all_units(direction)
     for term in snapshot.terms_with_prefix(""):

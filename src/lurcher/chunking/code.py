@@ -1,4 +1,4 @@
-"""Reads a source file into chunks, definitions and comments."""
+"""Reads a source file into chunks, definitions, comments and imports."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
+from lurcher.imports.extract import imports_of
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _Grammar:
 
 
 def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
-    """Cut `text` (UTF-8) into chunks of about `target` characters and find what it defines.
+    """Cut `text` (UTF-8) into chunks of about `target` characters and find what it defines and imports.
 
     Without a grammar, or where it cannot cope with the text, the text is cut by lines and defines nothing.
     """
@@ -65,7 +66,7 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     ruler = Ruler(text)
     definitions, comments = extract(QueryCursor(grammar.query).matches(root), grammar.spec, ruler)
     chunks = chunk_tree(root, ruler, target, grammar.spec, comments, definitions)
-    return ParsedFile(language, chunks, definitions, tuple(comments.ranges))
+    return ParsedFile(language, chunks, definitions, tuple(comments.ranges), imports_of(root, seen, language))
 
 
 def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:

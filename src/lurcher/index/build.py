@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.languages import detect
+from lurcher.index.imports import ImportPool
 from lurcher.index.roles import roles
 from lurcher.index.segment import (
     DEFINITION,
@@ -57,6 +58,7 @@ def build(
     files: list[tuple[int, ...]] = []
     units: list[tuple[int, ...]] = []
     definitions: list[tuple[int, ...]] = []
+    imports = ImportPool()
     texts: list[bytes | memoryview] = []
     offset = 0
     keys: list[str] = []
@@ -92,6 +94,7 @@ def build(
             if named:
                 counter.add("types", len(definitions), " ".join(named))
             definitions.append(_row(definition, number, first_unit + owner, len(named), strings))
+        imports.put(number, parsed.imports)
         files.append((
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
             first_string, zlib.crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
@@ -115,8 +118,8 @@ def build(
         incomplete = counter.incomplete(field)
         file_table["flags"][unit_table["file"][incomplete]] |= UNSEEN
     data = SegmentData(
-        file_table, unit_table, np.array(definitions, DEFINITION), terms, postings, paths.data(),
-        strings.data(), list(languages), texts,
+        file_table, unit_table, np.array(definitions, DEFINITION), imports.rows(), imports.texts(), terms, postings,
+        paths.data(), strings.data(), list(languages), texts,
     )  # fmt: skip
     if table is None:
         return data

@@ -36,7 +36,7 @@ PACK = 1 << 15
 PACKED = "lz4"
 BLOCKS = ".blocks"
 """What the name of a packed section's list of blocks ends with."""
-KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<f4": 4, "V": 1, PACKED: 1}
+KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<u8": 8, "<f4": 4, "V": 1, PACKED: 1}
 """What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
 _MOST_PACKED = 0xFFFFFFFF
 _KEPT_BLOCKS = 16
@@ -293,6 +293,9 @@ class Container:
     def digest(self) -> str:
         """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
         return hashlib.blake2b(self._buffer[self._contents :], digest_size=_DIGEST_BYTES).hexdigest()
+
+    def has(self, name: str) -> bool:
+        return name in self._table
 
     def length(self, name: str) -> int:
         """Bytes of a section, as one reads it."""

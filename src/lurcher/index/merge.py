@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.imports import ImportRanges, in_order
 from lurcher.index.postings import Lists, lists_of, pack, read_range
 from lurcher.index.segment import (
     DEFINITION,
@@ -66,9 +68,8 @@ def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], 
     terms = merger.write_postings(out)
     dims = merger.write_vectors(out)
     merger.write_text(out)
-    return out.finish(
-        meta_of(len(merger.files), len(merger.units), len(merger.definitions), terms, merger.languages, dims)
-    )
+    counts = len(merger.files), len(merger.units), len(merger.definitions), len(merger.imports), terms
+    return out.finish(meta_of(*counts, merger.languages, dims))
 
 
 class _Merger:
@@ -76,6 +77,7 @@ class _Merger:
         import numpy as np
 
         self._parts = parts
+        self._whole = all(mask is None for mask in live)
         self._copied = 0
         self._tables = [files_of(part) for part in parts]
         rows: list[tuple[str, int, int]] = []
@@ -108,6 +110,8 @@ class _Merger:
         self._maps = [self._maps_of(number) for number in range(len(parts))]
         self.units = self._moved_units()
         self.definitions = self._moved_definitions()
+        self._ranges = [ImportRanges(part) for part in parts]
+        self.imports = self._moved_imports()
 
     def _by_part(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
         """For each part the new and the old places of its live files."""
@@ -171,6 +175,15 @@ class _Merger:
             definitions[maps.definitions[kept]] = moved
         return definitions
 
+    def _moved_imports(self) -> NDArray[Any]:
+        import numpy as np
+
+        sizes = np.zeros(len(self.files), np.int64)
+        for number, mine, olds in self._by_part():
+            sizes[mine] = self._ranges[number].sizes[olds]
+        starts = _starts(sizes)
+        return in_order([ranges.moved(maps.files, starts) for ranges, maps in zip(self._ranges, self._maps, strict=True)])
+
     def _runs(self) -> Iterator[_Run]:
         import numpy as np
 
@@ -182,11 +195,14 @@ class _Merger:
     def _copy(self, out: Builder, section: str, part: Container, start: int, end: int) -> None:
         for position in range(start, end, _PIECE):
             out.write(part.section(section, position, min(position + _PIECE, end)))
-            self._copied += _PIECE
-            if self._copied >= _FORGET:
-                self._copied = 0
-                for each in self._parts:
-                    each.forget()
+            self._passed(_PIECE)
+
+    def _passed(self, size: int) -> None:
+        self._copied += size
+        if self._copied >= _FORGET:
+            self._copied = 0
+            for each in self._parts:
+                each.forget()
 
     def _copy_runs(self, out: Builder, section: str, first: str, count: str, width: int) -> None:
         """Copy what belongs to the live files, `width` bytes per unit of the column `count`."""
@@ -202,6 +218,13 @@ class _Merger:
         out.add("files", "V", as_bytes(self.files))
         out.add("units", "V", as_bytes(self.units))
         out.add("definitions", "V", as_bytes(self.definitions))
+        out.add("imports", "V", as_bytes(self.imports))
+        out.begin("import_texts", PACKED)
+        for run in self._runs():
+            ranges = self._ranges[run.part]
+            end = int(ranges.starts[run.last] + ranges.sizes[run.last])
+            self._copy(out, "import_texts", self._parts[run.part], int(ranges.starts[run.first]), end)
+        out.end()
         out.add("paths", "u1", b"".join(path.encode("utf-8", "replace") + b"\0" for path in self._paths))
         out.begin("strings", PACKED)
         for run in self._runs():
@@ -212,9 +235,21 @@ class _Merger:
         out.end()
 
     def write_text(self, out: Builder) -> None:
+        """The texts, file by file, and the filter over what they are made of, which parts of a new segment know already."""
+        entries = Entries()
+        known = self._whole and all(part.has("entries") for part in self._parts)
+        for part in self._parts if known else ():
+            entries.take(part.array("entries", "<u8"))
         out.begin("text", PACKED)
-        self._copy_runs(out, "text", "text", "size", 1)
+        rows = zip(self._numbers.tolist(), self._old_files["text"].tolist(), self.files["size"].tolist(), strict=True)
+        for number, start, size in rows:
+            text = self._parts[number].section("text", start, start + size)
+            out.write(text)
+            if not known:
+                entries.add(text)
+            self._passed(size)
         out.end()
+        out.add("bloom", "u1", entries.filter())
 
     def write_vectors(self, out: Builder) -> int:
         """Parts that do not go together have no vectors together."""

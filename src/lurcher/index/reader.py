@@ -7,12 +7,13 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
+from lurcher.index.imports import read_imports
 from lurcher.index.postings import Lists, broken, lists_of, read_one
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
@@ -24,12 +25,13 @@ from lurcher.index.segment import (
     definitions_of,
     files_of,
     owners_in,
+    string_at,
     string_in,
     units_of,
 )
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Nearness
-from lurcher.types import Definition
+from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
     import numpy as np
@@ -174,6 +176,17 @@ class Segment:
 
     def string(self, offset: int) -> str:
         return string_in(self.container, "strings", offset)
+
+    @cached_property
+    def bloom(self) -> memoryview:
+        """What `lurcher.index.bloom` made of the text."""
+        return self.container.section("bloom")
+
+    def paths(self) -> Iterator[str]:
+        """The paths of all files in order, dead ones too."""
+        blob = bytes(self.container.section("paths"))
+        for offset in self.files["path"].tolist():
+            yield self.prefix + string_at(blob, offset)
 
     def path(self, file: int) -> str:
         return self.prefix + string_in(self.container, "paths", int(self.files["path"][file]))
@@ -424,6 +437,45 @@ class Snapshot:
             known = self._paths[file] = segment.path(local)
         return known
 
+    @cached_property
+    def live_paths(self) -> dict[str, int]:
+        """Every live file by its path."""
+        import numpy as np
+
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            self._paths.update(enumerate(segment.paths(), base))
+        return {self.path(file): file for file in np.flatnonzero(self.live_files).tolist()}
+
+    @cached_property
+    def folders(self) -> dict[str, list[int]]:
+        """The live files of each folder, not of those below it."""
+        found: dict[str, list[int]] = {}
+        for path, file in self.live_paths.items():
+            found.setdefault(path.rpartition("/")[0], []).append(file)
+        return found
+
+    @cached_property
+    def graphs(self) -> dict[tuple[str, str], Any]:
+        """Room for import graphs, by root and ecosystem, which are made when they are first asked for."""
+        return {}
+
+    def segment_of(self, file: int) -> int:
+        """The place of the file's segment among `segments`."""
+        return self.segments.index(self._place("files", file)[0])
+
+    def prefix(self, file: int) -> str:
+        """What tells the file's root apart; empty where there is but one."""
+        return self._place("files", file)[0].prefix
+
+    def imports(self, files: Set[int]) -> dict[int, tuple[Import, ...]]:
+        """What some files import; those that import nothing are not there."""
+        found: dict[int, tuple[Import, ...]] = {}
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            wanted = [base + file in files for file in range(len(segment.files))]
+            if any(wanted):
+                found.update((base + file, imports) for file, imports in read_imports(segment.container, wanted))
+        return found
+
     def bare_path(self, file: int) -> str:
         """The path within its own root, without what tells roots apart."""
         segment, _ = self._place("files", file)
@@ -500,6 +552,24 @@ class Snapshot:
         position = self.segments.index(segment)
         return int(row["file"]) + self._bases["files"][position], int(row["unit"]) + self._bases["units"][position]
 
+    def definitions_of(self, file: int) -> list[Definition]:
+        """What a file defines, in order of appearance."""
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first, count = int(row["definition"]), int(row["definitions"])
+        return _definitions(segment, segment.definitions[first : first + count]) if count else []
+
+    def numbers_of_definitions(self, file: int) -> range:
+        segment, local = self._place("files", file)
+        row = segment.files[local]
+        first = int(row["definition"]) + self._bases["definitions"][self.segments.index(segment)]
+        return range(first, first + int(row["definitions"]))
+
+    def lines_of(self, file: int) -> int:
+        """How many lines a file has."""
+        units = self.units_of(file)
+        return self.unit(units[-1])[4] if units else 0
+
     def definitions_around(self, file: int, byte: int) -> list[Definition]:
         """A file's definitions that hold one of its bytes, outermost first."""
         segment, local = self._place("files", file)
@@ -518,6 +588,25 @@ class Snapshot:
         for start, end in zip(rows["start"].tolist(), rows["end"].tolist(), strict=True):
             found.setdefault(start, []).append(end)
         return found
+
+def _definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
+    """Definitions of one file. Their strings lie next to each other and are read at once."""
+    columns = ("name", "container", "signature")
+    start = min(int(rows[column].min()) for column in columns)
+    last = max(int(rows[column].max()) for column in columns)
+    strings = bytes(segment.container.section("strings", start, last)) + segment.string(last).encode("utf-8", "replace")
+    kept: dict[int, str] = {}
+
+    def text(offset: int) -> str:
+        known = kept.get(offset)
+        if known is None:
+            known = kept[offset] = string_at(strings, offset - start)
+        return known
+
+    return [
+        Definition(text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED))
+        for _, _, begin, end, line, final, name, container, signature, kind, flags, _ in rows.tolist()
+    ]
 
 
 def _definition(segment: Segment, row: Any) -> Definition:

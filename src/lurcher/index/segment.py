@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.imports import IMPORT
 from lurcher.index.postings import pack
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
 from lurcher.terms.count import Postings
@@ -17,7 +19,7 @@ from lurcher.terms.count import Postings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT = 6
+FORMAT = 7
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -61,6 +63,9 @@ class SegmentData:
     files: NDArray[Any]
     units: NDArray[Any]
     definitions: NDArray[Any]
+    imports: NDArray[Any]
+    import_texts: bytes
+    """Zero-terminated UTF-8, one for each of `imports`."""
     terms: list[str]
     postings: dict[str, Postings]
     paths: bytes
@@ -119,14 +124,19 @@ def string_in(container: Container, section: str, offset: int) -> str:
         step *= 8
 
 
-def encode(data: SegmentData) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
-    """The sections and the meta entry of a segment's container."""
+def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
+    """The sections and the meta entry of a segment's container.
+
+    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of.
+    """
     import numpy as np
 
     sections: dict[str, tuple[str, bytes | memoryview]] = {
         "files": ("V", as_bytes(data.files)),
         "units": ("V", as_bytes(data.units)),
         "definitions": ("V", as_bytes(data.definitions)),
+        "imports": ("V", as_bytes(data.imports)),
+        "import_texts": (PACKED, data.import_texts),
         "paths": ("u1", data.paths),
         "strings": (PACKED, data.strings),
     }
@@ -144,7 +154,13 @@ def encode(data: SegmentData) -> tuple[dict[str, tuple[str, bytes | memoryview]]
     vectors, dims = encode_vectors(data.vectors)
     sections.update(vectors)
     sections["text"] = (PACKED, b"".join(data.texts))
-    counts = len(data.files), len(data.units), len(data.definitions), len(data.terms)
+    entries = Entries()
+    for text in data.texts:
+        entries.add(text)
+    sections["bloom"] = ("u1", b"" if part else entries.filter())
+    if part:
+        sections["entries"] = ("<u8", as_bytes(entries.hashes()))
+    counts = len(data.files), len(data.units), len(data.definitions), len(data.imports), len(data.terms)
     return sections, meta_of(*counts, data.languages, dims)
 
 
@@ -156,13 +172,16 @@ def write(data: SegmentData, out: Builder) -> str:
     return out.finish(meta)
 
 
-def meta_of(files: int, units: int, definitions: int, terms: int, languages: list[str], dims: int) -> dict[str, Any]:
+def meta_of(
+    files: int, units: int, definitions: int, imports: int, terms: int, languages: list[str], dims: int
+) -> dict[str, Any]:
     """What a segment says of itself."""
     return {
         "format": FORMAT,
         "files": files,
         "units": units,
         "definitions": definitions,
+        "imports": imports,
         "terms": terms,
         "languages": languages,
         "dims": dims,
@@ -172,7 +191,7 @@ def meta_of(files: int, units: int, definitions: int, terms: int, languages: lis
 def check_shape(container: Container) -> Container:
     """The container, if it is a segment whose tables have the sizes that it names."""
     meta = container.meta
-    for name, layout in (("files", FILE), ("units", UNIT), ("definitions", DEFINITION)):
+    for name, layout in (("files", FILE), ("units", UNIT), ("definitions", DEFINITION), ("imports", IMPORT)):
         width = sum(int(kind[-1]) for _, kind in layout)
         if type(meta.get(name)) is not int or container.length(name) != meta[name] * width:
             raise container.corrupt(f"its {name} are not as many as it says")

@@ -57,7 +57,7 @@ class Built(NamedTuple):
 
 
 def run(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> Built:
-    pieces = pack_sections(*encode(build(job.files, job.chunk_chars, table, job.plain, begin)))
+    pieces = pack_sections(*encode(build(job.files, job.chunk_chars, table, job.plain, begin), part=True))
     if job.target is None:
         return Built(b"".join(pieces), None)
     try:

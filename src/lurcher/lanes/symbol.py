@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -156,11 +156,16 @@ def best(snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int) -> tupl
     )
 
 
-def count_references(snapshot: Snapshot, matches: list[SymbolMatch]) -> dict[int, int]:
+def count_references(
+    snapshot: Snapshot, matches: list[SymbolMatch], reach: Mapping[int, Set[int]] | None = None
+) -> dict[int, int]:
     """How often each definition's name is used: exact spelling, outside of comments, its own definitions not counted.
 
-    A member counts only where its container is mentioned too, so that one `get` is told from another.
+    A member counts only where its container is mentioned too, so that one `get` is told from another. `reach` says for each
+    defining file in which files its names count; without it they do in all.
     """
+    if reach is not None:
+        return {match.number: _used_within(snapshot, match, reach[match.file]) for match in matches}
     used: dict[int, int] = {}
     for name in dict.fromkeys(match.definition.name for match in matches):
         places = _uses(snapshot, name)
@@ -177,11 +182,19 @@ def count_references(snapshot: Snapshot, matches: list[SymbolMatch]) -> dict[int
     return used
 
 
-def _uses(snapshot: Snapshot, name: str) -> dict[int, int]:
-    """File → occurrences of the name as written."""
+def _used_within(snapshot: Snapshot, match: SymbolMatch, files: Set[int]) -> int:
+    same = [item for item in snapshot.definitions_of(match.file) if item.name == match.definition.name]
+    places = _uses(snapshot, match.definition.name, files)
+    return sum(max(count - (len(same) if file == match.file else 0), 0) for file, count in places.items())
+
+
+def _uses(snapshot: Snapshot, name: str, files: Set[int] | None = None) -> dict[int, int]:
+    """File → occurrences of the name as written, in all files or some."""
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     found: dict[int, int] = {}
     units, _ = snapshot.postings("body", compound(name))
+    if files is not None:
+        units = units[[file in files for file in snapshot.unit_file[units].tolist()]] if len(units) else units
     for unit in by_path(snapshot, units, snapshot.unit_file[units])[:_MOST_SCANNED].tolist():
         count = len(pattern.findall(snapshot.unit_text(unit)))
         if count:

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
 
+from lurcher.index.bloom import Entries
 from lurcher.index.container import Container
+from lurcher.index.imports import read_imports
 from lurcher.index.manifest import Row
 from lurcher.index.postings import broken, lists_of, read_range
 from lurcher.index.reader import Segment, Snapshot
@@ -41,6 +43,8 @@ def check_tables(container: Container) -> None:
             raise container.corrupt(f"a {first} belongs to another file")
         if len(rows) and ((rows["start"] > rows["end"]).any() or (rows["end"] > files["size"][rows["file"]]).any()):
             raise container.corrupt(f"a {first} lies outside of its file")
+    for _ in read_imports(container, [True] * len(files)):
+        pass
     _check_terms(container)
     for family in FAMILIES:
         _check_postings(container, family)
@@ -71,10 +75,12 @@ def check_files(container: Container, rows: Mapping[int, tuple[str, Row]]) -> No
     segment = Segment(container)
     files = segment.files
     snapshot = Snapshot([segment], 1)
+    entries = Entries()
     for place in range(len(files)):
         text = snapshot.file_text(place)
         if zlib.crc32(text) != int(files["crc"][place]):
             raise container.corrupt(f"the text of {segment.path(place)} fails its checksum")
+        entries.add(text)
         named = rows.get(place)
         if named is None:  # replaced since, by a row of another segment
             continue
@@ -83,6 +89,8 @@ def check_files(container: Container, rows: Mapping[int, tuple[str, Row]]) -> No
             raise container.corrupt(f"{path} is said to be where {segment.path(place)} is")
         if not _is_text_of(text, row.digest):
             raise container.corrupt(f"the text of {path} is not what was read")
+    if bytes(container.section("bloom")) != entries.filter():
+        raise container.corrupt("its filter is not that of its texts")
 
 
 def _is_text_of(text: bytes, digest: bytes) -> bool:

@@ -104,6 +104,72 @@ def run_symbol(parsed: Namespace) -> int:
     return FOUND if answer.definitions else NOTHING
 
 
+def _engine_around(parsed: Namespace, place: str) -> tuple[Any, str | Path]:
+    """An engine for the tree that a place is in, and the place as the engine should read it.
+
+    What is there as seen from here is meant so; anything else may be a path as a hit shows it.
+    """
+    from lurcher.engine import Engine
+    from lurcher.sources.roots import find_root
+
+    seen = Path(place)
+    if "\0" in place or not seen.exists():
+        return Engine.open(".", overrides=overrides_of(parsed.set)), place
+    inside = seen.resolve().is_relative_to(find_root(Path()).path)
+    return Engine.open("." if inside else seen, overrides=overrides_of(parsed.set)), Path.cwd() / seen
+
+
+def run_impact(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import survey
+
+    engine, place = _engine_around(parsed, parsed.file)
+    with engine, Meter(parsed.quiet) as meter:
+        answer = engine.impact(place, symbol=parsed.symbol, hops=parsed.hops, progress=meter.update)
+    if parsed.json:
+        _print_json(answer.to_dict())
+    else:
+        survey.impact(answer, engine.locate)
+    return FOUND if answer.dependents else NOTHING
+
+
+def run_outline(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import survey
+
+    engine, place = _engine_around(parsed, parsed.place or ".")
+    with engine, Meter(parsed.quiet) as meter:
+        answer = engine.outline(place, kinds=parsed.kind, progress=meter.update)
+    if parsed.json:
+        _print_json(answer.to_dict())
+    else:
+        survey.outline(answer, engine.locate)
+    return FOUND if answer.total else NOTHING
+
+
+def run_context(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import survey
+
+    engine, place = _engine_around(parsed, parsed.place or ".")
+    with engine, Meter(parsed.quiet) as meter:
+        answer = engine.context(place, budget=parsed.budget, progress=meter.update)
+    if parsed.json:
+        _print_json(answer.to_dict())
+    else:
+        survey.context(answer)
+    return FOUND
+
+
+def run_exists(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import survey
+
+    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+        answer = engine.exists(parsed.pattern, exact=parsed.exact, progress=meter.update)
+    if parsed.json:
+        _print_json(answer.to_dict())
+    else:
+        survey.exists(answer, engine.locate)
+    return FOUND if answer.exists else NOTHING
+
+
 def run_index(parsed: Namespace) -> int:
     if parsed.clear and (parsed.watch or parsed.rebuild):
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")

@@ -87,6 +87,56 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher symbol Client.retry",
     ),
     Command(
+        "impact",
+        "show what depends on a file, by the imports that lead to it",
+        (
+            Flag(("file",), "a file, as seen from here or as a hit shows it", "positional", "FILE"),
+            Flag(("--symbol",), "only what uses this name of the file", "text", "NAME"),
+            Flag(("--hops",), "how many imports away to look (default: 2)", "int", "N"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher impact src/client.py --symbol retry",
+    ),
+    Command(
+        "outline",
+        "show the symbols of a file, or of each file of a folder",
+        (
+            Flag(("place",), "a file or folder (default: here)", "optional", "PATH"),
+            Flag(("--kind",), "only this kind, such as class or function (repeatable)", "list", "KIND"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher outline src --kind class",
+    ),
+    Command(
+        "context",
+        "put together what one should know of a file or folder before working on it",
+        (
+            Flag(("place",), "a file or folder (default: here)", "optional", "PATH"),
+            Flag(("--budget",), "hard ceiling on its tokens (default: 4000)", "int", "TOKENS"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher context src --budget 2000",
+    ),
+    Command(
+        "exists",
+        "tell whether a name or short text occurs at all: no is certain, yes is probable",
+        (
+            Flag(("pattern",), "a name or text, as it is spelled and by itself", "positional", "PATTERN"),
+            PATHS,
+            Flag(("--exact",), "look, and make the yes certain too", "switch"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher exists parse_cookie",
+    ),
+    Command(
         "index",
         "bring the index up to date",
         (

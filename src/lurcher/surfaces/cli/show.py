@@ -24,7 +24,7 @@ _MOST_MATCHES = 5
 _LONGEST_CAPTURE = 60
 
 
-def _colours() -> bool:
+def colours() -> bool:
     return sys.stdout.isatty() and colour_wanted()
 
 
@@ -32,7 +32,7 @@ Locate = Callable[[str], Path]
 """From a hit's path to the file it stands for."""
 
 
-def _from_here(locate: Locate) -> Callable[[str], str]:
+def from_here(locate: Locate) -> Callable[[str], str]:
     """How to write a hit's path so that it can be opened from the current folder."""
     here = Path.cwd()
 
@@ -45,8 +45,8 @@ def _from_here(locate: Locate) -> Callable[[str], str]:
 
 
 def answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> None:
-    painter = Painter(_colours())
-    shown = _from_here(locate)
+    painter = Painter(colours())
+    shown = from_here(locate)
     out: list[str] = []
     for number, hit in enumerate(answer.hits):
         if number:
@@ -157,8 +157,8 @@ def notes(degraded: Sequence[Degraded]) -> None:
 
 
 def symbols(answer: SymbolAnswer, locate: Locate) -> None:
-    painter = Painter(_colours())
-    shown = _from_here(locate)
+    painter = Painter(colours())
+    shown = from_here(locate)
     if not answer.definitions:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
     notes(answer.degraded)
@@ -179,7 +179,7 @@ def status(status: dict[str, Any]) -> None:
 
 
 def _status(entry: dict[str, Any]) -> None:
-    painter = Painter(_colours())
+    painter = Painter(colours())
 
     def row(name: str, text: str) -> None:
         print(f"{painter.dim(f'{name:<11}')} {printable(text)}")
@@ -225,7 +225,7 @@ def _hint(hint: str | None) -> str:
 
 
 def finding(finding: Finding) -> None:
-    painter = Painter(_colours())
+    painter = Painter(colours())
     state = painter.state(f"{finding.state:<8}", finding.state)
     print(f"{state} {finding.check:<9} {printable(finding.message)}{_hint(finding.hint)}", flush=True)
 

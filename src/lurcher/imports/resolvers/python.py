@@ -1,0 +1,203 @@
+"""Python: modules and packages under source roots.
+
+An edge leads to the module that a statement names, not to the packages around it that Python runs on the way. For
+`from a import b` that is `a/b.py` where `b` is a module, unless `a/__init__.py` binds the name itself; else it is `a`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import NamedTuple
+
+from lurcher.imports.resolvers.proximity import shared
+from lurcher.imports.resolvers.python_roots import source_roots
+from lurcher.imports.resolvers.tree import Tree, folder_of
+from lurcher.imports.types import Import, Target
+
+_RANKED = (".py", ".pyx", ".pyw", ".pyi", ".pxd")
+"""Suffixes of modules; of several with one name the first counts."""
+
+_CERTAIN, _OTHER_PROJECT, _ABOVE, _FAR = 1.0, 0.9, 0.7, 0.5
+"""Confidence by where the root lies: on the path of the file, another project's, any folder above, anywhere."""
+_MOST_FAR = 4
+
+
+class _Place(NamedTuple):
+    """Where a module lies: its path without suffix, how sure that is, its file if it has one, and the answer for itself."""
+
+    path: str
+    sure: float
+    file: str | None
+    package: bool
+    itself: tuple[Target, ...]
+
+
+_UNSEEN = _Place("", 0.0, None, False, ())
+
+
+class PythonResolver:
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+        self._modules: dict[str, str] = {}
+        """Path without suffix to file."""
+        for path in tree.paths_of("python"):
+            stem, dot, suffix = path.rpartition(".")
+            if f".{suffix}" not in _RANKED or not dot:
+                continue
+            known = self._modules.get(stem)
+            if known is None or _rank(path) < _rank(known):
+                self._modules[stem] = path
+        self._packages = {folder_of(stem) for stem in self._modules if stem.endswith(("/__init__",))}
+        if "__init__" in self._modules:
+            self._packages.add("")
+        self._tops = self._top_level()
+        self._roots = source_roots(tree)
+        self._places: dict[tuple[str, str], _Place | None] = {}
+        self._answers: dict[tuple[str, tuple[str, ...], float], tuple[Target, ...]] = {}
+        self._bound: dict[str, frozenset[str]] = {}
+
+    def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
+        spec = found.spec
+        if spec[:1] != "." and spec.partition(".")[0] not in self._tops:
+            return ()
+        key = (path[: path.rfind("/")] if "/" in path else "", spec)
+        place = self._places.get(key, _UNSEEN)
+        if place is _UNSEEN:
+            place = self._places[key] = self._place(*key)
+        if place is None:
+            return ()
+        if found.kind != "from" or not place.package:
+            return place.itself
+        answer_key = (place.path, found.names, place.sure)
+        answer = self._answers.get(answer_key)
+        if answer is None:
+            answer = self._answers[answer_key] = self._names(place, found.names)
+        return answer
+
+    def _place(self, folder: str, spec: str) -> _Place | None:
+        """What a module's name means in a folder."""
+        sure = _CERTAIN
+        if spec.startswith("."):
+            name = spec.lstrip(".")
+            base: str | None = folder
+            for _ in range(len(spec) - len(name) - 1):
+                base = folder_of(base) if base else None
+            if base is None:
+                return None
+            path = _under(base, name.replace(".", "/")) if name else base
+        else:
+            top = spec.partition(".")[0]
+            absolute = self._searched(folder, spec.replace(".", "/"), top, self._tops[top])
+            if absolute is None:
+                return None
+            path, sure = absolute
+        file = self._file(path)
+        if file is None and path and path not in self._spaces:
+            return None
+        package = file is None or path in self._packages
+        return _Place(path, sure, file, package, (Target(file, sure),) if file is not None else ())
+
+    def _names(self, place: _Place, names: tuple[str, ...]) -> tuple[Target, ...]:
+        """Where each name that is taken out of a package comes from."""
+        file, sure = place.file, place.sure
+        leads: dict[str, list[str]] = {}
+        bound = self._bindings(file) if file is not None else frozenset()
+        for name in names:
+            module = self._file(_under(place.path, name)) if name != "*" and name not in bound else None
+            if module is not None and module != file:
+                leads.setdefault(module, []).append(name)
+            elif file is not None:
+                leads.setdefault(file, []).append(name)
+        if len(leads) == 1:
+            return (Target(next(iter(leads)), sure),)
+        return tuple(Target(target, sure, tuple(taken)) for target, taken in leads.items())
+
+    def _bindings(self, init: str) -> frozenset[str]:
+        """Names that a package takes out of other modules, so that they are not its modules of that name."""
+        bound = self._bound.get(init)
+        if bound is None:
+            imports = self._tree.imports[init]
+            own = folder_of(init).replace("/", ".")
+            bound = frozenset(
+                name
+                for entry in imports
+                if entry.kind == "from" and entry.spec.strip(".") and not f".{own}".endswith(f".{entry.spec}")
+                for name in entry.names
+            )
+            self._bound[init] = bound
+        return bound
+
+    def _file(self, place: str) -> str | None:
+        if place in self._packages:
+            return self._modules[_under(place, "__init__")]
+        return self._modules.get(place)
+
+    def _searched(self, folder: str, path: str, top: str, roots: list[str]) -> tuple[str, float] | None:
+        own = folder
+        while own in self._packages:
+            own = folder_of(own) if own else "."
+        standard = top in sys.stdlib_module_names
+        namespace: tuple[str, float] | None = None
+        ranked = [(self._near(root, folder, own), root) for root in roots]
+        if len(ranked) > 1:
+            ranked.sort()
+        far = sum(1 for (rank, *_), _ in ranked if rank == _FAR_RANK)
+        for (rank, *_), root in ranked:
+            sure = _SURE[rank]
+            if rank == _FAR_RANK:
+                if far > _MOST_FAR or _under(root, top) not in self._packages:
+                    continue
+                sure /= far
+            if standard and (sure < _CERTAIN or _under(root, top) in self._spaces):
+                continue
+            place = _under(root, path)
+            if self._file(place) is not None:
+                return place, sure
+            if namespace is None and place in self._spaces and place not in self._packages:
+                namespace = place, sure
+        return namespace
+
+    def _near(self, root: str, folder: str, own: str) -> tuple[int, int]:
+        """How far a root is from a file: the folder it is run from, its package's root, its project's, others."""
+        if root in (folder, own):
+            return 0, 0
+        if root in self._roots:
+            project = self._roots[root]
+            if not project or folder == project or folder.startswith(f"{project}/"):
+                return 1, -len(project)
+            return 2, -shared(f"{root}/_", f"{folder}/_")
+        if not root or folder.startswith(f"{root}/"):
+            return 3, -len(root)
+        return _FAR_RANK, -shared(f"{root}/_", f"{folder}/_")
+
+    def _top_level(self) -> dict[str, list[str]]:
+        """Names that can begin an absolute import to the folders they lie in: those that are not packages."""
+        self._spaces: set[str] = set()
+        for stem in self._modules:
+            above = folder_of(stem)
+            while above and above not in self._spaces:
+                self._spaces.add(above)
+                above = folder_of(above)
+        self._spaces -= self._packages
+        tops: dict[str, set[str]] = {}
+        for stem in (*self._modules, *self._packages, *self._spaces):
+            root, _, name = stem.rpartition("/")
+            if name and root not in self._packages:
+                tops.setdefault(name, set()).add(root)
+        return {name: sorted(roots) for name, roots in tops.items()}
+
+
+_FAR_RANK = 4
+_SURE = (_CERTAIN, _CERTAIN, _OTHER_PROJECT, _ABOVE, _FAR)
+
+
+def _rank(path: str) -> int:
+    return _RANKED.index(path[path.rfind(".") :])
+
+
+def _under(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
+
+
+def make(tree: Tree) -> PythonResolver:
+    return PythonResolver(tree)

@@ -1,0 +1,63 @@
+"""Whether a text occurs anywhere: by the segments' filters, or by looking.
+
+The text must stand by itself, as with `grep -w`: `user` does not occur in `get_user`. Case and spelling count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from lurcher.errors import QueryError
+from lurcher.index.bloom import hashes_of, may_hold
+from lurcher.index.reader import Snapshot
+from lurcher.index.segment import UNIT_FIELDS
+from lurcher.survey.answers import ExistsAnswer, Standing
+from lurcher.terms.split import split, words
+
+MOST_CHARACTERS = 1000
+
+
+def exists(snapshot: Snapshot, pattern: str, exact: bool, index: Standing) -> ExistsAnswer:
+    if not pattern.strip():
+        raise QueryError("the pattern is empty", "for example: lurcher exists parse_cookie")
+    if len(pattern) > MOST_CHARACTERS:
+        raise QueryError(f"the pattern has {len(pattern):,} characters", f"a pattern has at most {MOST_CHARACTERS:,}")
+    hashes = hashes_of(pattern.encode("utf-8", "surrogatepass"))
+    possible = {number for number, segment in enumerate(snapshot.segments) if may_hold(segment.bloom, hashes)}
+    if not possible or not exact:
+        return ExistsAnswer(pattern, bool(possible), not possible, None, None, index)
+    found = next(_found(snapshot, pattern, possible), None)
+    path, line = (None, None) if found is None else found
+    return ExistsAnswer(pattern, found is not None, True, path, line, index)
+
+
+def _found(snapshot: Snapshot, pattern: str, possible: set[int]) -> Iterator[tuple[str, int]]:
+    """Path and line of the first occurrence in each file that has one: files that have all its words come first."""
+    data = pattern.encode("utf-8", "surrogatepass")
+    before, after = r"(?<!\w)" if _is_word(pattern[0]) else "", r"(?!\w)" if _is_word(pattern[-1]) else ""
+    alone = re.compile(before + re.escape(pattern) + after)
+    likely = _likely(snapshot, pattern)
+    files = [file for file in snapshot.live_paths.values() if snapshot.segment_of(file) in possible]
+    for file in sorted(files, key=lambda file: (file not in likely, snapshot.path(file))):
+        text = snapshot.file_text(file)
+        if data in text:
+            match = alone.search(decoded := text.decode("utf-8", "replace"))
+            if match is not None:
+                yield snapshot.path(file), decoded.count("\n", 0, match.start()) + 1
+
+
+def _is_word(character: str) -> bool:
+    return re.match(r"\w", character) is not None
+
+
+def _likely(snapshot: Snapshot, pattern: str) -> set[int]:
+    """Files in which every word of the pattern is known to occur, in whatever spelling."""
+    found: set[int] | None = None
+    for terms in map(split, words(pattern)):
+        if terms:
+            here: set[int] = set()
+            for field in UNIT_FIELDS:
+                here.update(snapshot.unit_file[snapshot.postings(field, terms[0])[0]].tolist())
+            found = here if found is None else found & here
+    return found or set()

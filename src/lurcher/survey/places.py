@@ -1,0 +1,59 @@
+"""Which files of the index a path means, as a user types it."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from lurcher.errors import PathError
+from lurcher.index.reader import Snapshot
+
+_NEAR = 3
+
+
+def file_at(snapshot: Snapshot, candidates: Sequence[str]) -> int:
+    """The live file that one of the candidates names."""
+    for path in candidates:
+        file = snapshot.live_paths.get(path)
+        if file is not None:
+            return file
+    if any(_below(snapshot, path) for path in candidates):
+        raise PathError(f"{candidates[0] or '.'} is a folder", "name a file of it")
+    raise _unknown(snapshot, candidates[0] or ".")
+
+
+def files_at(snapshot: Snapshot, candidates: Sequence[str]) -> tuple[str, list[int], bool]:
+    """The path that is meant, its files in path order, and whether it is a single file."""
+    for path in candidates:
+        file = snapshot.live_paths.get(path)
+        if file is not None:
+            return path, [file], True
+        files = _below(snapshot, path)
+        if files:
+            return path or ".", files, False
+    raise _unknown(snapshot, candidates[0] or ".")
+
+
+def _below(snapshot: Snapshot, folder: str) -> list[int]:
+    inside = f"{folder}/" if folder else ""
+    found = sorted((path, file) for path, file in snapshot.live_paths.items() if path.startswith(inside))
+    return [file for _, file in found]
+
+
+def _unknown(snapshot: Snapshot, asked: str) -> PathError:
+    near = _near(snapshot, asked.rstrip("/"))
+    if not near:
+        return PathError(f"{asked} is not in the index", "lurcher status --skipped lists what was left out")
+    return PathError(f"{asked} is not in the index", f"did you mean {', '.join(near)}?")
+
+
+def _near(snapshot: Snapshot, asked: str) -> list[str]:
+    """Files of the same name, else those of a similar one."""
+    import difflib
+
+    by_name: dict[str, list[str]] = {}
+    for path in sorted(snapshot.live_paths):
+        by_name.setdefault(posixpath.basename(path), []).append(path)
+    name = posixpath.basename(asked)
+    names = [name] if name in by_name else difflib.get_close_matches(name, by_name, _NEAR)
+    return [path for each in names for path in by_name[each]][:_NEAR]

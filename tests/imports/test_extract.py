@@ -1,0 +1,208 @@
+"""What each language's imports are read as, also out of code that is broken, hostile or huge."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lurcher.imports.languages import LANGUAGES
+from tests.imports.trees import brief, found, parser
+
+CASES = [
+    ("python", "import a.b as c, d", [("a.b", (), "import"), ("d", (), "import")]),
+    ("python", "from a.b import c as d, e", [("a.b", ("c", "e"), "from")]),
+    ("python", "from ..p import (\n  y,\n  z,\n)", [("..p", ("y", "z"), "from")]),
+    ("python", "from . import *", [(".", ("*",), "from")]),
+    ("python", "def f():\n    if x:\n        from a import b\n", [("a", ("b",), "from")]),
+    ("python", "from __future__ import annotations", []),
+    ("python", "x = 'import a'\n# import b\n'''\nimport c\n'''", []),
+    ("python", "from a \\\n    . b import c", [("a.b", ("c",), "from")]),
+    ("javascript", "import a, {b as c} from './x'", [("./x", ("default", "b"), "import")]),
+    ("javascript", "import * as n from 'n'; import './s'", [("n", ("*",), "import"), ("./s", (), "import")]),
+    ("javascript", "export {q as r} from './w'; export * from './v'", [("./w", ("q",), "export"), ("./v", ("*",), "export")]),
+    (
+        "javascript",
+        "const {t, u: k} = require('./u'), v = require(`./t`)",
+        [("./u", ("t", "u"), "require"), ("./t", (), "require")],
+    ),
+    ("javascript", "const a = require('./a').name", [("./a", ("name",), "require")]),
+    (
+        "javascript",
+        "await import('./d'); import('./e').then(f); import(`./${x}`); require(y)",
+        [("./d", (), "dynamic"), ("./e", (), "dynamic")],
+    ),
+    ("javascript", "export const from = './x'; const s = \"import './y'\" // require('./z')", []),
+    (
+        "typescript",
+        "import type {A} from './a'; import fs = require('fs')",
+        [("./a", ("A",), "import"), ("fs", ("*",), "require")],
+    ),
+    (
+        "typescript",
+        "export * as ns from './v'; let t: import('./t').T",
+        [("./v", ("*",), "export"), ("./t", ("T",), "dynamic")],
+    ),
+    ("tsx", "import {A} from './a'; const b = <A href='import' />", [("./a", ("A",), "import")]),
+    (
+        "go",
+        'package p\nimport "a"\nimport (\n\tb "x/b"\n\t. "y"\n\t`r`\n)',
+        [("a", (), "import"), ("x/b", (), "import"), ("y", ("*",), "import"), ("r", (), "import")],
+    ),
+    ("rust", "mod a; pub mod b { mod c; }", [("a", ("a",), "mod"), ("b/c", ("c",), "mod")]),
+    ("rust", '#[cfg(x)]\n#[path = "p.rs"]\nmod a;', [("p.rs", ("a",), "mod-path")]),
+    (
+        "rust",
+        "use crate::a::{self, b::c as d, e::*};",
+        [("crate::a", ("a",), "use"), ("crate::a::b::c", ("c",), "use"), ("crate::a::e", ("*",), "use")],
+    ),
+    (
+        "rust",
+        "mod t { use super::*; use super::super::x; mod u { use super::y; } }",
+        [("self", ("*",), "use"), ("super::x", ("x",), "use"), ("self::t::y", ("y",), "use")],
+    ),
+    ("rust", "extern crate foo as bar; use r#type::x;", [("foo", (), "crate"), ("type::x", ("x",), "use")]),
+    (
+        "java",
+        "package a.b; import c.D; import c.*; import static c.D.e; class X {} interface Y {}",
+        [("a.b", ("X", "Y"), "package"), ("c.D", ("D",), "import"), ("c", ("*",), "import"), ("c.D", ("e",), "static")],
+    ),
+    (
+        "kotlin",
+        "package a\nimport b.C\nimport b.*\nimport b.d as e\nclass X\nfun String.f() {}\nval v = 1\ntypealias T = Int\n",
+        [("a", ("X", "f", "v", "T"), "package"), ("b.C", ("C",), "import"), ("b", ("*",), "import"), ("b.d", ("d",), "import")],
+    ),
+    (
+        "scala",
+        "package a.b\npackage c\nimport x.{Y, Z => W, _}\nimport p.q, r.S\nclass K",
+        [
+            ("a.b", ("K",), "package"),
+            ("a.b.c", ("K",), "package"),
+            ("x.Y", ("Y",), "import"),
+            ("x.Z", ("Z",), "import"),
+            ("x", ("*",), "import"),
+            ("p.q", ("q",), "import"),
+            ("r.S", ("S",), "import"),
+        ],
+    ),
+    (
+        "c",
+        '#include "x.h"\n#ifdef A\n# include <y/z.h>\n#endif\n#include MACRO\n',
+        [("x.h", (), "quote"), ("y/z.h", (), "angle")],
+    ),
+    ("cpp", 'extern "C" {\n#include "b.h"\n}\n#include_next <n.h>\n', [("b.h", (), "quote"), ("n.h", (), "angle")]),
+    (
+        "csharp",
+        "using A; using static B.C; using X = D.E<int>; namespace N.M { class T {} namespace O { struct S {} } }",
+        [
+            ("A", (), "using"),
+            ("B.C", (), "static"),
+            ("D.E", (), "alias"),
+            ("N.M", ("T",), "package"),
+            ("N.M.O", ("S",), "package"),
+        ],
+    ),
+    ("csharp", "namespace N; using (var x = y) {} class T {}", [("N", ("T",), "package")]),
+    (
+        "ruby",
+        "require 'a/b'\nrequire_relative \"c\"\nload 'd.rb'\nautoload :E, 'e'\nrequire \"x#{y}\"\nautoload :F\n",
+        [("a/b", (), "require"), ("c", (), "relative"), ("d.rb", (), "load"), ("e", ("E",), "autoload")],
+    ),
+    (
+        "php",
+        "<?php namespace A; use B\\C; use D\\{E, F\\G as H}; use function I\\j; class K { use L; }",
+        [
+            ("A", ("K",), "package"),
+            ("B\\C", ("C",), "use"),
+            ("D\\E", ("E",), "use"),
+            ("D\\F\\G", ("G",), "use"),
+            ("I\\j", ("j",), "function"),
+        ],
+    ),
+    (
+        "php",
+        "<?php require 'a.php'; include_once(__DIR__ . '/b.php'); require $x;",
+        [("a.php", (), "include"), ("/b.php", (), "here")],
+    ),
+    (
+        "swift",
+        "import Foo\n@testable import Bar\nimport struct Baz.Qux\n",
+        [("Foo", (), "import"), ("Bar", (), "import"), ("Baz", ("Qux",), "import")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else "")
+def test_imports_are_read_as_written(language: str, text: str, expected: list[tuple[str, tuple[str, ...], str]]) -> None:
+    assert brief(text, language) == expected
+
+
+def test_every_language_has_a_case() -> None:
+    assert {language for language, _, _ in CASES} == LANGUAGES
+
+
+def test_lines_are_those_of_the_statement() -> None:
+    assert [entry.line for entry in found("\n\nimport a\n\nfrom b import (\n c)\n", "python")] == [3, 5]
+    assert [entry.line for entry in found('package p\nimport (\n "a"\n\n "b"\n)', "go")] == [3, 5]
+
+
+def test_a_language_without_imports_has_none() -> None:
+    assert found("import x", "bash") == []
+    assert found("", "python") == []
+
+
+def test_code_around_an_error_is_still_read() -> None:
+    assert ("a", (), "import") in brief("import a\ndef f(:\n  )))\nimport b\n", "python")
+    assert ("./a", (), "import") in brief("import './a'\nclass {{{ ((\n", "typescript")
+    assert brief("from a import", "python") in ([], [("a", (), "from")])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(CASES), st.data())
+def test_damaged_code_never_raises(case: tuple[str, str, object], data: st.DataObject) -> None:
+    language, text, _ = case
+    begin = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(begin, len(text)))
+    middle = data.draw(st.text("{}()\"'\\;\n\0 é#use import:", max_size=12))
+    for entry in found(text[:begin] + middle + text[end:], language):
+        assert entry.line >= 1
+        assert entry.spec or entry.kind == "package"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["import a\n", "x = 1\n" * 90, "def f():\n    from b import c\n", "# import no\n"]), max_size=120)
+)
+def test_what_is_found_does_not_depend_on_how_far_apart_imports_are(parts: list[str]) -> None:
+    expected = [part.split()[-1] for part in parts if "import" in part and "no" not in part]
+    assert [(entry.names or (entry.spec,))[0] for entry in found("".join(parts), "python")] == expected
+
+
+def test_a_file_of_nothing_but_imports_takes_no_longer_than_it_should() -> None:
+    text = "".join(f'#include "a{number}.h"\n{"int x;" * 80}\n' for number in range(5_000)).encode()
+    begun = time.process_time()
+    root = parser("c").parse(text).root_node
+    parsed = time.process_time()
+    from lurcher.imports import imports_of
+
+    assert len(imports_of(root, text, "c")) == 5_000
+    assert time.process_time() - parsed < 2 * (parsed - begun) + 0.1
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("rust", "use " + "a::{" * 5_000 + "b" + "}" * 5_000 + ";"),
+        ("javascript", "f(" * 5_000 + "require('./x')" + ")" * 5_000),
+        ("php", "<?php require " + "(" * 5_000 + "'x'" + ")" * 5_000 + ";"),
+        ("python", "import " + "a." * 50_000 + "b"),
+        ("csharp", "namespace A {" * 3_000 + "}" * 3_000),
+    ],
+    ids=["rust", "javascript", "php", "python", "csharp"],
+)
+def test_deep_nesting_ends_and_does_not_overflow(language: str, text: str) -> None:
+    begun = time.process_time()
+    assert len(found(text, language)) <= 20_000
+    assert time.process_time() - begun < 20

@@ -1,0 +1,92 @@
+"""What depends on a file, hop by hop."""
+
+from __future__ import annotations
+
+import pytest
+
+from lurcher.errors import QueryError
+from lurcher.survey.answers import ImpactAnswer, Standing
+from lurcher.survey.impact import impact
+from lurcher.types import IndexState
+from tests.small import snapshot_of
+from tests.survey.trees import FILES
+
+STANDING = Standing(IndexState(1, True, 0))
+
+
+def asked(path: str, symbol: str | None = None, hops: int = 3, most: int = 100, **more: str) -> ImpactAnswer:
+    snapshot = snapshot_of({**FILES, **more})
+    return impact(snapshot, snapshot.live_paths[path], symbol, hops, most, STANDING)
+
+
+def reached(answer: ImpactAnswer) -> list[tuple[int, str, str]]:
+    return [(entry.hop, entry.path, entry.via) for entry in answer.dependents]
+
+
+def test_dependents_come_by_hop_and_say_through_what() -> None:
+    answer = asked("shop/wire.py")
+    assert reached(answer) == [
+        (1, "shop/client.py", "shop/wire.py"),
+        (2, "shop/__init__.py", "shop/client.py"),
+        (2, "shop/cart.py", "shop/client.py"),
+        (3, "shop/report.py", "shop/cart.py"),
+        (3, "tests/test_cart.py", "shop/cart.py"),
+    ]
+    first = answer.dependents[0]
+    assert (first.names, first.line, first.confidence, first.language) == (("send", "receive"), 2, 1.0, "python")
+    assert [entry.test for entry in answer.dependents] == [False, False, False, False, True]
+    assert (answer.total, answer.tests) == (5, 1)
+
+
+def test_hops_are_a_limit() -> None:
+    assert [entry.path for entry in asked("shop/wire.py", hops=1).dependents] == ["shop/client.py"]
+
+
+def test_a_symbol_leaves_what_uses_it() -> None:
+    answer = asked("shop/client.py", "Client.retry")
+    assert [(entry.path, entry.use) for entry in answer.dependents] == [("shop/cart.py", "mentioned")]
+    answer = asked("shop/client.py", "connect")
+    assert [(entry.path, entry.use) for entry in answer.dependents] == [("shop/cart.py", "imported")]
+    assert answer.standing.degraded == ()
+
+
+def test_a_name_in_a_comment_or_in_another_spelling_is_no_use() -> None:
+    assert asked("shop/cart.py", "retry").dependents == ()
+    assert asked("shop/cart.py", "Checkout").dependents == ()
+
+
+def test_a_symbol_that_the_file_lacks_is_told() -> None:
+    (note,) = asked("shop/client.py", "conect").standing.degraded
+    assert note.reason == "shop/client.py does not define conect"
+    assert note.hint == "it defines connect"
+
+
+def test_a_name_that_is_none_is_an_error() -> None:
+    with pytest.raises(QueryError, match="is no name"):
+        asked("shop/client.py", "::")
+
+
+def test_many_importers_are_cut_and_all_are_counted() -> None:
+    many = {f"users/u{i:02}.py": "from shop.wire import send\n" for i in range(30)}
+    answer = asked("shop/wire.py", hops=1, most=10, **many)
+    assert len(answer.dependents) == 10
+    assert [(hop.total, hop.shown) for hop in answer.by_hop] == [(31, 10)]
+    assert answer.total == answer.to_dict()["total"] == 31
+
+
+def test_languages_without_imports_say_so() -> None:
+    answer = asked("README.md")
+    assert answer.dependents == () and answer.by_hop == ()
+    assert [note.reason for note in answer.standing.degraded] == ["imports in markdown files are not read"]
+
+
+def test_configuration_of_the_tree_is_read_from_the_index() -> None:
+    answer = asked(
+        "web/lib/api.ts",
+        **{
+            "web/lib/api.ts": "export const get = 1;\n",
+            "web/app/page.ts": 'import { get } from "@lib/api";\n',
+            "web/tsconfig.json": '{"compilerOptions": {"baseUrl": ".", "paths": {"@lib/*": ["lib/*"]}}}',
+        },
+    )
+    assert [(entry.path, entry.names) for entry in answer.dependents] == [("web/app/page.ts", ("get",))]
