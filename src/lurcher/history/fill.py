@@ -15,9 +15,10 @@ from lurcher.errors import CorruptIndex, PathError
 from lurcher.history import log, segment
 from lurcher.history.build import PastBuilder
 from lurcher.history.head import Head, boundary
-from lurcher.history.log import LogSettings, Losses
+from lurcher.history.log import Losses
 from lurcher.history.manifest import HINT, PastManifest, PastStore
 from lurcher.history.merge import merge
+from lurcher.history.options import LogSettings
 from lurcher.history.reader import Past, PastSegment
 from lurcher.types import Progress
 

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from lurcher.history import log
 from lurcher.sources import repository as repositories
 from lurcher.sources.decode import read_regular
 from lurcher.sources.repository import Repository
@@ -50,7 +49,9 @@ def head_of(top: Path) -> Head | None:
     sha = _from_files(found)
     if sha is None:
         # An unborn branch, a packed ref behind a link, a store of references that is no folder: git knows.
-        sha = log.resolve(top, "HEAD") or ""
+        from lurcher.history.log import resolve
+
+        sha = resolve(top, "HEAD") or ""
     return Head(sha, mark)
 
 

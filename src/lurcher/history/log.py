@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from lurcher.history.options import LogSettings
 from lurcher.history.parse import FORMAT, Parsed, Parser
 from lurcher.history.records import Commit
 from lurcher.history.stream import Ahead, Broken, Stream
@@ -37,15 +38,6 @@ _PATCHES = (
 )  # fmt: skip
 _CAREFUL_FIRST, _CAREFUL_MOST = 64, 1024
 """How many commits are read with care after one that cannot be read as usual, at first and at the most."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogSettings:
-    first_parent: bool = False
-    """Follow first parents only; what a merge brought is then the merge's change."""
-    merges: bool = False
-    """Tell of merges too, each with its change against its first parent."""
-    diff_bytes: int = 20_000
 
 
 @dataclass(slots=True)

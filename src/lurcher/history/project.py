@@ -14,8 +14,8 @@ from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.history import manifest as manifests
 from lurcher.history.head import Head, head_of
-from lurcher.history.log import LogSettings
 from lurcher.history.manifest import PastManifest, PastStore
+from lurcher.history.options import LogSettings
 from lurcher.index.manifest import MARK, NAME
 from lurcher.types import Degraded, Progress
 
@@ -145,6 +145,20 @@ class PastProject:
                 manifest = self._fill(empty, head, None, progress)
             past = self._open(manifest)
             return PastView(past, manifest, tuple(self._told(manifest, past, head)), True)
+
+    def heal(self, progress: Progress) -> bool:
+        """Build anew what is damaged on disk; False where every byte is as it should be."""
+        with self._lock:
+            self._view = self._identity = None
+            try:
+                opened = self._read()[1]
+                for segment in opened[1].segments if opened is not None else ():
+                    segment.check_tables()
+                    segment.container.verify()
+                return False
+            except (OutdatedIndex, CorruptIndex):
+                self.rebuild(progress)
+                return True
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""

@@ -54,6 +54,10 @@ class PastSegment(Segment):
     def hunks(self) -> NDArray[Any]:
         return hunks_of(self.container, self.commits)
 
+    def check_tables(self) -> None:
+        """Raise unless every row leads somewhere."""
+        _ = self.commits, self.changes, self.hunks
+
     def is_live(self, term: int) -> bool:
         return any((found := self.postings(family, term)) is not None and len(found[0]) for family in FAMILIES)
 
