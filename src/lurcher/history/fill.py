@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import CorruptIndex, PathError
+from lurcher.errors import PathError
 from lurcher.history import log, segment
 from lurcher.history.build import PastBuilder
 from lurcher.history.head import Head, boundary
 from lurcher.history.log import Losses
-from lurcher.history.manifest import HINT, PastManifest, PastStore
+from lurcher.history.manifest import PastManifest, PastStore
 from lurcher.history.merge import merge
 from lurcher.history.options import LogSettings
-from lurcher.history.reader import Past, PastSegment
+from lurcher.history.reader import PastSegment, open_past
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
@@ -66,17 +66,6 @@ def fill(
 ) -> PastManifest:
     """The manifest after all was read that there was time for. The caller holds the lock."""
     return _Filler(store, top, head, settings, fingerprint, table, progress).fill(manifest)
-
-
-def open_past(store: PastStore, manifest: PastManifest) -> Past:
-    """The manifest's segments, mapped, each with its live commits."""
-    segments = []
-    for name, size, live in zip(manifest.segments, manifest.sizes, manifest.live, strict=True):
-        container = store.container(name)
-        if container.meta["commits"] != size:
-            raise CorruptIndex(f"the manifest of the history does not fit {name}", HINT)
-        segments.append(PastSegment(container, live))
-    return Past(segments, manifest.generation, manifest.total, manifest.order)
 
 
 class _Filler:

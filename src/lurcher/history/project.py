@@ -252,7 +252,7 @@ class PastProject:
 
     def _read(self) -> tuple[tuple[int, int, int] | None, tuple[PastManifest, Past] | None]:
         """The index on disk with the identity of its manifest; a writer may replace both while we look."""
-        from lurcher.history.fill import open_past
+        from lurcher.history.reader import open_past
 
         for attempt in range(_ATTEMPTS):
             identity = self._disk_identity()
@@ -279,7 +279,7 @@ class PastProject:
         return manifest.generation if manifest else 0
 
     def _open(self, manifest: PastManifest) -> Past:
-        from lurcher.history.fill import open_past
+        from lurcher.history.reader import open_past
 
         if self._view is None or self._view[0] is not manifest:
             self._view = (manifest, open_past(self.store, manifest))

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.history.manifest import PastManifest, PastStore
+
 _MOST_KEPT = 50_000
 
 
@@ -574,3 +576,14 @@ class Past:
         products *= scales if places is None else scales[places]
         products /= direction.length or 1.0
         return products
+
+
+def open_past(store: PastStore, manifest: PastManifest) -> Past:
+    """The manifest's segments, mapped, each with its live commits."""
+    segments = []
+    for name, size, live in zip(manifest.segments, manifest.sizes, manifest.live, strict=True):
+        container = store.container(name)
+        if container.meta["commits"] != size:
+            raise container.corrupt("it is not the segment that the manifest means")
+        segments.append(PastSegment(container, live))
+    return Past(segments, manifest.generation, manifest.total, manifest.order)
