@@ -82,6 +82,7 @@ class _Filler:
         self._store, self._top, self._head, self._settings = store, top, head, settings
         self._fingerprint, self._table, self._progress = fingerprint, table, progress
         self._losses = Losses()
+        self._boundary = boundary(top)
         self._deadline = None if settings.seconds is None else time.monotonic() + settings.seconds
 
     def fill(self, manifest: PastManifest) -> PastManifest:
@@ -89,13 +90,13 @@ class _Filler:
         before = manifest.losses
         manifest = replace(
             manifest, fingerprint=self._fingerprint, live=plan.live, head=self._head, total=plan.total, order=None,
-            complete=False,
+            complete=False, most=self._settings.max_commits,
         )  # fmt: skip
         builder, done = PastBuilder(), 0
         size = FIRST if not manifest.commits else self._settings.batch
         late = False
-        for commit in log.read(self._top, plan.wanted, self._settings.log, self._losses, boundary(self._top)):
-            builder.add(commit)
+        for commit in log.read(self._top, plan.wanted, self._settings.log, self._losses, self._boundary):
+            builder.add(commit, segment.BOUNDARY if commit.sha in self._boundary else 0)
             done += 1
             self._progress("reading history", done, len(plan.wanted))
             late = self._is_late() and (manifest.commits > 0 or len(builder) >= size)
@@ -149,16 +150,22 @@ class _Filler:
         known = manifest.head
         if not manifest.complete or not known.sha or known.shallow != self._head.shallow:
             return None
-        if self._settings.log.first_parent or self._settings.max_commits:
+        if self._settings.log.first_parent or self._settings.max_commits or manifest.most:
             return None
         return log.difference(self._top, self._head.sha, known.sha, self._settings.log)
 
     def _stored(self, manifest: PastManifest) -> dict[str, tuple[int, int]]:
-        """Where each indexed commit is: segment and row."""
+        """Where each indexed commit is: segment and row. One that could not be told whole and now can is not there."""
         found: dict[str, tuple[int, int]] = {}
         for part, name in enumerate(manifest.segments):
-            for row, sha in enumerate(PastSegment(self._store.container(name)).names()):
-                found.setdefault(sha.hex(), (part, row))
+            opened, live = PastSegment(self._store.container(name)), manifest.live[part]
+            flags = opened.commits["flags"].tolist()
+            for row, sha in enumerate(opened.names()):
+                text = sha.hex()
+                if flags[row] & segment.BOUNDARY and text not in self._boundary:
+                    continue
+                if text not in found or live is None or live[row]:
+                    found[text] = part, row
         return found
 
     def _masks(

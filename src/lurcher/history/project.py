@@ -110,7 +110,7 @@ class PastProject:
         if head is None:
             raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
         manifest = self._current(notes)
-        if (refresh or not manifest.generation) and not _is_done(manifest, head):
+        if (refresh or not manifest.generation) and not self._is_done(manifest, head):
             manifest = self._update(manifest, head, seconds, progress, notes)
         past = self._open(manifest)
         return PastView(past, manifest, (*notes, *self._told(manifest, past, head)), manifest.head == head)
@@ -199,7 +199,7 @@ class PastProject:
             try:
                 with self.store.lock(wait):
                     manifest = self._current([])
-                    if _is_done(manifest, head):
+                    if self._is_done(manifest, head):
                         return manifest
                     return self._fill(manifest, head, seconds, progress)
             except IndexLocked as busy:
@@ -209,6 +209,10 @@ class PastProject:
                     return manifest
                 if time.monotonic() >= deadline:
                     raise
+
+    def _is_done(self, manifest: PastManifest, head: Head) -> bool:
+        as_wanted = manifest.most == self.settings.history.max_commits
+        return manifest.generation > 0 and manifest.complete and as_wanted and manifest.head == head
 
     def _fill(self, manifest: PastManifest, head: Head, seconds: float | None, progress: Progress) -> PastManifest:
         # Writing needs what reads git and counts terms; most queries do not write.
@@ -284,7 +288,3 @@ class PastProject:
         if self._view is None or self._view[0] is not manifest:
             self._view = (manifest, open_past(self.store, manifest))
         return self._view[1]
-
-
-def _is_done(manifest: PastManifest, head: Head) -> bool:
-    return manifest.generation > 0 and manifest.complete and manifest.head == head
