@@ -31,7 +31,7 @@ EACH = 4
 
 def patterns(engine: Engine, tree: Path) -> dict[str, list[str]]:
     """Words of every 50th file, by how many lines of the tree have them; one of many letters may be part of others."""
-    listed = sorted(path for path in tree.rglob("*") if path.is_file() and ".git" not in path.parts and ".lurcher" not in path.parts)
+    listed = sorted(path for path in tree.rglob("*") if path.is_file() and not {".git", ".lurcher"} & set(path.parts))
     seen = Counter(word for path in listed[::50] for word in set(WORD.findall(path.read_bytes())))
     chosen: dict[str, list[str]] = {name: [] for name in RANKS}
     for word, _ in sorted(seen.items(), key=lambda item: (hash_of(item[0]), item[0])):

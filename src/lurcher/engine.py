@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -20,15 +20,15 @@ from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, UsageError
+from lurcher.errors import ConfigError, LurcherError, ModelError, UsageError
 from lurcher.index.outermost import outermost
-from lurcher.index.project import Project, root_digest
+from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
-from lurcher.planning.checks import checked, several
-from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
+from lurcher.planning.checks import checked, filter_of, several
+from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
@@ -36,16 +36,17 @@ from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.sources.roots import Root, find_root
 from lurcher.survey.asked import Surveys
 from lurcher.terms.split import compound
-from lurcher.types import Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer, silent
+from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
 
 if TYPE_CHECKING:
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.watch import Notice, Update
     from lurcher.survey.answers import Standing
+    from lurcher.survey.why import WhyAnswer
 
 SOURCES = ("code",)
-_OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural"}
+_OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 
 
@@ -161,7 +162,7 @@ class Engine(Surveys):
                 defaults.limit if limit is None else limit,
                 mode or defaults.mode,
                 ranking or defaults.ranking,
-                Filter(resolve_languages(several(languages)), check_globs(several(paths)), check_globs(several(excludes))),
+                filter_of(languages, paths, excludes),
                 budget,
                 cursor,
                 context or defaults.context,
@@ -175,13 +176,84 @@ class Engine(Surveys):
         for source in several(sources):
             if source not in SOURCES:
                 raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
-        try:
-            return self._answer(query, started, (refresh, check), progress, ())
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return self._answer(
-                query, started, (refresh, check), progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)
+        return self._sound(lambda notes: self._answer(query, started, (refresh, check), progress, notes), progress)
+
+    def related(
+        self,
+        path: str | Path,
+        line: int,
+        *,
+        limit: int | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> Answer:
+        """Units like the one around a line of a file: by the words they share and by nearness in meaning."""
+        from lurcher.planning.likeness import RELATED, plan_like
+        from lurcher.survey.places import file_at, unit_at
+
+        started = time.perf_counter()
+        meant = self._together.meant(path)
+        query = checked(
+            Query(
+                f"{meant[-1]}:{line}", self.settings.search.limit if limit is None else limit,
+                filter=filter_of(languages, paths, excludes),
+                budget=budget, cursor=cursor, context=context or self.settings.search.context, snippet_lines=snippet_lines,
             )
+        )  # fmt: skip
+        query = replace(query, mode=RELATED)
+
+        def plan(snapshot: Snapshot) -> Plan:
+            return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, meant), line), query.text)
+
+        return self._sound(
+            lambda notes: self._answer(query, started, (refresh, check), progress, notes, plan), progress
+        )
+
+    def why(
+        self,
+        path: str | Path,
+        text: str,
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        ranking: str | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> WhyAnswer:
+        """Why a file, or the unit around one of its lines, is or is not among the hits for a question."""
+        from lurcher.survey.why import left_out, unknown, why
+
+        defaults = self.settings.search
+        query = checked(
+            Query(
+                text, defaults.limit if limit is None else limit, mode or defaults.mode, ranking or defaults.ranking,
+                filter_of(languages, paths, excludes),
+            )
+        )  # fmt: skip
+        meant = self._together.meant(path)
+
+        def work(notes: tuple[Degraded, ...]) -> WhyAnswer:
+            ranked = self._ranked(query, _Clock(time.perf_counter()), (refresh, check), progress)
+            standing = ranked.standing(notes)
+            missing = left_out(ranked.snapshot, meant, ranked.views, self._projects, self._together.labels())
+            if missing is not None:
+                return unknown(query, missing[0], line, missing[1], ranked.context, standing)
+            return why(ranked.context, ranked.ranking, ranked.name, query, meant, line, standing)
+
+        return self._sound(work, progress)
 
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
@@ -191,9 +263,50 @@ class Engine(Surveys):
         self._together.forget()
 
     def _answer(
-        self, query: Query, started: float, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
+        self,
+        query: Query,
+        started: float,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        notes: tuple[Degraded, ...],
+        plan: Callable[[Snapshot], Plan] | None = None,
     ) -> Answer:
         clock = _Clock(started)
+        ranked = self._ranked(query, clock, freshness, progress, plan)
+        snapshot, context = ranked.snapshot, ranked.context
+        focus = Focus(context)
+        places = places_of(snapshot, ranked.ranking, query.context, focus)
+        clock.lap("ranking")
+        print_ = cursors.fingerprint(
+            query,
+            root="\0".join(str(root) for root in self.roots),
+            generation=snapshot.generation,
+            checksum=",".join(name for view in ranked.views for name in view.manifest.segments),
+            options=self._options,
+        )
+        place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
+        shown = Shown(snapshot, places, ranked.ranking, query, focus)
+        page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
+        hits = tuple(shown.hit(i) for i in page.indices)
+        clock.lap("pack")
+        searched, said = _searched(query, context, len(places))
+        notes += ranked.notes + said + _unknown_name(context)
+        following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
+        degraded = notes + tuple(note for view in ranked.views for note in view.degraded) + oversized_note(page, shown)
+        return Answer(
+            query.text, context.plan.mode, context.plan.intent, ranked.name, SOURCES, hits, len(places), page.tokens,
+            following, state_of(snapshot, ranked.views), degraded, clock.total(), searched,
+        )  # fmt: skip
+
+    def _ranked(
+        self,
+        query: Query,
+        clock: _Clock,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        plan: Callable[[Snapshot], Plan] | None = None,
+    ) -> _Ranked:
+        """A question as far as the order of all units; `plan` says how to answer it, where its text does not."""
         refresh, check = freshness
         pattern = literal_pattern(query)
         if pattern is not None:
@@ -205,33 +318,13 @@ class Engine(Surveys):
         ]
         snapshot = self._together.snapshot(views)
         clock.lap("refresh")
-        plan = make_plan(query.text, query.mode, snapshot, pattern, query.filter.languages or snapshot.languages)
+        if plan is not None:
+            planned = plan(snapshot)
+        else:
+            planned = make_plan(query.text, query.mode, snapshot, pattern, query.filter.languages or snapshot.languages)
         clock.lap("plan")
-        ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
-        plan = context.plan
-        focus = Focus(context)
-        places = places_of(snapshot, ranked, query.context, focus)
-        clock.lap("ranking")
-        print_ = cursors.fingerprint(
-            query,
-            root="\0".join(str(root) for root in self.roots),
-            generation=snapshot.generation,
-            checksum=",".join(name for view in views for name in view.manifest.segments),
-            options=self._options,
-        )
-        place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
-        shown = Shown(snapshot, places, ranked, query, focus)
-        page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
-        hits = tuple(shown.hit(i) for i in page.indices)
-        clock.lap("pack")
-        searched, said = _searched(query, context, len(places))
-        notes += failed + said + _unknown_name(context)
-        following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
-        degraded = notes + tuple(note for view in views for note in view.degraded) + oversized_note(page, shown)
-        return Answer(
-            query.text, plan.mode, plan.intent, used, SOURCES, hits, len(places), page.tokens, following,
-            state_of(snapshot, views), degraded, clock.total(), searched,
-        )  # fmt: skip
+        ranking, context, name, notes = self._rank(snapshot, planned, query, clock)
+        return _Ranked(views, snapshot, context, ranking, name, notes)
 
     def _rank(
         self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock
@@ -279,12 +372,8 @@ class Engine(Surveys):
         self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent
     ) -> SymbolAnswer:
         """The definitions of a name, best first."""
-        query = checked(Query(name, limit, filter=Filter(resolve_languages(several(languages)))))
-        try:
-            return self._definitions(query, progress, ())
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return self._definitions(query, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),))
+        query = checked(Query(name, limit, filter=filter_of(languages)))
+        return self._sound(lambda notes: self._definitions(query, progress, notes), progress)
 
     def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
         views = [project.view(progress) for project in self._projects]
@@ -391,6 +480,25 @@ def diagnose(
         return
     for project in engine._projects:
         yield from examine(project, progress, quick=quick)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A question with every unit that matched in order, and all that led to it."""
+
+    views: Sequence[View]
+    snapshot: Snapshot
+    context: Context
+    ranking: Ranking
+    name: str
+    """Of the ranking."""
+    notes: tuple[Degraded, ...]
+
+    def standing(self, notes: tuple[Degraded, ...]) -> Standing:
+        from lurcher.survey.answers import Standing
+
+        degraded = notes + self.notes + tuple(note for view in self.views for note in view.degraded)
+        return Standing(state_of(self.snapshot, self.views), degraded)
 
 
 class _Clock:

@@ -8,12 +8,18 @@ from dataclasses import replace
 
 from lurcher.errors import QueryError
 from lurcher.literal.pattern import CASES
+from lurcher.planning.filters import check_globs, resolve_languages
 from lurcher.registry import ranking_named
-from lurcher.types import CONTEXTS, MODES, Query
+from lurcher.types import CONTEXTS, MODES, Filter, Query
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Colours and the like, which come along when a terminal's output is pasted."""
+
+
+def filter_of(languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = ()) -> Filter:
+    """What a caller lets through, checked."""
+    return Filter(resolve_languages(several(languages)), check_globs(several(paths)), check_globs(several(excludes)))
 
 
 def several(values: Sequence[str]) -> tuple[str, ...]:

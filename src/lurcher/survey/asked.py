@@ -110,12 +110,16 @@ class Surveys(ABC):
             lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress
         )
 
+    def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
+        """Do some work, and once more with a note about it if the index turned out to be damaged."""
+        try:
+            return work(())
+        except CorruptIndex as damage:
+            self._heal(progress)
+            return work((Degraded("index", f"{damage.message}; it was rebuilt", ""),))
+
     def _survey(
         self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress
     ) -> Kind:
-        """Do some work on the current generation, and once more if that turned out to be damaged."""
-        try:
-            return work(*self._stand(freshness, progress, ()))
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return work(*self._stand(freshness, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)))
+        """Do some work on the current generation."""
+        return self._sound(lambda notes: work(*self._stand(freshness, progress, notes)), progress)
