@@ -85,6 +85,7 @@ class DefaultRankingSettings:
     definition: float = setting(0.3, "The file defines a name that the question uses.", low=0, high=10)
     definition_symbol: float = setting(0.7, "The same, when the query is a name.", low=0, high=10)
     stem_symbol: float = setting(0.5, "The file is named like the queried symbol.", low=0, high=10)
+    proximity: float = setting(0.0, "The file is near one of the best ones in the import graph.", low=0, high=10)
     dense_card: float = setting(0.25, "The file's card is near: name, folders, comments, units, definitions.", low=0, high=10)
     dense_chunk: float = setting(0.15, "The three units of the file that are nearest are near.", low=0, high=10)
     dense_alone: float = setting(0.4, "Least cosine of a card that finds a file without any word of the query.", low=0, high=1)
@@ -103,6 +104,7 @@ class ReportRankingSettings:
     url: float = setting(0.5, "A URL names the file.", low=0, high=10)
     trace: float = setting(0.5, "The file is in the stack trace, deepest frame first.", low=0, high=10)
     mentioned: float = setting(0.1, "The report names the file's path.", low=0, high=10)
+    proximity: float = setting(0.0, "The file is near one of the best ones in the import graph.", low=0, high=10)
     dense: float = setting(0.0, "The file is near the report's title in meaning.", low=0, high=10)
 
 
@@ -133,6 +135,8 @@ class ClassicRankingSettings:
     definition_language: float = setting(4.0, "Factor for a unit that defines a queried name, in a question.", low=1)
     definition_symbol: float = setting(12.0, "The same, when the query is a name.", low=1)
     definition_stem: float = setting(1.5, "Further factor when the file is named like the symbol.", low=1)
+    proximity: float = setting(0.05, "Boost of files near the best ones in the import graph.", low=0, high=10)
+    proximity_decay: float = setting(0.5, "What a second hop counts of a first one.", low=0, high=1)
     stem: float = setting(1.5, "Boost when query words match the file's name or folder.", low=0, high=10)
     stem_share: float = setting(0.1, "Share of the query's words that must match for that boost.", low=0, high=1)
     saturation: float = setting(0.5, "Factor for each further unit of the same file.", low=0, high=1)

@@ -5,17 +5,14 @@
 
 from __future__ import annotations
 
-import os
-import posixpath
-import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from lurcher import config
 from lurcher.budget import cursor as cursors
@@ -23,43 +20,37 @@ from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import ConfigError, CorruptIndex, LurcherError, ModelError, PathError, QueryError, UsageError
-from lurcher.index.project import Project, View, files_settings, root_digest
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.errors import ConfigError, LurcherError, ModelError, UsageError
+from lurcher.index.outermost import outermost
+from lurcher.index.project import Project, View, root_digest
+from lurcher.index.reader import Snapshot
+from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
-from lurcher.literal.pattern import CASES
-from lurcher.planning.filters import allowed_files, check_globs, resolve_languages
+from lurcher.planning.checks import checked, filter_of, several
+from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
-from lurcher.sources.files import list_files
 from lurcher.sources.roots import Root, find_root
+from lurcher.survey.asked import Surveys
 from lurcher.terms.split import compound
-from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
+from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
 
 if TYPE_CHECKING:
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.watch import Notice, Update
-    from lurcher.survey.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer, Standing
+    from lurcher.survey.answers import Standing
+    from lurcher.survey.why import WhyAnswer
 
-Kind = TypeVar("Kind")
-
-MAX_QUERY_CHARS = 100_000
-_TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-"""Colours and the like, which come along when a terminal's output is pasted."""
 SOURCES = ("code",)
-_OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural"}
+_OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 
 
-def _silent(what: str, done: int, total: int) -> None:
-    pass
-
-
-class Engine:
+class Engine(Surveys):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -69,11 +60,9 @@ class Engine:
         settings: Settings,
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
-        self._projects = list(projects)
-        self._prefixes = dict(prefixes)
+        self._together = Together(projects, prefixes)
         self.settings = settings
         self._overrides = overrides
-        self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
 
     @classmethod
     def open(
@@ -96,7 +85,7 @@ class Engine:
             top = Path(root).resolve()
             roots = [Root(top, (top / ".git").exists(), _inside(item, top)) for item in paths]
         else:
-            roots = _outermost([find_root(item) for item in paths], overrides)
+            roots = outermost([find_root(item) for item in paths], overrides)
         projects: list[Project] = []
         prefixes: dict[int, tuple[str, ...] | None] = {}
         settings: Settings | None = None
@@ -122,11 +111,19 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        self._combined = None
+        self._together.forget()
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        return tuple(project.root.path for project in self._projects)
+        return self._together.roots
+
+    @property
+    def _projects(self) -> list[Project]:
+        return self._together.projects
+
+    def locate(self, path: str) -> Path:
+        """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
+        return self._together.locate(path)
 
     # -- questions --------------------------------------------------------------------------------------------------------
 
@@ -151,7 +148,7 @@ class Engine:
         multiline: bool = False,
         refresh: bool = True,
         check: bool = True,
-        progress: Progress = _silent,
+        progress: Progress = silent,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
@@ -159,13 +156,13 @@ class Engine:
         """
         started = time.perf_counter()
         defaults = self.settings.search
-        query = _checked(
+        query = checked(
             Query(
                 text,
                 defaults.limit if limit is None else limit,
                 mode or defaults.mode,
                 ranking or defaults.ranking,
-                Filter(resolve_languages(_several(languages)), check_globs(_several(paths)), check_globs(_several(excludes))),
+                filter_of(languages, paths, excludes),
                 budget,
                 cursor,
                 context or defaults.context,
@@ -176,28 +173,140 @@ class Engine:
                 multiline,
             )
         )
-        for source in _several(sources):
+        for source in several(sources):
             if source not in SOURCES:
                 raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
-        try:
-            return self._answer(query, started, (refresh, check), progress, ())
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return self._answer(
-                query, started, (refresh, check), progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)
+        return self._sound(lambda notes: self._answer(query, started, (refresh, check), progress, notes), progress)
+
+    def related(
+        self,
+        path: str | Path,
+        line: int,
+        *,
+        limit: int | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> Answer:
+        """Units like the one around a line of a file: by the words they share and by nearness in meaning."""
+        from lurcher.planning.likeness import RELATED, plan_like
+        from lurcher.survey.places import file_at, unit_at
+
+        started = time.perf_counter()
+        meant = self._together.meant(path)
+        query = checked(
+            Query(
+                f"{meant[-1]}:{line}", self.settings.search.limit if limit is None else limit,
+                filter=filter_of(languages, paths, excludes),
+                budget=budget, cursor=cursor, context=context or self.settings.search.context, snippet_lines=snippet_lines,
             )
+        )  # fmt: skip
+        query = replace(query, mode=RELATED)
+
+        def plan(snapshot: Snapshot) -> Plan:
+            return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, meant), line), query.text)
+
+        return self._sound(
+            lambda notes: self._answer(query, started, (refresh, check), progress, notes, plan), progress
+        )
+
+    def why(
+        self,
+        path: str | Path,
+        text: str,
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        ranking: str | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> WhyAnswer:
+        """Why a file, or the unit around one of its lines, is or is not among the hits for a question."""
+        from lurcher.survey.why import left_out, unknown, why
+
+        defaults = self.settings.search
+        query = checked(
+            Query(
+                text, defaults.limit if limit is None else limit, mode or defaults.mode, ranking or defaults.ranking,
+                filter_of(languages, paths, excludes),
+            )
+        )  # fmt: skip
+        meant = self._together.meant(path)
+
+        def work(notes: tuple[Degraded, ...]) -> WhyAnswer:
+            ranked = self._ranked(query, _Clock(time.perf_counter()), (refresh, check), progress)
+            standing = ranked.standing(notes)
+            missing = left_out(ranked.snapshot, meant, ranked.views, self._projects, self._together.labels())
+            if missing is not None:
+                return unknown(query, missing[0], line, missing[1], ranked.context, standing)
+            return why(ranked.context, ranked.ranking, ranked.name, query, meant, line, standing)
+
+        return self._sound(work, progress)
 
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
         if not any([project.heal(progress) for project in self._projects]):
             for project in self._projects:
                 project.rebuild(progress)
-        self._combined = None
+        self._together.forget()
 
     def _answer(
-        self, query: Query, started: float, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
+        self,
+        query: Query,
+        started: float,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        notes: tuple[Degraded, ...],
+        plan: Callable[[Snapshot], Plan] | None = None,
     ) -> Answer:
         clock = _Clock(started)
+        ranked = self._ranked(query, clock, freshness, progress, plan)
+        snapshot, context = ranked.snapshot, ranked.context
+        focus = Focus(context)
+        places = places_of(snapshot, ranked.ranking, query.context, focus)
+        clock.lap("ranking")
+        print_ = cursors.fingerprint(
+            query,
+            root="\0".join(str(root) for root in self.roots),
+            generation=snapshot.generation,
+            checksum=",".join(name for view in ranked.views for name in view.manifest.segments),
+            options=self._options,
+        )
+        place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
+        shown = Shown(snapshot, places, ranked.ranking, query, focus)
+        page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
+        hits = tuple(shown.hit(i) for i in page.indices)
+        clock.lap("pack")
+        searched, said = _searched(query, context, len(places))
+        notes += ranked.notes + said + _unknown_name(context)
+        following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
+        degraded = notes + tuple(note for view in ranked.views for note in view.degraded) + oversized_note(page, shown)
+        return Answer(
+            query.text, context.plan.mode, context.plan.intent, ranked.name, SOURCES, hits, len(places), page.tokens,
+            following, state_of(snapshot, ranked.views), degraded, clock.total(), searched,
+        )  # fmt: skip
+
+    def _ranked(
+        self,
+        query: Query,
+        clock: _Clock,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        plan: Callable[[Snapshot], Plan] | None = None,
+    ) -> _Ranked:
+        """A question as far as the order of all units; `plan` says how to answer it, where its text does not."""
         refresh, check = freshness
         pattern = literal_pattern(query)
         if pattern is not None:
@@ -207,42 +316,22 @@ class Engine:
             or project.view(progress, refresh=refresh, check=check)
             for project in self._projects
         ]
-        snapshot = self._snapshot(views)
+        snapshot = self._together.snapshot(views)
         clock.lap("refresh")
-        plan = make_plan(query.text, query.mode, snapshot, pattern, query.filter.languages or snapshot.languages)
+        if plan is not None:
+            planned = plan(snapshot)
+        else:
+            planned = make_plan(query.text, query.mode, snapshot, pattern, query.filter.languages or snapshot.languages)
         clock.lap("plan")
-        ranked, context, used, failed = self._rank(snapshot, plan, query, clock)
-        plan = context.plan
-        focus = Focus(context)
-        places = places_of(snapshot, ranked, query.context, focus)
-        clock.lap("ranking")
-        print_ = cursors.fingerprint(
-            query,
-            root="\0".join(str(root) for root in self.roots),
-            generation=snapshot.generation,
-            checksum=",".join(name for view in views for name in view.manifest.segments),
-            options=self._options,
-        )
-        place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
-        shown = Shown(snapshot, places, ranked, query, focus)
-        page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
-        hits = tuple(shown.hit(i) for i in page.indices)
-        clock.lap("pack")
-        searched, said = _searched(query, context, len(places))
-        notes += failed + said + _unknown_name(context)
-        following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
-        degraded = notes + tuple(note for view in views for note in view.degraded) + oversized_note(page, shown)
-        return Answer(
-            query.text, plan.mode, plan.intent, used, SOURCES, hits, len(places), page.tokens, following,
-            _state(snapshot, views), degraded, clock.total(), searched,
-        )  # fmt: skip
+        ranking, context, name, notes = self._rank(snapshot, planned, query, clock)
+        return _Ranked(views, snapshot, context, ranking, name, notes)
 
     def _rank(
         self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock
     ) -> tuple[Ranking, Context, str, tuple[Degraded, ...]]:
         """The ranking with what it worked on, its name, and what was left out on the way."""
         model = self._model
-        allowed = allowed_files(snapshot, self._filter(query.filter))
+        allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
         clock.lap("filter")
         notes: tuple[Degraded, ...] = ()
         name = _OWN_RANKING.get(plan.mode, query.ranking)
@@ -277,159 +366,25 @@ class Engine:
     def _options(self) -> str:
         """What an order of hits depends on besides the query; what concerns the index is in the index's own digest."""
         decisive = sorted((key, value) for key, value in self.settings.to_dict().items() if not key.startswith("index."))
-        return repr(decisive) + repr(sorted(self._prefixes.items()))
-
-    def _filter(self, filter: Filter) -> Filter:
-        """The query's filter within the folders that were asked for."""
-        if all(prefixes is None for prefixes in self._prefixes.values()):
-            return filter
-        labels = self._labels()
-        inside: list[str] = []
-        for number, prefixes in self._prefixes.items():
-            label = labels[number]
-            inside += [label.rstrip("/")] if prefixes is None else [label + prefix for prefix in prefixes]
-        return Filter(filter.languages, filter.globs, filter.excludes, tuple(inside))
-
-    def _labels(self) -> list[str]:
-        """What stands before a path to tell roots apart: nothing for one root, else the folder's name, numbered if need be."""
-        if len(self._projects) == 1:
-            return [""]
-        names = [project.root.path.name or "root" for project in self._projects]
-        labels: list[str] = []
-        for name in names:
-            label, number = name, 1
-            while label in labels or (number > 1 and label in names):
-                number += 1
-                label = f"{name}-{number}"
-            labels.append(label)
-        return [f"{label}/" for label in labels]
-
-    def _snapshot(self, views: list[View]) -> Snapshot:
-        if len(views) == 1:
-            return views[0].snapshot
-        parts = tuple(view.snapshot for view in views)
-        if self._combined is None or self._combined[0] != parts:
-            segments: list[Segment] = []
-            order: list[tuple[int, int]] = []
-            for view, label in zip(views, self._labels(), strict=True):
-                base = len(segments)
-                # What is mapped stays: the files may be gone by now, if another process has written since.
-                segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
-                if view.manifest.rows:
-                    order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
-                else:  # searched as it is, in path order
-                    order += [(base, place) for place in range(view.snapshot.file_total)]
-            generation = sum(view.manifest.generation for view in views)
-            self._combined = (parts, Snapshot(segments, generation, order))
-        return self._combined[1]
+        return repr(decisive) + repr(sorted(self._together.prefixes.items()))
 
     def symbol(
-        self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = _silent
+        self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent
     ) -> SymbolAnswer:
         """The definitions of a name, best first."""
-        query = _checked(Query(name, limit, filter=Filter(resolve_languages(_several(languages)))))
-        try:
-            return self._definitions(query, progress, ())
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return self._definitions(query, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),))
+        query = checked(Query(name, limit, filter=filter_of(languages)))
+        return self._sound(lambda notes: self._definitions(query, progress, notes), progress)
 
     def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
         views = [project.view(progress) for project in self._projects]
-        snapshot = self._snapshot(views)
-        allowed = allowed_files(snapshot, self._filter(query.filter))
+        snapshot = self._together.snapshot(views)
+        allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
         matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
         degraded = notes + tuple(note for view in views for note in view.degraded)
         if matches and not any(match.fits for match in matches):
             degraded += (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
         best = symbol.best(snapshot, symbol.fitting(matches), query.limit)
-        return SymbolAnswer(query.text, best, _state(snapshot, views), degraded)
-
-    # -- surveys ----------------------------------------------------------------------------------------------------------
-
-    def impact(
-        self,
-        path: str | Path,
-        *,
-        symbol: str | None = None,
-        hops: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = _silent,
-    ) -> ImpactAnswer:
-        """What depends on a file, by hop; with `symbol` only what uses that name of it."""
-        from lurcher.survey.impact import impact
-        from lurcher.survey.places import file_at
-
-        hops = self.settings.graph.hops if hops is None else hops
-        if hops < 1:
-            raise QueryError(f"hops are {hops}", "use 1 or more")
-
-        def work(snapshot: Snapshot, standing: Standing) -> ImpactAnswer:
-            file = file_at(snapshot, self._meant(path))
-            return impact(snapshot, file, symbol, hops, self.settings.graph.fan_in, standing)
-
-        return self._survey(work, (refresh, check), progress)
-
-    def outline(
-        self,
-        path: str | Path = ".",
-        *,
-        kinds: Sequence[str] = (),
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = _silent,
-    ) -> OutlineAnswer:
-        """The symbols of a file, nested, or of a folder, file by file."""
-        from lurcher.survey.outline import check_kinds, outline
-        from lurcher.survey.places import files_at
-
-        wanted = check_kinds(_several(kinds))
-
-        def work(snapshot: Snapshot, standing: Standing) -> OutlineAnswer:
-            return outline(snapshot, *files_at(snapshot, self._meant(path)), wanted, standing)
-
-        return self._survey(work, (refresh, check), progress)
-
-    def context(
-        self,
-        path: str | Path = ".",
-        *,
-        budget: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = _silent,
-    ) -> ContextAnswer:
-        """One package about a file or folder, within a budget of tokens."""
-        from lurcher.survey.context import context
-        from lurcher.survey.places import files_at
-
-        most = self.settings.graph.context_budget if budget is None else budget
-
-        def work(snapshot: Snapshot, standing: Standing) -> ContextAnswer:
-            return context(snapshot, *files_at(snapshot, self._meant(path)), most, standing)
-
-        return self._survey(work, (refresh, check), progress)
-
-    def exists(
-        self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = _silent
-    ) -> ExistsAnswer:
-        """Whether a text occurs, by itself, in any file: no is certain, yes is probable, unless it is to be `exact`."""
-        from lurcher.survey.exists import exists
-
-        return self._survey(
-            lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress
-        )
-
-    def _survey(
-        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress
-    ) -> Kind:
-        """Do some work on the current generation, and once more if that turned out to be damaged."""
-        try:
-            return work(*self._stand(freshness, progress, ()))
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return work(*self._stand(freshness, progress, (Degraded("index", f"{damage.message}; it was rebuilt", ""),)))
+        return SymbolAnswer(query.text, best, state_of(snapshot, views), degraded)
 
     def _stand(
         self, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
@@ -438,36 +393,12 @@ class Engine:
 
         refresh, check = freshness
         views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
-        snapshot = self._snapshot(views)
-        return snapshot, Standing(_state(snapshot, views), notes + tuple(note for view in views for note in view.degraded))
-
-    def _meant(self, path: str | Path) -> tuple[str, ...]:
-        """What a path may be called in the index: as a hit has it, or as seen from the current folder."""
-        if "\0" in str(path):
-            raise PathError(f"{path!r} is no path", "check the spelling")
-        found = []
-        if not Path(path).is_absolute():
-            asked = posixpath.normpath(str(path))
-            found.append("" if asked == "." else asked)
-        for place in (Path(os.path.normpath(Path.cwd() / path)), Path(path).resolve()):
-            for project, label in zip(self._projects, self._labels(), strict=True):
-                if place.is_relative_to(project.root.path):
-                    inside = place.relative_to(project.root.path).as_posix()
-                    found.append(label.rstrip("/") if inside == "." else label + inside)
-        if not found:
-            raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
-        return tuple(dict.fromkeys(found))
-
-    def locate(self, path: str) -> Path:
-        """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
-        for project, label in zip(self._projects, self._labels(), strict=True):
-            if path.startswith(label):
-                return project.root.path / path[len(label) :]
-        raise UsageError(f"{path} is in none of the roots", "pass a path as a hit has it")
+        snapshot = self._together.snapshot(views)
+        return snapshot, Standing(state_of(snapshot, views), notes + tuple(note for view in views for note in view.degraded))
 
     # -- the index --------------------------------------------------------------------------------------------------------
 
-    def index(self, *, rebuild: bool = False, history: bool = False, progress: Progress = _silent) -> dict[str, Any]:
+    def index(self, *, rebuild: bool = False, history: bool = False, progress: Progress = silent) -> dict[str, Any]:
         """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked.
 
         With `history` also that of the commits, however many there are.
@@ -484,7 +415,7 @@ class Engine:
         degraded = [note.to_dict() for note in notes]
         return {**self.status(), **({"degraded": degraded} if degraded else {})}
 
-    def refresh(self, *, progress: Progress = _silent) -> IndexState:
+    def refresh(self, *, progress: Progress = silent) -> IndexState:
         """Index what changed, whatever its number."""
         views = [project.view(progress, limited=False) for project in self._projects]
         stale = sum(view.stale_paths for view in views)
@@ -503,7 +434,7 @@ class Engine:
         *,
         stop: threading.Event | None = None,
         rebuild: bool = False,
-        progress: Progress = _silent,
+        progress: Progress = silent,
         pace: Pace | None = None,
     ) -> None:
         """Keep the index up to date until `stop` is set: after each burst of changes it is updated, and `tell` is told.
@@ -524,8 +455,7 @@ class Engine:
         if settings == project.settings and not anew:
             return project
         other = Project(project.root, settings, project.index_dir)
-        self._projects[self._projects.index(project)] = other
-        self._combined = None
+        self._together.replace(project, other)
         return other
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
@@ -541,7 +471,7 @@ def diagnose(
     *,
     quick: bool = False,
     overrides: Mapping[str, Any] | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
 ) -> Iterator[Finding]:
     """Every check of installation, settings, index and tree, one finding after the other; nothing is changed.
 
@@ -563,9 +493,23 @@ def diagnose(
         yield from examine(project, progress, quick=quick)
 
 
-def _state(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
-    stale = sum(view.stale_paths for view in views)
-    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale)
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A question with every unit that matched in order, and all that led to it."""
+
+    views: Sequence[View]
+    snapshot: Snapshot
+    context: Context
+    ranking: Ranking
+    name: str
+    """Of the ranking."""
+    notes: tuple[Degraded, ...]
+
+    def standing(self, notes: tuple[Degraded, ...]) -> Standing:
+        from lurcher.survey.answers import Standing
+
+        degraded = notes + self.notes + tuple(note for view in self.views for note in view.degraded)
+        return Standing(state_of(self.snapshot, self.views), degraded)
 
 
 class _Clock:
@@ -580,42 +524,6 @@ class _Clock:
 
     def total(self) -> dict[str, float]:
         return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
-
-
-def _several(values: Sequence[str]) -> tuple[str, ...]:
-    """One string is one value, not its letters."""
-    return (values,) if isinstance(values, str) else tuple(values)
-
-
-def _checked(query: Query) -> Query:
-    text = query.text
-    if not isinstance(text, str):
-        raise QueryError(f"a query is text, not {type(text).__name__}", "pass a string")
-    for name in ("limit", "budget", "snippet_lines"):
-        value = getattr(query, name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise QueryError(f"{name} is {value!r}", "pass a whole number")
-    if len(text) > MAX_QUERY_CHARS:
-        raise QueryError(
-            f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
-        )
-    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in _TERMINAL_CODE.sub("", text))
-    if not clean.strip():
-        raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
-    if not 1 <= query.limit <= 1000:
-        raise QueryError(f"the limit is {query.limit}", "use 1 to 1000")
-    if query.budget is not None and query.budget < 1:
-        raise QueryError(f"the budget is {query.budget} tokens", "use 1 or more, or leave it out")
-    if query.snippet_lines is not None and query.snippet_lines < 1:
-        raise QueryError(f"snippet lines are {query.snippet_lines}", "use 1 or more, or --context none for no text")
-    if query.mode not in MODES:
-        raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
-    if query.context not in CONTEXTS:
-        raise QueryError(f"unknown context '{query.context}'", f"known are: {', '.join(CONTEXTS)}")
-    ranking_named(query.ranking)
-    if query.case not in CASES:
-        raise QueryError(f"unknown case '{query.case}'", f"known are: {', '.join(CASES)}")
-    return query if clean == text else replace(query, text=clean)
 
 
 def _unknown_name(context: Context) -> tuple[Degraded, ...]:
@@ -645,40 +553,6 @@ def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...
             hint = "for structural search run: pip install 'lurcher[structural]'"
             return (), (Degraded("structural", "the query looks like a pattern; these hits are by words", hint),)
     return (), ()
-
-
-def _outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:
-    """Roots with those whose files another one lists anyway made a part of that one, so that no file is there twice."""
-    kept: list[Root] = []
-    nested: dict[Path, tuple[str, ...]] = {}
-    place: dict[Path, Root] = {}
-    for root in sorted(roots, key=lambda item: len(item.path.parts)):
-        if root.path in place:
-            continue
-        tops = (top for top in kept if root.path.is_relative_to(top.path))
-        top = next((top for top in tops if _covers(top, root, nested, overrides)), root)
-        if top is root:
-            kept.append(root)
-        place[root.path] = top
-    found = []
-    for root in roots:
-        top = place[root.path]
-        inside = "" if top.path == root.path else root.path.relative_to(top.path).as_posix()
-        found.append(Root(top.path, top.git, "/".join(part for part in (inside, root.prefix) if part)))
-    return found
-
-
-def _covers(top: Root, root: Root, nested: dict[Path, tuple[str, ...]], overrides: Mapping[str, Any] | None) -> bool:
-    """Whether the files of `root` are listed with those of `top`, which is around it.
-
-    A repository is where git does not ignore it and it is no other work tree of one that is listed. A folder outside of git is
-    part of any other one around it; one that is in a work tree is its own root only because that one leaves it out.
-    """
-    if not root.git:
-        return not top.git
-    if top.path not in nested:
-        nested[top.path] = list_files(top, files_settings(config.load(top.path, overrides))).nested
-    return root.path.relative_to(top.path).as_posix() in nested[top.path]
 
 
 def _inside(path: Path, root: Path) -> str:

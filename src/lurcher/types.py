@@ -83,6 +83,10 @@ class ParsedFile:
 Progress = Callable[[str, int, int], None]
 """Called with (what is being done, how many are done, of how many)."""
 
+def silent(what: str, done: int, total: int) -> None:
+    """Progress that nobody looks at."""
+
+
 # -- what a question is -----------------------------------------------------------------------------------------------
 
 MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -30,7 +32,7 @@ def test_impact_as_text_and_as_json(shared: Path, run: Callable[..., Any]) -> No
 def test_impact_draws_a_tree_on_a_terminal(repository: Path, clean_environment: Callable[..., dict[str, str]]) -> None:
     (repository / "src/late.py").write_text("from client import Client\n")
     (repository / "src/later.py").write_text("import late\n")
-    seen = on_terminal([*COMMAND, "impact", "src/client.py"], clean_environment(TERM="dumb"), repository).replace("\r", "")
+    seen = on_terminal([*COMMAND, "impact", "-q", "src/client.py"], clean_environment(TERM="dumb"), repository).replace("\r", "")
     assert seen.splitlines()[:4] == [
         "src/client.py",
         "├── src/late.py:1  Client",
@@ -139,3 +141,46 @@ def _contents(data: bytearray) -> bytes:
     decoder = json.JSONDecoder()
     _, end = decoder.raw_decode(data[start:].decode("utf-8", "replace"))
     return bytes(data[start : start + end])
+
+
+def test_impact_as_a_graph_for_graphviz(repository: Path, run: Callable[..., Any]) -> None:
+    (repository / 'src/od"d.py').write_text("from client import Client\n")
+    result = run("impact", "src/client.py", "--format", "dot", cwd=repository)
+    assert result.status == 0 and result.out.startswith("digraph impact {\n") and result.out.endswith("}\n")
+    assert '  "tests/test_client.py" -> "src/client.py" [label="Client"];' in result.out.splitlines()
+    assert '"src/od\\"d.py" -> "src/client.py"' in result.out
+
+
+def test_an_svg_is_drawn_by_graphviz_or_says_how_to_get_it(repository: Path, run: Callable[..., Any], tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "git").symlink_to(shutil.which("git") or "/usr/bin/git")
+    without = run("impact", "src/client.py", "--format", "svg", cwd=repository, env={"PATH": str(alone)})
+    assert without.status == 2 and without.out == ""
+    assert "apt install graphviz" in without.err and "--format dot" in without.err
+    if shutil.which("dot") is None:
+        return
+    drawn = run("impact", "src/client.py", "--format", "svg", cwd=repository)
+    tree = ElementTree.fromstring(drawn.out)
+    assert tree.tag.endswith("svg")
+    assert {"src/client.py", "tests/test_client.py"} <= set(tree.itertext())
+
+
+def test_why_is_told_as_text_and_as_json(shared: Path, run: Callable[..., Any]) -> None:
+    result = run("why", "tests/test_client.py", "how are redirects followed", "-k", "1", cwd=shared)
+    assert result.status == 1
+    assert "tests/test_client.py" in result.out.splitlines()[0] and "hit 1" in result.out
+    for heading in ("stage", "lane", "word"):
+        assert any(line.startswith(heading) for line in result.out.splitlines())
+    value = run("why", "src/client.py", "how are redirects followed", "--json", cwd=shared)
+    assert value.status == 0 and value.json["shown"] and value.json["here"]["rank"] == 1
+    line = run("why", "src/client.py:8", "retries", "--json", cwd=shared).json
+    assert line["line"] == 8 and line["here"]["start_line"] <= 8 <= line["here"]["end_line"]
+
+
+def test_related_wants_a_line(shared: Path, run: Callable[..., Any]) -> None:
+    assert run("related", "src/client.py", cwd=shared).status == 2
+    found = run("related", "src/client.py:8", "--json", "-k", "3", cwd=shared)
+    assert found.status == 0 and found.json["mode"] == "related" and len(found.json["hits"]) == 3
+    assert run("related", "src/client.py:8:3", "-k", "1", "--explain", cwd=shared).out.count("lane: rank") >= 1
+    assert run("related", "src/client.py:99999", cwd=shared).status == 2

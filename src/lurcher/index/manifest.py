@@ -26,7 +26,6 @@ MARK = "CACHEDIR.TAG"
 """Marks the folder as ours, and for backup programs as not worth keeping."""
 _ROW = struct.Struct("<16sQqqQiI")
 _MARK = struct.Struct("<QqqQ")
-_UP = re.compile(r"(?:\A|[\0/])\.\.(?:[\0/]|\Z)")
 _SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
 NO_SEGMENT = -1
 _PARTS = ("folders", "files", "git")
@@ -136,7 +135,7 @@ def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
         settled = meta.get("settled", [])
         if type(settled) is not list or not all(type(path) is str for path in settled):
             raise ValueError("it does not say which files are believed")
-        if ".." in text and _UP.search(text):
+        if _leads_up(text):
             raise ValueError("a file is outside of the tree")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
@@ -167,7 +166,7 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
         if not marks:
             parts.append({})
             continue
-        if name != "git" and ((".." in text and _UP.search(text)) or text.startswith("/") or "\0/" in text):
+        if name != "git" and (_leads_up(text) or text.startswith("/") or "\0/" in text):
             raise ValueError("a folder is outside of the tree")
         parts.append(dict(zip(text.split("\0"), _MARK.iter_unpack(marks), strict=True)))
     rest = meta["standing"]
@@ -175,6 +174,14 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
     if type(about) is not str or type(started) is not int or type(settled) is not bool:
         raise ValueError("it does not say what it depends on")
     return Standing(about, parts[0], parts[1], parts[2], started, settled)
+
+
+def _leads_up(paths: str) -> bool:
+    """Whether one of some paths, with zeros between, has a step up; told without a regular expression, which takes long."""
+    if ".." not in paths:
+        return False
+    framed = f"\0{paths}\0"
+    return any(before + ".." + after in framed for before in "\0/" for after in "\0/")
 
 
 def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:

@@ -261,11 +261,9 @@ class Project:
     def has_index(self) -> bool:
         """Whether there is an index to answer from, be it on disk or in memory."""
         with self._lock:
-            if self._view is not None:
-                return self._view[0].generation > 0
             try:
-                return self.store.read(self.fingerprint) is not None
-            except (IndexError_, OSError):
+                return self._current([]).generation > 0
+            except IndexError_:
                 return False
 
     def on_disk(self) -> tuple[Manifest, Snapshot] | None:

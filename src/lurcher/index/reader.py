@@ -284,6 +284,17 @@ class Snapshot:
         segment, local = self._place("definitions", number)
         return segment.string(int(segment.definitions["name"][local]))
 
+    def definition_names(self, numbers: NDArray[np.int64]) -> list[str]:
+        """The names of many definitions, whose numbers ascend: each segment's strings are read once."""
+        found: list[str] = []
+        bases = self._bases["definitions"]
+        for segment, base in zip(self.segments, bases, strict=False):
+            inside = numbers[(numbers >= base) & (numbers < base + len(segment.definitions))] - base
+            if len(inside):
+                strings = bytes(segment.container.section("strings"))
+                found += [string_at(strings, offset) for offset in segment.definitions["name"][inside].tolist()]
+        return found
+
     @cached_property
     def definition_start(self) -> NDArray[Any]:
         return self._column("definitions", "start")

@@ -138,6 +138,15 @@ class Nearness:
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
         self._desk = Desk()
 
+    def vector(self, unit: int) -> NDArray[np.float64]:
+        """A unit's own vector."""
+        for part in self._parts:
+            if unit < len(part.units):
+                found: NDArray[np.float64] = part.units[unit].astype("f8") * float(part.unit_scales[unit])
+                return found
+            unit -= len(part.units)
+        raise IndexError(unit)
+
     def of_cards(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per file."""
         return self._joined([self._cosines(part.cards, part.card_scales, direction) for part in self._parts])

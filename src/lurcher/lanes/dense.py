@@ -88,6 +88,8 @@ def run(request: Request) -> DenseCosines:
     snapshot = request.snapshot
     if snapshot.unit_total and snapshot.nearness.dims != table.dims:
         raise ModelError("the index has no vectors of this model", "run: lurcher index --rebuild")
+    if request.plan.like is not None:
+        return DenseCosines(snapshot, direction_of(snapshot.nearness.vector(request.plan.like)), True)
     return DenseCosines(snapshot, *_direction(request.plan, table))
 
 

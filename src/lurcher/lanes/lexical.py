@@ -64,8 +64,8 @@ class LexicalScores:
 
 
 def run(request: Request) -> LexicalScores:
-    """The plan's words; those of a report are many, so only the best are kept."""
-    long = request.plan.intent == REPORT
+    """The plan's words; those of a report, or of a whole unit, are many, so only the best are kept."""
+    long = request.plan.intent == REPORT or request.plan.like is not None
     report = request.settings.report
     return score(
         request.snapshot, request.plan.groups, request.settings.lexical, b=report.b if long else None,

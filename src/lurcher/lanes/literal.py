@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
@@ -174,7 +174,7 @@ def terms_containing(segment: Segment, piece: bytes) -> list[int] | None:
     numbers: list[int] = []
     at = blob.find(piece)
     while at >= 0:
-        number = int(ends.searchsorted(at, "right"))
+        number = int(ends.searchsorted(ends.dtype.type(at), "right"))  # of its own type, or all ends are converted first
         end = int(ends[number])
         if at + len(piece) <= end:
             numbers.append(number)
@@ -200,7 +200,7 @@ def _by_group(snapshot: Snapshot, pattern: Pattern, mask: NDArray[np.bool_]) -> 
         wanted = mask[base : base + len(files)].nonzero()[0]
         for group in _groups(wanted.tolist(), files["size"].tolist()):
             rows = files[group]
-            starts, begin = _found(segment, pattern, rows["text"].astype(np.int64), rows["size"].astype(np.int64))
+            starts, begin = _found(pattern, _texts_of(segment, rows, pattern.plain is not None))
             if not len(starts):
                 continue
             # All units of these files by where they begin in the joined text, so that one look-up finds each match's.
@@ -215,32 +215,43 @@ def _by_group(snapshot: Snapshot, pattern: Pattern, mask: NDArray[np.bool_]) -> 
         first_unit += len(units)
 
 
-def _found(
-    segment: Segment, pattern: Pattern, places: NDArray[np.int64], sizes: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Some files' texts, one by one, or as they lie where they are neighbours."""
+
+    sizes: NDArray[np.int64]
+    apart: list[bytes]
+    together: bytes | None = None
+
+
+def _texts_of(segment: Segment, rows: NDArray[Any], plain: bool) -> _Texts:
+    """The texts of some files. Neighbours need not be taken apart for plain bytes: what reaches over a border is no match."""
+    import numpy as np
+
+    places, sizes = rows["text"].astype(np.int64), rows["size"].astype(np.int64)
+    origin, end = int(places[0]), int(places[-1] + sizes[-1])
+    section = segment.container.section
+    if plain and end - origin == int(sizes.sum()):
+        return _Texts(sizes, [], bytes(section("text", origin, end)))
+    begin, lengths = places.tolist(), sizes.tolist()
+    if end - origin > 2 * sum(lengths):  # far from each other
+        return _Texts(sizes, [bytes(section("text", a, a + n)) for a, n in zip(begin, lengths, strict=True)])
+    whole = section("text", origin, end)
+    return _Texts(sizes, [bytes(whole[a - origin : a - origin + n]) for a, n in zip(begin, lengths, strict=True)])
+
+
+def _found(pattern: Pattern, texts: _Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where matches begin in some texts put together, and where each of these texts does."""
     import numpy as np
 
-    origin, end = int(places[0]), int(places[-1] + sizes[-1])
-    if pattern.plain is not None and end - origin == int(sizes.sum()):
-        # Neighbours need not be taken apart: what reaches over a border is no match.
-        begin = places - origin
-        starts = np.array(pattern.starts(bytes(segment.container.section("text", origin, end))), np.int64)
+    sizes = texts.sizes
+    if texts.together is not None and pattern.plain is not None:
+        begin = np.cumsum(sizes) - sizes
+        starts = np.array(pattern.starts(texts.together), np.int64)
         text = np.searchsorted(begin, starts, "right") - 1
         return starts[starts + len(pattern.plain) <= (begin + sizes)[text]], begin
-    texts = _texts(segment, places.tolist(), sizes.tolist())
     begin = np.cumsum(sizes + 1) - (sizes + 1)
-    return _starts(pattern, texts, begin), begin
-
-
-def _texts(segment: Segment, begin: list[int], sizes: list[int]) -> list[bytes]:
-    """The texts at some places: together where they lie close, else one by one."""
-    origin, span = begin[0], begin[-1] + sizes[-1] - begin[0]
-    section = segment.container.section
-    if span > 2 * sum(sizes):
-        return [bytes(section("text", a, a + n)) for a, n in zip(begin, sizes, strict=True)]
-    whole = section("text", origin, origin + span)
-    return [bytes(whole[a - origin : a - origin + n]) for a, n in zip(begin, sizes, strict=True)]
+    return _starts(pattern, texts.apart, begin), begin
 
 
 def _starts(pattern: Pattern, texts: list[bytes], begin: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -28,7 +28,7 @@ from lurcher.types import Query
 class Plan:
     text: str
     mode: str
-    """hybrid, lexical, dense, symbol, literal or structural: what `auto` came to."""
+    """hybrid, lexical, dense, symbol, literal or structural: what `auto` came to; or related."""
     intent: str
     groups: tuple[Group, ...]
     names: tuple[str, ...]
@@ -38,10 +38,14 @@ class Plan:
     """The query asks for a change (a bug report, a request) rather than for understanding."""
     pattern: Pattern | None = None
     """What a literal query looks for."""
+    like: int | None = None
+    """The unit that others are to be like."""
 
     @property
     def lanes(self) -> tuple[str, ...]:
         """The lanes that the mode allows."""
+        if self.mode == "related":
+            return "lexical", "dense"
         alone = self.mode in ("lexical", "dense", "literal", "structural")
         return (self.mode,) if alone else ("lexical", "symbol", "dense")
 

@@ -1,4 +1,4 @@
-"""The classic ranking: lanes → reciprocal rank fusion → coherence → definition → stem → noise → saturation.
+"""The classic ranking: lanes → reciprocal rank fusion → coherence → definition → proximity → stem → noise → saturation.
 
 The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is absent the other has all the weight.
 """
@@ -12,14 +12,14 @@ from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
 from lurcher.planning.intent import SYMBOL
 from lurcher.ranking.context import Context, Ranking, lane_whys
-from lurcher.ranking.stages import coherence, definition, noise, saturation, stem
+from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-STAGES = (coherence, definition, stem, noise, saturation)
+STAGES = (coherence, definition, proximity, stem, noise, saturation)
 
 
 def rank(context: Context) -> Ranking:

@@ -10,13 +10,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.config import Settings
+from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
-from lurcher.ranking.evidence import content, definition, dense, dotted, folder, mentioned, name, noise, stem, trace, types, url
+from lurcher.ranking.evidence import (
+    content,
+    definition,
+    dense,
+    dotted,
+    folder,
+    mentioned,
+    name,
+    noise,
+    proximity,
+    stem,
+    trace,
+    types,
+    url,
+)
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
@@ -42,6 +56,10 @@ def _dense_weights(plan: Plan, settings: Settings) -> tuple[float, float]:
     return (settings.report.dense / 2, settings.report.dense / 2) if plan.intent == REPORT else (0.0, 0.0)
 
 
+def _of(context: Context) -> DefaultRankingSettings | ReportRankingSettings:
+    return context.settings.report if context.plan.intent == REPORT else context.settings.default
+
+
 def rank(context: Context) -> Ranking:
     import numpy as np
 
@@ -54,6 +72,11 @@ def rank(context: Context) -> Ranking:
     if near is not None:
         x += near
         evidence.append(("dense", sum(weights), near / sum(weights)))
+    proximate = 0.0 if context.plan.intent == SYMBOL else _of(context).proximity
+    if proximate:
+        values = proximity.score(context, x)
+        x += proximate * values
+        evidence.append(("proximity", proximate, values))
     x *= noise.score(context)
     x[~context.allowed] = 0
     files = np.flatnonzero((x > 0) & (context.snapshot.file_column("units") > 0))

@@ -65,8 +65,8 @@ def _defining(context: Context, found: LiteralMatches) -> dict[int, float]:
     first = found.first[wanted[snapshot.definition_unit[numbers]]] - snapshot.definition_start[numbers].astype(np.int64)
     words = set(_WORD.findall(" ".join(found.pattern.syntax.runs).lower()))
     strengths: dict[int, float] = {}
-    for number, behind in zip(numbers.tolist(), first.tolist(), strict=True):
-        strength = _fit(found.pattern, snapshot.definition_name(number), behind, words)
+    for number, name, behind in zip(numbers.tolist(), snapshot.definition_names(numbers), first.tolist(), strict=True):
+        strength = _fit(found.pattern, name, behind, words)
         if strength is not None:
             place = int(wanted[snapshot.definition_unit[number]])
             strengths[place] = max(strengths.get(place, 0.0), strength)

@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence, Set
 
 from lurcher.budget.tokens import count
 from lurcher.errors import QueryError
+from lurcher.index.graph import graph_around
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.symbol import SymbolMatch, count_references
 from lurcher.survey.answers import ContextAnswer, OutlineSymbol, Section, Standing
-from lurcher.survey.graph import graph_around
 from lurcher.survey.heads import head_of
 from lurcher.survey.outline import nested
 from lurcher.terms.split import compound

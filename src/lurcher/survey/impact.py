@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from lurcher.errors import QueryError
 from lurcher.imports.languages import LANGUAGES
 from lurcher.imports.types import Link
+from lurcher.index.graph import graph_around
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import TEST
 from lurcher.planning.intent import parts_of
 from lurcher.survey.answers import Dependent, Hop, ImpactAnswer, Standing
-from lurcher.survey.graph import graph_around
 from lurcher.terms.split import compound
 from lurcher.types import Degraded
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from lurcher.errors import PathError
+from lurcher.errors import PathError, QueryError
 from lurcher.index.reader import Snapshot
 
 _NEAR = 3
@@ -20,6 +20,17 @@ def file_at(snapshot: Snapshot, candidates: Sequence[str]) -> int:
     if any(_below(snapshot, path) for path in candidates):
         raise PathError(f"{candidates[0] or '.'} is a folder", "name a file of it")
     raise _unknown(snapshot, candidates[0] or ".")
+
+
+def unit_at(snapshot: Snapshot, file: int, line: int) -> int:
+    """The unit that a line of a file is in."""
+    units = snapshot.units_of(file)
+    for unit in units:
+        _, _, _, first, last, _ = snapshot.unit(unit)
+        if first <= line <= last:
+            return unit
+    lines = snapshot.unit(units[-1])[4] if units else 0
+    raise QueryError(f"{snapshot.path(file)} has no line {line}", f"it has {lines:,} lines" if lines else "it is empty")
 
 
 def files_at(snapshot: Snapshot, candidates: Sequence[str]) -> tuple[str, list[int], bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import zlib
 from argparse import Namespace
@@ -119,6 +120,65 @@ def _engine_around(parsed: Namespace, place: str) -> tuple[Any, str | Path]:
     return Engine.open("." if inside else seen, overrides=overrides_of(parsed.set)), Path.cwd() / seen
 
 
+def _place_and_line(text: str) -> tuple[str, int | None]:
+    """FILE:LINE apart; also FILE:LINE-LINE and FILE:LINE:COLUMN, as other programs write places. A file may have a colon."""
+    found = re.fullmatch(r"(?s)(.+?):(\d+)(?:[-:]\d+)?:?", text)
+    return (text, None) if found is None or Path(text).exists() else (found[1], int(found[2]))
+
+
+def run_related(parsed: Namespace) -> int:
+    file, line = _place_and_line(parsed.place)
+    if line is None:
+        raise UsageError(f"{parsed.place} names no line", "write it as FILE:LINE")
+    engine, place = _engine_around(parsed, file)
+    with engine, Meter(parsed.quiet) as meter:
+        answer = engine.related(
+            place,
+            line,
+            limit=parsed.limit,
+            languages=parsed.lang,
+            paths=parsed.glob,
+            excludes=parsed.exclude,
+            budget=parsed.budget,
+            cursor=getattr(parsed, "continue"),
+            context=parsed.context,
+            snippet_lines=parsed.snippet_lines,
+            progress=meter.update,
+        )
+    if parsed.json:
+        value = answer.to_dict()
+        value["timings_ms"] = {}
+        _print_json(value)
+    else:
+        show.answer(answer, engine.locate, explain=parsed.explain, timings=False)
+    return FOUND if answer.hits else NOTHING
+
+
+def run_why(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import why
+
+    file, line = _place_and_line(parsed.place)
+    engine, place = _engine_around(parsed, file)
+    with engine, Meter(parsed.quiet) as meter:
+        answer = engine.why(
+            place,
+            parsed.query,
+            line=line,
+            limit=parsed.limit,
+            mode=parsed.mode,
+            ranking=parsed.ranking,
+            languages=parsed.lang,
+            paths=parsed.glob,
+            excludes=parsed.exclude,
+            progress=meter.update,
+        )
+    if parsed.json:
+        _print_json(answer.to_dict())
+    else:
+        why.show(answer, engine.locate)
+    return FOUND if answer.shown else NOTHING
+
+
 def run_impact(parsed: Namespace) -> int:
     from lurcher.surfaces.cli import survey
 
@@ -127,6 +187,11 @@ def run_impact(parsed: Namespace) -> int:
         answer = engine.impact(place, symbol=parsed.symbol, hops=parsed.hops, progress=meter.update)
     if parsed.json:
         _print_json(answer.to_dict())
+    elif parsed.format in ("dot", "svg"):
+        from lurcher.surfaces.cli import picture
+
+        sys.stdout.write(picture.dot(answer) if parsed.format == "dot" else picture.svg(answer))
+        survey.impact_notes(answer)
     else:
         survey.impact(answer, engine.locate)
     return FOUND if answer.dependents else NOTHING

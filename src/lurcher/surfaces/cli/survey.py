@@ -23,6 +23,11 @@ def impact(answer: ImpactAnswer, locate: Locate) -> None:
         for entry in answer.dependents:
             far = [f"hop {entry.hop}"] + ([f"via {printable(shown(entry.via))}"] if entry.hop > 1 else [])
             print("  ".join([f"{printable(shown(entry.path))}:{entry.line}", *far, *_traits(entry)]))
+    impact_notes(answer)
+
+
+def impact_notes(answer: ImpactAnswer) -> None:
+    """What belongs to the answer but is not a result."""
     asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     if not answer.dependents:
         print(f"nothing imports {printable(asked)}", file=sys.stderr)

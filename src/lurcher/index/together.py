@@ -1,0 +1,108 @@
+"""Several roots seen as one: what tells their files apart, which of them are meant, and one snapshot of them all."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lurcher.errors import PathError, UsageError
+from lurcher.index.project import Project, View
+from lurcher.index.reader import Segment, Snapshot
+from lurcher.types import Filter, IndexState
+
+
+class Together:
+    """Projects in the order they were asked for, each with the folders of it that may answer (None: all of it)."""
+
+    def __init__(self, projects: Sequence[Project], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
+        self.projects = list(projects)
+        self.prefixes = dict(prefixes)
+        self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
+
+    def forget(self) -> None:
+        self._combined = None
+
+    def replace(self, old: Project, new: Project) -> None:
+        self.projects[self.projects.index(old)] = new
+        self.forget()
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return tuple(project.root.path for project in self.projects)
+
+    def labels(self) -> list[str]:
+        """What stands before a path to tell roots apart: nothing for one root, else the folder's name, numbered if need be."""
+        if len(self.projects) == 1:
+            return [""]
+        names = [project.root.path.name or "root" for project in self.projects]
+        labels: list[str] = []
+        for name in names:
+            label, number = name, 1
+            while label in labels or (number > 1 and label in names):
+                number += 1
+                label = f"{name}-{number}"
+            labels.append(label)
+        return [f"{label}/" for label in labels]
+
+    def narrowed(self, filter: Filter) -> Filter:
+        """The query's filter within the folders that were asked for."""
+        if all(prefixes is None for prefixes in self.prefixes.values()):
+            return filter
+        labels = self.labels()
+        inside: list[str] = []
+        for number, prefixes in self.prefixes.items():
+            label = labels[number]
+            inside += [label.rstrip("/")] if prefixes is None else [label + prefix for prefix in prefixes]
+        return Filter(filter.languages, filter.globs, filter.excludes, tuple(inside))
+
+    def snapshot(self, views: Sequence[View]) -> Snapshot:
+        """All views as one, made once for the same ones."""
+        if len(views) == 1:
+            return views[0].snapshot
+        parts = tuple(view.snapshot for view in views)
+        if self._combined is None or self._combined[0] != parts:
+            segments: list[Segment] = []
+            order: list[tuple[int, int]] = []
+            for view, label in zip(views, self.labels(), strict=True):
+                base = len(segments)
+                # What is mapped stays: the files may be gone by now, if another process has written since.
+                segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
+                if view.manifest.rows:
+                    order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
+                else:  # searched as it is, in path order
+                    order += [(base, place) for place in range(view.snapshot.file_total)]
+            generation = sum(view.manifest.generation for view in views)
+            self._combined = (parts, Snapshot(segments, generation, order))
+        return self._combined[1]
+
+    def meant(self, path: str | Path) -> tuple[str, ...]:
+        """What a path may be called in the index: as a hit has it, or as seen from the current folder."""
+        if "\0" in str(path):
+            raise PathError(f"{path!r} is no path", "check the spelling")
+        found = []
+        if not Path(path).is_absolute():
+            asked = posixpath.normpath(str(path))
+            found.append("" if asked == "." else asked)
+        for place in (Path(os.path.normpath(Path.cwd() / path)), Path(path).resolve()):
+            for project, label in zip(self.projects, self.labels(), strict=True):
+                if place.is_relative_to(project.root.path):
+                    inside = place.relative_to(project.root.path).as_posix()
+                    found.append(label.rstrip("/") if inside == "." else label + inside)
+        if not found:
+            raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
+        return tuple(dict.fromkeys(found))
+
+    def locate(self, path: str) -> Path:
+        """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
+        for project, label in zip(self.projects, self.labels(), strict=True):
+            if path.startswith(label):
+                return project.root.path / path[len(label) :]
+        raise UsageError(f"{path} is in none of the roots", "pass a path as a hit has it")
+
+
+def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
+    """What an answer says of the index behind it."""
+    stale = sum(view.stale_paths for view in views)
+    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale)

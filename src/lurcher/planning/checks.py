@@ -1,0 +1,58 @@
+"""What a caller may ask: every value of a query checked, with an error that says what would be right."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from lurcher.errors import QueryError
+from lurcher.literal.pattern import CASES
+from lurcher.planning.filters import check_globs, resolve_languages
+from lurcher.registry import ranking_named
+from lurcher.types import CONTEXTS, MODES, Filter, Query
+
+MAX_QUERY_CHARS = 100_000
+_TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+"""Colours and the like, which come along when a terminal's output is pasted."""
+
+
+def filter_of(languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = ()) -> Filter:
+    """What a caller lets through, checked."""
+    return Filter(resolve_languages(several(languages)), check_globs(several(paths)), check_globs(several(excludes)))
+
+
+def several(values: Sequence[str]) -> tuple[str, ...]:
+    """One string is one value, not its letters."""
+    return (values,) if isinstance(values, str) else tuple(values)
+
+
+def checked(query: Query) -> Query:
+    text = query.text
+    if not isinstance(text, str):
+        raise QueryError(f"a query is text, not {type(text).__name__}", "pass a string")
+    for name in ("limit", "budget", "snippet_lines"):
+        value = getattr(query, name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise QueryError(f"{name} is {value!r}", "pass a whole number")
+    if len(text) > MAX_QUERY_CHARS:
+        raise QueryError(
+            f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
+        )
+    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in _TERMINAL_CODE.sub("", text))
+    if not clean.strip():
+        raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
+    if not 1 <= query.limit <= 1000:
+        raise QueryError(f"the limit is {query.limit}", "use 1 to 1000")
+    if query.budget is not None and query.budget < 1:
+        raise QueryError(f"the budget is {query.budget} tokens", "use 1 or more, or leave it out")
+    if query.snippet_lines is not None and query.snippet_lines < 1:
+        raise QueryError(f"snippet lines are {query.snippet_lines}", "use 1 or more, or --context none for no text")
+    if query.mode not in MODES:
+        raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
+    if query.context not in CONTEXTS:
+        raise QueryError(f"unknown context '{query.context}'", f"known are: {', '.join(CONTEXTS)}")
+    ranking_named(query.ranking)
+    if query.case not in CASES:
+        raise QueryError(f"unknown case '{query.case}'", f"known are: {', '.join(CASES)}")
+    return query if clean == text else replace(query, text=clean)

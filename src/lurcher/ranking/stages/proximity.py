@@ -1,0 +1,29 @@
+"""Files in the import neighbourhood of the best ones are lifted: + max · weight · nearness, decaying with each hop."""
+
+from __future__ import annotations
+
+from lurcher.ranking.context import Context
+from lurcher.ranking.neighbours import SOURCES, near, told
+from lurcher.types import StageWhy
+
+
+def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageWhy]]) -> None:
+    settings = context.settings.classic
+    if not scores or not settings.proximity:
+        return
+    snapshot = context.snapshot
+    best: dict[int, int] = {}
+    for unit, value in scores.items():
+        file = int(snapshot.unit_file[unit])
+        known = best.get(file)
+        if known is None or (value, -unit) > (scores[known], -known):
+            best[file] = unit
+    top = max(scores.values())
+    order = sorted(best, key=lambda file: (-scores[best[file]], int(snapshot.path_rank[file])))
+    sources = {file: scores[best[file]] / top for file in order[:SOURCES]}
+    for file, item in near(snapshot, sources, settings.proximity_decay).items():
+        found = best.get(file)
+        if found is not None:
+            amount = top * settings.proximity * item.share
+            scores[found] += amount
+            log.setdefault(found, []).append(StageWhy("proximity", amount=amount, note=told(snapshot, item)))

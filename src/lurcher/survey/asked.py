@@ -1,0 +1,125 @@
+"""The questions about files and folders that an engine answers, besides search."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from lurcher.config import Settings
+from lurcher.errors import CorruptIndex, QueryError
+from lurcher.index.reader import Snapshot
+from lurcher.index.together import Together
+from lurcher.planning.checks import several
+from lurcher.types import Degraded, Progress, silent
+
+if TYPE_CHECKING:
+    from lurcher.survey.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer, Standing
+
+Kind = TypeVar("Kind")
+
+
+class Surveys(ABC):
+    """The part of an engine that surveys; what it stands on comes from the engine."""
+
+    settings: Settings
+    _together: Together
+
+    @abstractmethod
+    def _stand(
+        self, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
+    ) -> tuple[Snapshot, Standing]:
+        """The current generation, and what an answer says of it."""
+
+    @abstractmethod
+    def _heal(self, progress: Progress) -> None:
+        """Make a damaged index anew."""
+
+    def impact(
+        self,
+        path: str | Path,
+        *,
+        symbol: str | None = None,
+        hops: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> ImpactAnswer:
+        """What depends on a file, by hop; with `symbol` only what uses that name of it."""
+        from lurcher.survey.impact import impact
+        from lurcher.survey.places import file_at
+
+        hops = self.settings.graph.hops if hops is None else hops
+        if hops < 1:
+            raise QueryError(f"hops are {hops}", "use 1 or more")
+
+        def work(snapshot: Snapshot, standing: Standing) -> ImpactAnswer:
+            file = file_at(snapshot, self._together.meant(path))
+            return impact(snapshot, file, symbol, hops, self.settings.graph.fan_in, standing)
+
+        return self._survey(work, (refresh, check), progress)
+
+    def outline(
+        self,
+        path: str | Path = ".",
+        *,
+        kinds: Sequence[str] = (),
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> OutlineAnswer:
+        """The symbols of a file, nested, or of a folder, file by file."""
+        from lurcher.survey.outline import check_kinds, outline
+        from lurcher.survey.places import files_at
+
+        wanted = check_kinds(several(kinds))
+
+        def work(snapshot: Snapshot, standing: Standing) -> OutlineAnswer:
+            return outline(snapshot, *files_at(snapshot, self._together.meant(path)), wanted, standing)
+
+        return self._survey(work, (refresh, check), progress)
+
+    def context(
+        self,
+        path: str | Path = ".",
+        *,
+        budget: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> ContextAnswer:
+        """One package about a file or folder, within a budget of tokens."""
+        from lurcher.survey.context import context
+        from lurcher.survey.places import files_at
+
+        most = self.settings.graph.context_budget if budget is None else budget
+
+        def work(snapshot: Snapshot, standing: Standing) -> ContextAnswer:
+            return context(snapshot, *files_at(snapshot, self._together.meant(path)), most, standing)
+
+        return self._survey(work, (refresh, check), progress)
+
+    def exists(
+        self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = silent
+    ) -> ExistsAnswer:
+        """Whether a text occurs, by itself, in any file: no is certain, yes is probable, unless it is to be `exact`."""
+        from lurcher.survey.exists import exists
+
+        return self._survey(
+            lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress
+        )
+
+    def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
+        """Do some work, and once more with a note about it if the index turned out to be damaged."""
+        try:
+            return work(())
+        except CorruptIndex as damage:
+            self._heal(progress)
+            return work((Degraded("index", f"{damage.message}; it was rebuilt", ""),))
+
+    def _survey(
+        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress
+    ) -> Kind:
+        """Do some work on the current generation."""
+        return self._sound(lambda notes: work(*self._stand(freshness, progress, notes)), progress)
