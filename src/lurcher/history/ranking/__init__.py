@@ -1,0 +1,1 @@
+"""Orders of commits: one file per ranking, each with `rank(context) -> PastRanking`."""
