@@ -148,6 +148,54 @@ class GraphSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OutcomeSettings:
+    """When a commit counts as mended by a later one."""
+
+    window: int = setting(20, "How many later commits may mend a commit.", low=1, high=1000)
+    overlap: float = setting(0.5, "Share of the smaller set of files that both must touch.", low=0, high=1)
+    words: str = setting("fix hotfix patch bugfix", "Words of a subject that say that something is mended.")
+    strictness: str = setting(
+        "strict",
+        "`strict`: the later commit must rewrite lines that the earlier one added; `seed`: words and files are enough.",
+        choices=("strict", "seed"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSettings:
+    """Factors for commits that are rarely the answer; they multiply."""
+
+    release: float = setting(0.7, "Version bumps and releases.", low=0, high=1)
+    dependencies: float = setting(0.7, "Lock files and versions of dependencies.", low=0, high=1)
+    reformat: float = setting(0.7, "Mass reformatting and changes of white space only.", low=0, high=1)
+    merge: float = setting(0.7, "Merges.", low=0, high=1)
+    docs: float = setting(0.8, "Commits that touch documentation only.", low=0, high=1)
+    tests: float = setting(0.85, "Commits that touch tests only.", low=0, high=1)
+    generated: float = setting(0.7, "Commits that touch generated or vendored files only.", low=0, high=1)
+    fix: float = setting(1.1, "A commit whose subject reads as a fix, when the query reports a fault.", low=0, high=10)
+
+
+@dataclass(frozen=True, slots=True)
+class RecencySettings:
+    """A nudge for what is young: score · (1 + weight · exp(−age / days))."""
+
+    weight: float = setting(0.05, "How much a commit of today gains.", low=0, high=10)
+    days: float = setting(90.0, "Age at which a third of that is left.", low=0.001, high=100_000)
+
+
+@dataclass(frozen=True, slots=True)
+class BlameSettings:
+    """How `explain` finds the commits that wrote a line."""
+
+    whitespace: bool = setting(True, "Look through changes of white space only.")
+    moves: bool = setting(True, "Follow lines that were moved within a file.")
+    copies: bool = setting(False, "Follow lines that came from other files changed in the same commit; slower.")
+    ignore: str = setting(".git-blame-ignore-revs", "File with commits to look through, if it is there; empty: none.")
+    seconds: float = setting(60.0, "How long git may take.", low=0.1, high=3600)
+    excerpt_lines: int = setting(12, "Lines of a change that are shown.", low=1, high=1000)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -158,6 +206,10 @@ class Settings:
     noise: NoiseSettings = NoiseSettings()
     classic: ClassicRankingSettings = ClassicRankingSettings()
     graph: GraphSettings = GraphSettings()
+    outcomes: OutcomeSettings = OutcomeSettings()
+    commits: CommitSettings = CommitSettings()
+    recency: RecencySettings = RecencySettings()
+    blame: BlameSettings = BlameSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 
