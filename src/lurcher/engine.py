@@ -40,6 +40,7 @@ from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
 
 if TYPE_CHECKING:
+    from lurcher.history.explain import ExplainAnswer, Judged, Near
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.watch import Notice, Update
@@ -420,6 +421,28 @@ class Engine:
         return self._survey(
             lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress
         )
+
+    def explain(
+        self,
+        path: str | Path,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        limit: int | None = None,
+        outcome: Judged | None = None,
+        related: Near | None = None,
+    ) -> ExplainAnswer:
+        """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index."""
+        from lurcher.history.explain import explain_file, labelled
+
+        meant = self._meant(path)
+        named = next((name for name in meant if os.path.lexists(self.locate(name))), meant[0])
+        for project, label in zip(self._projects, self._labels(), strict=True):
+            if named.startswith(label):
+                options = {"settings": project.settings.blame, "limit": limit, "outcome": outcome, "related": related}
+                file = project.root.path / named[len(label) :]
+                return labelled(explain_file(file, first, last, below=project.root.path, **options), label)
+        raise UsageError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
 
     def _survey(
         self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress

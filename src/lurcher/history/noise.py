@@ -81,7 +81,9 @@ _REQUIREMENTS = re.compile(
     r"CMakeLists\.txt|robots\.txt|meson_options\.txt)$"
 )
 """Text files that people do not read."""
-_NO_PROGRAM = frozenset({TEXT, "markdown", "restructuredtext", "asciidoc", "org", "latex", "html", "css", "scss", "xml", "yaml", "json"})
+_NO_PROGRAM = frozenset(
+    (TEXT, "markdown", "restructuredtext", "asciidoc", "org", "latex", "html", "css", "scss", "xml", "yaml", "json")
+)
 _TOOLS = re.compile(r"(?:^|/)(?:conf\.py|Makefile|make\.bat|package\.json|_config\.yml|docusaurus\.config\.[jt]s)$")
 
 

@@ -12,26 +12,36 @@ from lurcher.sources.listing import LOCK_FILES
 
 _NUMBER = r"v?\d+(?:\.\d+)+(?:[._-]?(?:dev|alpha|beta|a|b|rc|pre|post|final|snapshot)[._-]?\d*)*(?:[+-][\w.]+)?"
 _RELEASE = re.compile(
-    rf"^\W*(?:\[\w[^\]]*\]\s*)?(?:(?:chore|build|release|ci)(?:\([^)]*\))?[:!]\s*)?(?:"
-    rf"(?:[\w./@-]+\s+)?{_NUMBER}\W*(?:\(\#\d+\))?$"
-    rf"|(?:preparing|prepare[sd]?|prep|start(?:ing)?|begin|ready|tag(?:ging)?|cut(?:ting)?)\s+(?:for\s+)?(?:the\s+)?(?:(?:next|new|[\w./@-]+)\s+)?(?:{_NUMBER}(?:\s+\w+)?(?:\s+version)?|release|development|dev\s+version)\W*(?:\(\#\d+\))?$"
-    rf"|releas(?:e|ed|es|ing)\s+(?:(?:of|for|as|version|notes?\s+for|date\s+for|[\w./@-]+)\s+){{0,2}}{_NUMBER}\b"
-    rf"|(?:version|ver)\s+{_NUMBER}\b"
-    rf"|(?:bump(?:s|ed|ing)?|set|update[sd]?|updating|up|increment(?:ed)?|change[sd]?|incremented)\s+(?:the\s+|crate\s+|package\s+|[\w./@`-]+\s+)?(?:version|ver)(?:s|\s+numbers?|\s+strings?)?\b(?!\s+(?:of|range|constraint|check|requirement|matrix))"
-    rf"|bump(?:s|ed|ing)?\s+(?:up\s+)?(?:to\s+|for\s+)?{_NUMBER}"
-    rf"|version\s+bump|back\s+to\s+dev(?:elopment)?\b|post[- ]release\b|new\s+release\W*$|release\W*$)",
-    re.IGNORECASE,
+    rf"""
+    ^\W* (?:\[\w[^\]]*\]\s*)? (?:(?:chore|build|release|ci)(?:\([^)]*\))?[:!]\s*)?
+    (?: (?:[\w./@-]+\s+)? {_NUMBER} \W* (?:\(\#\d+\))? $                     # 1.2.3; name 1.2.3
+    | (?:preparing|prepare[sd]?|prep|start(?:ing)?|begin|ready|tag(?:ging)?|cut(?:ting)?) \s+
+      (?:for\s+)? (?:the\s+)? (?:(?:next|new|[\w./@-]+)\s+)?
+      (?:{_NUMBER}(?:\s+\w+)?(?:\s+version)?|release|development|dev\s+version) \W* (?:\(\#\d+\))? $
+    | releas(?:e|ed|es|ing) \s+ (?:(?:of|for|as|version|notes?\s+for|date\s+for|[\w./@-]+)\s+){{0,2}} {_NUMBER}\b
+    | (?:version|ver) \s+ {_NUMBER}\b
+    | (?:bump(?:s|ed|ing)?|set|update[sd]?|updating|up|increment(?:ed)?|change[sd]?) \s+
+      (?:the\s+|crate\s+|package\s+|[\w./@`-]+\s+)? (?:version|ver) (?:s|\s+numbers?|\s+strings?)?\b
+      (?!\s+(?:of|range|constraint|check|requirement|matrix|support))
+    | bump(?:s|ed|ing)? \s+ (?:up\s+)? (?:to\s+|for\s+)? {_NUMBER}
+    | version\s+bump | back\s+to\s+dev(?:elopment)?\b | post[- ]release\b | (?:new\s+)?release\W*$
+    )""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _NOT_OWN = re.compile(
     r"\b(?:dependenc\w+|deps?|actions?/|requirements?|submodules?|python|node|rust|ruby|compiler|travis|readme|security\w*)\b",
     re.IGNORECASE,
 )
 _VERSION_FILE = re.compile(
-    r"(?:^|/)(?:changes|changelog|history|news|readme|version|release[-_]?notes|releases)[^/]*$|(?:^|/)(?:_{0,2}version_{0,2}|__init__|__about__|"
-    r"setup|conf|release|lib|mix|meta|package|project|build|Cargo|pyproject|composer|bower|component|setup|pom|antora|settings|gradle|manifest|version_info)\.[\w.]+$"
-    r"|\.(?:gemspec|podspec|cabal|csproj|rockspec|nuspec|props|plist|zon|spec|lock|gradle|kts)$|(?:^|/)(?:package-lock\.json|CMakeLists\.txt|Cargo\.lock|version\.\w+|meson\.build)$"
-    r"|(?:^|/)docs?/|(?:^|/)(?:changelog|changes|releases|newsfragments|news|\.changeset|announcements)/",
-    re.IGNORECASE,
+    r"""
+      (?:^|/) (?:changes|changelog|history|news|readme|version|release[-_]?notes|releases) [^/]* $
+    | (?:^|/) (?:_{0,2}version_{0,2}|version_info|__init__|__about__|setup|conf|release|lib|mix|meta|package|project|build|cargo
+      |pyproject|composer|bower|component|pom|antora|settings|gradle|manifest) \.[\w.]+ $
+    | \. (?:gemspec|podspec|cabal|csproj|rockspec|nuspec|props|plist|zon|spec|lock|gradle|kts) $
+    | (?:^|/) (?:package-lock\.json|cmakelists\.txt|meson\.build) $
+    | (?:^|/) (?:docs?|changelog|changes|releases|newsfragments|news|\.changeset|announcements) /
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _FEW = 12
 
@@ -50,26 +60,40 @@ def is_release(subject: str, changes: Sequence[Change]) -> bool:
 # -- dependencies ------------------------------------------------------------------------------------------------------
 
 _DEPENDENCY = re.compile(
-    r"^\W*(?:\[\w[^\]]*\]\s*)?(?:(?:build|chore|ci|fix|deps|feat|refactor)(?:\([^)]*\))?[:!]\s*)?(?:"
-    r"(?:bump|update|upgrade|pin|unpin|up|use|downgrade|require|allow|switch\s+to|relax|move\s+to)(?:s|d|ed|ing)?\b.*|deps?:.*|"
-    r"[\w./-]+@[~^]?[\w.-]+|.*\bdependabot\b.*|\[pre-commit\.ci\].*|.*\bdependenc(?:y|ies)\b.*|.*\bdeps\b.*|.*\brequirements\b.*|.*\block\s?files?\b.*|pre-commit\b.*)",
-    re.IGNORECASE,
+    r"""
+    ^\W* (?:\[\w[^\]]*\]\s*)? (?:(?:build|chore|ci|fix|deps|feat|refactor)(?:\([^)]*\))?[:!]\s*)?
+    (?: (?:bump|update|upgrade|pin|unpin|up|use|downgrade|require|allow|switch\s+to|relax|move\s+to)(?:s|d|ed|ing)?\b
+    | deps?: | [\w./-]+@[~^]?[\w.-]+ | \[pre-commit\.ci\] | pre-commit\b
+    | .*\b (?:dependabot|dependenc(?:y|ies)|deps|requirements|lock\s?files?) \b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
 )
+_NAMES_NONE = re.compile(
+    r"\b(?:links?|urls?|filename|description|metadata|authors?|e-?mails?|licen[cs]e|homepage|feature)\b", re.IGNORECASE
+)
+"""What else such a file holds."""
 _MANIFEST = re.compile(
-    r"(?:^|/)(?:package\.json|pyproject\.toml|setup\.(?:py|cfg)|Cargo\.toml|go\.mod|Gemfile|composer\.json|pom\.xml|mix\.exs|Pipfile|"
-    r"build\.gradle(?:\.kts)?|libs\.versions\.toml|[\w.-]*requirements[\w.-]*\.(?:txt|in)|constraints[\w.-]*\.txt|environment\.ya?ml|"
-    r"tox\.ini|\.pre-commit-config\.yaml|[\w.-]+\.(?:gemspec|podspec|csproj|cabal)|Directory\.Packages\.props|Package\.swift|build\.sbt|plugins\.sbt|"
-    r"build\.properties|stack\.yaml|flake\.nix|rebar\.config|Podfile|Cartfile|build\.zig\.zon|\.nvmrc|\.python-version|gradle-wrapper\.properties)$"
-    r"|(?:^|/)requirements/[\w./-]+\.(?:txt|in)$",
-    re.IGNORECASE,
+    r"""
+    (?:^|/) (?:package\.json|pyproject\.toml|setup\.(?:py|cfg)|cargo\.toml|go\.mod|gemfile|composer\.json|pom\.xml|mix\.exs
+    |pipfile|build\.gradle(?:\.kts)?|libs\.versions\.toml|[\w.-]*requirements[\w.-]*\.(?:txt|in)|constraints[\w.-]*\.txt
+    |environment\.ya?ml|tox\.ini|\.pre-commit-config\.yaml|[\w.-]+\.(?:gemspec|podspec|csproj|cabal)|directory\.packages\.props|package\.swift
+    |build\.sbt|plugins\.sbt|build\.properties|stack\.yaml|flake\.nix|rebar\.config|podfile|cartfile|build\.zig\.zon|\.nvmrc|\.python-version
+    |gradle-wrapper\.properties) $
+    | (?:^|/) requirements/ [\w./-]+ \.(?:txt|in) $
+    """,
+    re.IGNORECASE | re.VERBOSE,
 )
 _WORKFLOW = re.compile(
     r"(?:^|/)\.github/(?:workflows|actions)/.+\.ya?ml$|(?:^|/)(?:\.travis|appveyor|\.appveyor|azure-pipelines)\.yml$"
 )
 _BUMP = re.compile(
-    r"^\W*(?:\[\w[^\]]*\]\s*)?(?:(?:build|chore|ci|deps)(?:\([^)]*\))?[:!]\s*)?"
-    r"(?:(?:bump|upgrade)(?:s|d|ed|ing)?\b|update\b.*\b(?:actions?|dependenc(?:y|ies)|requirements?|from\s+\S+\s+to)\b|pin\b|pre-commit\b|deps\b|node\.js@)",
-    re.IGNORECASE,
+    r"""
+    ^\W* (?:\[\w[^\]]*\]\s*)? (?:(?:build|chore|ci|deps)(?:\([^)]*\))?[:!]\s*)?
+    (?: (?:bump|upgrade)(?:s|d|ed|ing)?\b
+    | update\b.*\b(?:actions?|dependenc(?:y|ies)|requirements?|from\s+\S+\s+to)\b
+    | pin\b | pre-commit\b | deps\b | node\.js@
+    )""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _CHANGELOG = re.compile(r"(?:^|/)(?:changes|changelog|history|news)[^/]*$", re.IGNORECASE)
 
@@ -93,4 +117,4 @@ def is_dependencies(subject: str, changes: Sequence[Change]) -> bool:
         return False
     if not manifests:
         return bool(locked or workflows)
-    return bool(_DEPENDENCY.match(subject))
+    return bool(_DEPENDENCY.match(subject)) and not _NAMES_NONE.search(subject)

@@ -20,7 +20,7 @@ class Evidence:
     """One later commit that bears on a verdict."""
 
     kind: str
-    """reverted, partly-reverted, revert-undone, mended (it rewrote lines of this one), or followed (it says it fixes a thing)."""
+    """reverted, partly-reverted, revert-undone, mended (it rewrote lines of this one), or followed (it says it fixes)."""
     sha: str
     date: int
     """Seconds since 1970."""
