@@ -148,6 +148,22 @@ class GraphSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HistorySettings:
+    """Which commits are indexed, and when."""
+
+    first_parent: bool = setting(False, "Follow first parents only; a merge then stands for all that it brought.")
+    merges: bool = setting(False, "Index merges too, each with its change against its first parent.")
+    max_commits: int = setting(0, "Index no more than so many of the newest commits; 0: all.", low=0)
+    diff_bytes: int = setting(
+        20_000, "Bytes of changed lines kept of a commit, code before tests before the rest.", low=0, high=1_000_000
+    )
+    batch: int = setting(1_000, "Commits written together, after the newest 500.", low=1, high=100_000)
+    refresh_seconds: float = setting(
+        10.0, "For how long a question may wait while new commits are read; the newest 500 always are.", low=0, high=3600
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class OutcomeSettings:
     """When a commit counts as mended by a later one."""
 
@@ -206,6 +222,7 @@ class Settings:
     noise: NoiseSettings = NoiseSettings()
     classic: ClassicRankingSettings = ClassicRankingSettings()
     graph: GraphSettings = GraphSettings()
+    history: HistorySettings = HistorySettings()
     outcomes: OutcomeSettings = OutcomeSettings()
     commits: CommitSettings = CommitSettings()
     recency: RecencySettings = RecencySettings()

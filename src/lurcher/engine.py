@@ -490,12 +490,20 @@ class Engine:
 
     # -- the index --------------------------------------------------------------------------------------------------------
 
-    def index(self, *, rebuild: bool = False, progress: Progress = _silent) -> dict[str, Any]:
-        """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked."""
+    def index(self, *, rebuild: bool = False, history: bool = False, progress: Progress = _silent) -> dict[str, Any]:
+        """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked.
+
+        With `history` also that of the commits, however many there are.
+        """
         notes: list[Degraded] = []
         for project in self._projects:
             view = project.rebuild(progress) if rebuild else project.view(progress, limited=False)
             notes += view.degraded
+            if history:
+                from lurcher.history.project import PastProject
+
+                past = PastProject.beside(project)
+                notes += (past.rebuild(progress) if rebuild else past.view(progress, seconds=None)).degraded
         degraded = [note.to_dict() for note in notes]
         return {**self.status(), **({"degraded": degraded} if degraded else {})}
 
@@ -507,7 +515,10 @@ class Engine:
 
     def clear(self) -> bool:
         """Remove the index of every root. True if there was one."""
-        return any([project.clear() for project in self._projects])
+        from lurcher.history.project import PastProject
+
+        histories = [PastProject.beside(project) for project in self._projects]
+        return any([part.clear() for part in (*histories, *self._projects)])
 
     def watch(
         self,

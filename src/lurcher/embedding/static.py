@@ -10,6 +10,7 @@ Sums are exact (see sums.py), so a vector has the same bytes whatever stands nex
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.embedding.quantise import quantise
@@ -51,6 +52,15 @@ def embed(data: SegmentData, table: Table) -> Vectors:
         cards += np.float32(table.meta.views["units"]) * _mean_units(data, numbers, scales)
     # A card is as long as its views agree, one at the most.
     return Vectors(numbers, scales, *quantise(cards / np.float32(sum(map(abs, table.meta.views.values())) or 1.0)))
+
+
+def embed_groups(
+    terms: list[str], groups: Sequence[tuple[Sequence[tuple[Postings, float]], int]], table: Table
+) -> list[tuple[NDArray[np.int8], NDArray[np.float32]]]:
+    """For each group of weighted fields and number of owners: one vector per owner, out of all its fields together."""
+    counts = [(_joined([_of(postings, weight) for postings, weight in fields if weight]), total) for fields, total in groups]
+    rows = _Rows(terms, tuple(group.terms for group, _ in counts), table)
+    return [_sums(group, total, rows) for group, total in counts]
 
 
 def _views(data: SegmentData, table: Table) -> list[tuple[float, _Counts]]:

@@ -79,7 +79,7 @@ def fingerprint(chunk_chars: int, model: str) -> dict[str, Any]:
     return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars, "model": model}
 
 
-def _fits(found: Any, expected: Mapping[str, Any]) -> bool:
+def fits(found: Any, expected: Mapping[str, Any]) -> bool:
     """Whether an index will do. One made with a model that is out of reach now is as good as ever without its vectors."""
     if isinstance(found, Mapping) and expected.get("model") == UNAVAILABLE:
         return {**found, "model": UNAVAILABLE} == expected
@@ -122,8 +122,8 @@ def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
     try:
         meta = container.meta
         found = meta["fingerprint"]
-        if not _fits(found, expected):
-            raise OutdatedIndex(f"the index was made with {_difference(found, expected)}", "run: lurcher index --rebuild")
+        if not fits(found, expected):
+            raise OutdatedIndex(f"the index was made with {difference(found, expected)}", "run: lurcher index --rebuild")
         data = bytes(container.section("rows"))
         if len(data) % _ROW.size:
             raise CorruptIndex("the manifest is damaged: broken rows", "run: lurcher index --rebuild")
@@ -192,7 +192,7 @@ def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:
         raise ValueError("a file was left out for no reason")
 
 
-def _difference(found: Any, expected: Mapping[str, Any]) -> str:
+def difference(found: Any, expected: Mapping[str, Any]) -> str:
     if not isinstance(found, Mapping):
         return "another format"
     keys: Iterable[str] = sorted(key for key in {*found, *expected} if found.get(key) != expected.get(key))

@@ -142,7 +142,7 @@ class _Merger:
         maps = []
         for table, first, count in (("units", "unit", "units"), ("definitions", "definition", "definitions")):
             places = np.full(part.meta[table], -1, np.int64)
-            places[_expanded(old[first], old[count])] = _expanded(new[first], new[count])
+            places[expanded(old[first], old[count])] = expanded(new[first], new[count])
             maps.append(places)
         return _Maps(files, *maps)
 
@@ -274,7 +274,7 @@ class _Merger:
         """Every family, then the terms that are still in use; how many those are."""
         import numpy as np
 
-        union, term_maps = _terms_of(self._parts)
+        union, term_maps = terms_of(self._parts)
         used = np.zeros(len(union), bool)
         kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
         for family in FAMILIES:
@@ -289,7 +289,7 @@ class _Merger:
             out.end()
             numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
             used[numbers] = True
-            kept.append((family, numbers, _ends(rows), _ends(sizes)))
+            kept.append((family, numbers, ends_of(rows), ends_of(sizes)))
         renumber = np.cumsum(used) - 1
         for family, numbers, row_ends, byte_ends in kept:
             out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
@@ -298,7 +298,7 @@ class _Merger:
         if not used.all():
             union = [term for term, keep in zip(union, used.tolist(), strict=True) if keep]
         out.add("terms", "u1", b"".join(union))
-        out.add("term_ends", "<u4", _ends([np.fromiter(map(len, union), np.int64, len(union))]))
+        out.add("term_ends", "<u4", ends_of([np.fromiter(map(len, union), np.int64, len(union))]))
         return len(union)
 
     def _slices(self, family: str, term_maps: Sequence[NDArray[np.int64]], terms: int) -> Iterator[Postings]:
@@ -345,7 +345,7 @@ class _Merger:
         return Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
 
 
-def _terms_of(parts: Sequence[Container]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
+def terms_of(parts: Sequence[Container]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
     """All terms, sorted, and for each part the numbers that its own terms have among them."""
     import numpy as np
 
@@ -380,7 +380,7 @@ def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:
     return starts
 
 
-def _expanded(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
+def expanded(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
     """start, start + 1, … start + count - 1 for each pair, one after the other."""
     import numpy as np
 
@@ -389,7 +389,7 @@ def _expanded(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
     return np.repeat(shift, sizes) + np.arange(int(sizes.sum()))
 
 
-def _ends(sizes: Sequence[NDArray[np.int64]]) -> bytes:
+def ends_of(sizes: Sequence[NDArray[np.int64]]) -> bytes:
     import numpy as np
 
     return np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64)).astype("<u4").tobytes()

@@ -170,9 +170,12 @@ class Segment:
         if position >= len(terms) or terms[position] != term:
             return None
         owners, counts = read_one(self.container, family, lists, position)
-        if int(owners[-1]) >= owners_in(self.container, family):
+        if int(owners[-1]) >= self._owner_total(family):
             raise broken(self.container, family)
         return owners, counts
+
+    def _owner_total(self, family: str) -> int:
+        return owners_in(self.container, family)
 
     def string(self, offset: int) -> str:
         return string_in(self.container, "strings", offset)

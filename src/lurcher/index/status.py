@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_
+from lurcher.history.status import history_entry
 from lurcher.index.freshness import compare
 from lurcher.index.lock import holder
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest
@@ -37,6 +38,9 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
     status: dict[str, Any] = {
         "root": str(project.root.path), "index": str(folder), "exists": False, "lock": lock_entry(folder),
     }  # fmt: skip
+    history = history_entry(project)
+    if history is not None:
+        status["history"] = history
     try:
         found = project.on_disk()
         listing = project.list_files()

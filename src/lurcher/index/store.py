@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lurcher.errors import CorruptIndex
 from lurcher.index import disk
@@ -33,9 +33,16 @@ _SWEPT = ("*.segment", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
-_OWN_NAME = re.compile(r"manifest|lock|\.gitignore|[0-9a-f]{24}\.segment|\..*\.tmp")
+_OWN_NAME = re.compile(r"manifest|lock|history|\.gitignore|[0-9a-f]{24}\.segment|\..*\.tmp")
 _numbers = itertools.count()
 MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
+
+
+class Naming(Protocol):
+    """What says which segments are in use."""
+
+    @property
+    def segments(self) -> tuple[str, ...]: ...
 
 
 @dataclass
@@ -57,10 +64,14 @@ class Store:
     def container(self, name: str) -> Container:
         if name in self.memory:
             return self.memory[name]
-        container = check_shape(Container.open(self.folder / name))
+        container = self.checked(Container.open(self.folder / name))
         if name != f"{container.digest()}.segment":
             raise container.corrupt("it holds what belongs under another name")
         return container
+
+    def checked(self, container: Container) -> Container:
+        """The container, if it is a segment."""
+        return check_shape(container)
 
     def read(self, expected: Mapping[str, Any]) -> Manifest | None:
         """The manifest on disk; None where there is none of ours."""
@@ -137,12 +148,12 @@ class Store:
                     return False
         return all(_OWN_NAME.fullmatch(name) for name in names)
 
-    def leftovers(self, manifest: Manifest) -> list[Path]:
+    def leftovers(self, manifest: Naming) -> list[Path]:
         """Segments that no manifest names, and what a killed writer left."""
         found = (path for pattern in _SWEPT for path in self.folder.glob(pattern))
         return sorted(path for path in found if path.name not in manifest.segments)
 
-    def sweep(self, manifest: Manifest) -> None:
+    def sweep(self, manifest: Naming) -> None:
         """Remove what is left over. Readers keep what they have mapped."""
         for path in self.leftovers(manifest):
             disk.remove(path)

@@ -87,7 +87,7 @@ def direction_of(vector: NDArray[np.float64]) -> Direction:
     return Direction(numbers.astype(np.float32), float(np.sqrt((numbers * numbers).sum())))
 
 
-class _Desk(threading.local):
+class Desk(threading.local):
     """Where each thread takes rows apart: asking the system for new memory each time would cost more than the work."""
 
     def __init__(self) -> None:
@@ -136,7 +136,7 @@ class Nearness:
         sizes = {part.units.shape[1] for part in self._parts}
         self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
-        self._desk = _Desk()
+        self._desk = Desk()
 
     def of_cards(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per file."""

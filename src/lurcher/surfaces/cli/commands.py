@@ -195,6 +195,8 @@ def run_explain(parsed: Namespace) -> int:
 def run_index(parsed: Namespace) -> int:
     if parsed.clear and (parsed.watch or parsed.rebuild):
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
+    if parsed.history and (parsed.watch or parsed.clear):
+        raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 
@@ -205,7 +207,7 @@ def run_index(parsed: Namespace) -> int:
             removed = engine.clear()
             status = {"cleared": removed}
         else:
-            status = engine.index(rebuild=parsed.rebuild, progress=meter.update)
+            status = engine.index(rebuild=parsed.rebuild, history=parsed.history, progress=meter.update)
     if parsed.json:
         _print_json(status)
     elif parsed.clear:

@@ -153,6 +153,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             PATHS,
             Flag(("--watch",), "keep it up to date until Ctrl-C, which ends it with status 0", "switch"),
+            Flag(("--history",), "also that of all commits, which a question about them fills only in part", "switch"),
             Flag(("--rebuild",), "make it anew from nothing", "switch"),
             Flag(("--clear",), "remove it", "switch"),
             JSON,

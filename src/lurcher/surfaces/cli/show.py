@@ -211,10 +211,22 @@ def _status(entry: dict[str, Any]) -> None:
         row("model", _model(entry["model"]))
         row("vectors", _size(entry["vector_bytes"]))
         row("languages", ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()) or "none")
+    if "history" in entry:
+        row("history", _history(entry["history"]))
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:
             row("", f"{reason}  {path}")
+
+
+def _history(entry: dict[str, Any]) -> str:
+    if "problem" in entry:
+        return f"{entry['problem']} ({entry['hint']})" if entry["hint"] else str(entry["problem"])
+    if not entry["exists"]:
+        return "none yet (lurcher index --history)"
+    moved = "" if entry["fresh"] else ", HEAD has moved since"
+    counts = f"{entry['commits']:,} of {entry['total']:,} commits, {entry['hunks']:,} hunks"
+    return f"{counts}, {_size(entry['bytes'])} in {len(entry['segments'])} segments{moved}"
 
 
 _LISTED = {"git": "git", "walk": "a walk"}

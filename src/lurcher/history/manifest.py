@@ -1,0 +1,169 @@
+"""The manifest of a history index: which segments hold it, which of their commits still count, and how far it goes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import CorruptIndex, OutdatedIndex
+from lurcher.history.head import NOWHERE, Head
+from lurcher.history.segment import FORMAT, check_shape
+from lurcher.index import manifest as manifests
+from lurcher.index.container import Container, pack_sections
+from lurcher.index.disk import remove, sync_folder, write_atomically
+from lurcher.index.manifest import MARK, NAME
+from lurcher.index.store import Store
+from lurcher.version import VERSION
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+HINT = "run: lurcher index --history --rebuild"
+_SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
+_SHA = re.compile(r"(?:[0-9a-f]{40}(?:[0-9a-f]{24})?)?")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastManifest:
+    generation: int
+    fingerprint: Mapping[str, Any]
+    segments: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    """Commits in each segment, live and dead."""
+    live: tuple[NDArray[np.bool_] | None, ...] = ()
+    """For each segment which commits count; None: all."""
+    head: Head = NOWHERE
+    """What was being read when this was written."""
+    complete: bool = False
+    """Whether nothing is missing that could be read."""
+    total: int = 0
+    """Commits that HEAD leads to."""
+    losses: tuple[int, int, int] = (0, 0, 0)
+    """Commits of which files were missing, these files, and commits of which even the list of files was missing."""
+    order: NDArray[np.uint32] | None = None
+    """The numbers of the live commits, newest first."""
+
+    @property
+    def commits(self) -> int:
+        """Live commits."""
+        return sum(size if mask is None else int(mask.sum()) for size, mask in zip(self.sizes, self.live, strict=True))
+
+
+def fingerprint(model: str, first_parent: bool, merges: bool, diff_bytes: int) -> dict[str, Any]:
+    """What a history index must have in common with us to be used."""
+    return {
+        "history": FORMAT, "version": VERSION, "model": model, "first_parent": first_parent, "merges": merges,
+        "diff_bytes": diff_bytes,
+    }  # fmt: skip
+
+
+def pack(manifest: PastManifest) -> list[bytes | memoryview]:
+    import numpy as np
+
+    masks = [
+        np.ones(size, np.uint8) if mask is None else mask.astype(np.uint8)
+        for size, mask in zip(manifest.sizes, manifest.live, strict=True)
+    ]
+    everything = all(mask is None for mask in manifest.live)
+    sections: dict[str, tuple[str, bytes | memoryview]] = {
+        "live": ("u1", b"" if everything else np.packbits(np.concatenate(masks)).tobytes()),
+        "order": ("<u4", b"" if manifest.order is None else manifest.order.astype("<u4").tobytes()),
+    }
+    meta = {
+        "generation": manifest.generation,
+        "fingerprint": dict(manifest.fingerprint),
+        "segments": list(manifest.segments),
+        "sizes": list(manifest.sizes),
+        "whole": everything,
+        "head": [manifest.head.sha, manifest.head.shallow],
+        "complete": manifest.complete,
+        "total": manifest.total,
+        "losses": list(manifest.losses),
+        "ordered": manifest.order is not None,
+    }
+    return pack_sections(sections, meta)
+
+
+def read(folder: Path, expected: Mapping[str, Any]) -> PastManifest | None:
+    """The manifest on disk, or None where there is none yet."""
+    if not (folder / NAME).exists():
+        return None
+    container = Container.open(folder / NAME)
+    try:
+        found = container.meta["fingerprint"]
+        if not manifests.fits(found, expected):
+            raise OutdatedIndex(f"the history index was made with {manifests.difference(found, expected)}", HINT)
+        return _checked(container)
+    except (KeyError, ValueError, TypeError) as error:
+        raise CorruptIndex(f"the manifest of the history is damaged: {error}", HINT) from error
+
+
+def _checked(container: Container) -> PastManifest:
+    """Believe nothing that would lead outside of the index folder or of a table."""
+    import numpy as np
+
+    meta = container.meta
+    names, sizes, (sha, shallow), losses = meta["segments"], meta["sizes"], meta["head"], meta["losses"]
+    if type(meta["generation"]) is not int or meta["generation"] < 1 or type(meta["total"]) is not int:
+        raise ValueError("it has no generation")
+    if type(names) is not list or not all(type(name) is str and _SEGMENT.fullmatch(name) for name in names):
+        raise ValueError("it names what is no segment")
+    if len(sizes) != len(names) or any(type(size) is not int or size < 0 for size in sizes):
+        raise ValueError("its segments have no sizes")
+    if not _SHA.fullmatch(sha) or type(shallow) is not str or type(meta["complete"]) is not bool:
+        raise ValueError("it does not say what it covers")
+    if len(losses) != 3 or any(type(count) is not int for count in losses):
+        raise ValueError("it does not say what it lacks")
+    total = sum(sizes)
+    live: list[NDArray[np.bool_] | None] = [None] * len(sizes)
+    if not meta["whole"]:
+        bits = np.unpackbits(container.array("live", "u1"))
+        if not total <= len(bits) < total + 8:
+            raise ValueError("it does not say which commits count")
+        parts = np.split(bits[:total].astype(bool), np.cumsum(sizes)[:-1]) if sizes else []
+        live = [None if bool(part.all()) else part for part in parts]
+    order = container.array("order", "<u4") if meta["ordered"] else None
+    manifest = PastManifest(
+        meta["generation"], meta["fingerprint"], tuple(names), tuple(sizes), tuple(live), Head(sha, shallow),
+        meta["complete"], meta["total"], (losses[0], losses[1], losses[2]), order,
+    )  # fmt: skip
+    if order is not None and (len(order) != manifest.commits or (len(order) and int(order.max()) >= total)):
+        raise ValueError("it has no order")
+    return manifest
+
+
+class PastStore(Store):
+    """Where a history index lives: a folder of its own inside of the index folder, with its own lock."""
+
+    def checked(self, container: Container) -> Container:
+        return check_shape(container)
+
+    def read_past(self, expected: Mapping[str, Any]) -> PastManifest | None:
+        """The manifest on disk; None where there is none of ours."""
+        return read(self.folder, expected) if (self.folder / MARK).exists() else None
+
+    def prepare(self) -> None:
+        # The folder around it has to be known for an index folder, or what is in it would be taken for somebody else's.
+        Store(self.folder.parent, root=self.root).prepare()
+        super().prepare()
+
+    def commit_past(self, manifest: PastManifest) -> None:
+        if self.writable and not self.memory:
+            try:
+                self.prepare()
+                write_atomically(self.folder / NAME, pack(manifest))
+                self.sweep(manifest)
+            except OSError as error:
+                self.give_up(error)
+
+    def clear_past(self) -> bool:
+        """Remove the index, the manifest first; True if there was one. The caller holds the lock."""
+        self.memory.clear()
+        found = remove(self.folder / NAME, must=True)
+        if found:
+            sync_folder(self.folder)
+        return any([remove(path) for path in self.leftovers(PastManifest(0, {}))]) or found

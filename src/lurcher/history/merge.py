@@ -1,0 +1,222 @@
+"""Several segments of history become one; commits that no longer count are left behind.
+
+Memory holds the tables, the terms, and one slice of the rest at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lurcher.history.segment import (
+    CHANGE,
+    COMMIT,
+    COMMIT_FIELDS,
+    FAMILIES,
+    HUNK,
+    VECTORS,
+    changes_of,
+    commits_of,
+    hunks_of,
+    meta_of,
+    owners_in,
+)
+from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.merge import ends_of, expanded, terms_of
+from lurcher.index.postings import Lists, lists_of, pack, read_range
+from lurcher.index.segment import as_bytes
+from lurcher.terms.count import Postings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SLICE_ROWS = 400_000
+"""Postings sorted at a time."""
+_FORGET = 16 << 20
+
+
+def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder) -> str:
+    """Write one segment that holds the live commits of all parts (None: all of them) in their order; its digest."""
+    return _Merger(parts, live).write(out)
+
+
+class _Merger:
+    def __init__(self, parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None]) -> None:
+        import numpy as np
+
+        self._parts = parts
+        self._tables = [commits_of(part) for part in parts]
+        self._kept = [
+            np.arange(len(table)) if mask is None else np.flatnonzero(mask)
+            for table, mask in zip(self._tables, live, strict=True)
+        ]
+        self._languages: dict[str, int] = {}
+        self._copied = 0
+
+    def write(self, out: Builder) -> str:
+        import numpy as np
+
+        commits = np.concatenate([table[kept] for table, kept in zip(self._tables, self._kept, strict=True)]).astype(COMMIT)
+        changes, hunks = self._rows("changes"), self._rows("hunks")
+        for first, size in (("strings", "string_size"), ("text", "text_size"), ("change", "changes"), ("hunk", "hunks")):
+            sizes = commits[size].astype(np.int64)
+            commits[first] = np.cumsum(sizes) - sizes
+        owners = np.arange(len(commits))
+        changes["commit"] = np.repeat(owners, commits["changes"])
+        hunks["commit"] = np.repeat(owners, commits["hunks"])
+        for name, rows in (("commits", commits), ("changes", changes), ("hunks", hunks)):
+            out.add(name, "V", as_bytes(rows))
+        self._copy(out, "strings", "strings", "string_size")
+        terms = self._postings(out)
+        dims = self._vectors(out)
+        self._copy(out, "text", "text", "text_size")
+        counts = {"commits": len(commits), "changes": len(changes), "hunks": len(hunks), "terms": terms}
+        return out.finish(meta_of(counts, list(self._languages), dims))
+
+    def _places(self, number: int, kind: str) -> NDArray[np.int64]:
+        """The rows of a part's changes or hunks that are kept."""
+        table, kept = self._tables[number], self._kept[number]
+        first, count = ("change", "changes") if kind == "changes" else ("hunk", "hunks")
+        return expanded(table[first][kept], table[count][kept])
+
+    def _rows(self, kind: str) -> NDArray[Any]:
+        import numpy as np
+
+        found = []
+        for number, (part, table) in enumerate(zip(self._parts, self._tables, strict=True)):
+            places = self._places(number, kind)
+            rows = (changes_of if kind == "changes" else hunks_of)(part, table)[places].copy()
+            if kind == "changes":
+                names = part.meta["languages"]
+                used = np.unique(rows["language"]).tolist()
+                own = np.zeros(max(len(names), 1), np.uint16)
+                for code in used:
+                    own[code] = self._languages.setdefault(names[code], len(self._languages))
+                rows["language"] = own[rows["language"]]
+            found.append(rows)
+        return np.concatenate(found).astype(CHANGE if kind == "changes" else HUNK)
+
+    def _copy(self, out: Builder, section: str, first: str, size: str) -> None:
+        """Copy what belongs to the kept commits."""
+        out.begin(section, PACKED)
+        for part, table, kept in zip(self._parts, self._tables, self._kept, strict=True):
+            starts, sizes = table[first][kept].tolist(), table[size][kept].tolist()
+            for start, length in zip(starts, sizes, strict=True):
+                out.write(part.section(section, start, start + length))
+                self._passed(length)
+        out.end()
+
+    def _passed(self, size: int) -> None:
+        self._copied += size
+        if self._copied >= _FORGET:
+            self._copied = 0
+            for part in self._parts:
+                part.forget()
+
+    def _vectors(self, out: Builder) -> int:
+        """Parts that do not go together have no vectors together."""
+        sizes = {int(part.meta["dims"]) for part in self._parts}
+        dims = sizes.pop() if len(sizes) == 1 else 0
+        for numbers, scales, kind in VECTORS:
+            for section, element, width in ((numbers, "i1", dims), (scales, "<f4", 1)):
+                out.begin(section, element)
+                for number, part in enumerate(self._parts if dims else ()):
+                    places = self._kept[number] if kind == "commits" else self._places(number, kind)
+                    rows = part.array(section, element).reshape(-1, width)
+                    for start in range(0, len(places), 4096):
+                        out.write(as_bytes(rows[places[start : start + 4096]]))
+                    part.forget()
+                out.end()
+        return dims
+
+    def _postings(self, out: Builder) -> int:
+        """Every family, then the terms that are still in use; how many those are."""
+        import numpy as np
+
+        union, term_maps = terms_of(self._parts)
+        used = np.zeros(len(union), bool)
+        written: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
+        for family in FAMILIES:
+            terms, rows, sizes = [], [], []
+            out.begin(f"{family}.data", "u1")
+            for postings in self._slices(family, term_maps, len(union)):
+                packed = pack(postings)
+                out.write(as_bytes(packed.data))
+                terms.append(packed.terms.astype(np.int64))
+                rows.append(packed.rows)
+                sizes.append(packed.sizes)
+            out.end()
+            numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
+            used[numbers] = True
+            written.append((family, numbers, ends_of(rows), ends_of(sizes)))
+        renumber = np.cumsum(used) - 1
+        for family, numbers, row_ends, byte_ends in written:
+            out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
+            out.add(f"{family}.rows", "<u4", row_ends)
+            out.add(f"{family}.ends", "<u4", byte_ends)
+        union = [term for term, keep in zip(union, used.tolist(), strict=True) if keep]
+        out.add("terms", "u1", b"".join(union))
+        out.add("term_ends", "<u4", ends_of([np.fromiter(map(len, union), np.int64, len(union))]))
+        return len(union)
+
+    def _owners(self, family: str) -> list[NDArray[np.int64]]:
+        """Where the owners of each part go; -1: nowhere."""
+        import numpy as np
+
+        maps, base = [], 0
+        for number, part in enumerate(self._parts):
+            places = self._kept[number] if family in COMMIT_FIELDS else self._places(number, "hunks")
+            target = np.full(owners_in(part, family), -1, np.int64)
+            target[places] = np.arange(base, base + len(places))
+            base += len(places)
+            maps.append(target)
+        return maps
+
+    def _slices(self, family: str, term_maps: Sequence[NDArray[np.int64]], terms: int) -> Iterator[Postings]:
+        """The family's postings over all parts, some terms at a time."""
+        import numpy as np
+
+        lists = [lists_of(part, family) for part in self._parts]
+        numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
+        owners = self._owners(family)
+        load = np.zeros(terms, np.int64)
+        for found, mapped in zip(lists, numbers, strict=True):
+            load[mapped] += found.counts(0, len(found.terms))
+        total = np.cumsum(load)
+        first = 0
+        while first < terms:
+            before = int(total[first - 1]) if first else 0
+            last = max(int(np.searchsorted(total, before + _SLICE_ROWS, "right")), first + 1)
+            postings = self._slice(family, lists, numbers, owners, first, last)
+            if len(postings.terms):
+                yield postings
+            first = last
+
+    def _slice(
+        self,
+        family: str,
+        lists: Sequence[Lists],
+        numbers: Sequence[NDArray[np.int64]],
+        owners: Sequence[NDArray[np.int64]],
+        first: int,
+        last: int,
+    ) -> Postings:
+        """The live rows of the terms [first, last), sorted by term and owner."""
+        import numpy as np
+
+        keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+        for part, found, mapped, target in zip(self._parts, lists, numbers, owners, strict=True):
+            a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+            if a == b:
+                continue
+            rows = read_range(part, family, found, a, b, owners_in(part, family))
+            places = target[rows.owners]
+            alive = places >= 0
+            terms = np.repeat(mapped[a:b], found.counts(a, b))
+            keys.append((terms[alive] << 32) | places[alive])
+            counts.append(rows.counts[alive])
+        key = np.concatenate(keys)
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        return Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])

@@ -1,0 +1,260 @@
+"""The output of `git diff-tree --stdin` → commits.
+
+    RS sha NUL parents NUL author NUL email NUL authored NUL committed NUL message NUL
+    NUL LF  :modes objects status NUL path NUL [path NUL] …
+    NUL  diff --git … LF  @@ … @@ LF  -… LF  +… LF  …
+
+Nothing that a repository holds can be mistaken for structure: fields end with a zero byte, which neither a message nor a path
+can contain; names are taken from the list before the patches and never from a patch; and the lines of a hunk are counted, not
+looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from lurcher.history.kinds import kind_of, left_out
+from lurcher.history.messages import split_message, text_of
+from lurcher.history.records import COPIED, RENAMED, RETYPED, Change, Commit, Hunk
+from lurcher.history.stream import Broken, Stream
+from lurcher.sources.decode import is_minified, looks_generated
+
+FORMAT = "%x1e%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B%x00"
+_BEGIN = b"\x1e"
+_NEXT = b"diff --git "
+_HUNK = re.compile(rb"@@ -(\d{1,10})(?:,(\d{1,10}))? \+(\d{1,10})(?:,(\d{1,10}))? @@ ?(.*)", re.DOTALL)
+_SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_BLANKS = b" \t\r\f\v"
+_GITLINK = b"160000"
+_AT_ONCE = 4096
+"""Lines of a hunk that are read and forgotten together."""
+_SPREAD = 16
+"""How many times the text that is kept of a commit is held until it is known which."""
+_LONGEST_LINE = 2000
+_TIME_LIMIT = 1 << 40
+
+
+@dataclass(slots=True)
+class _Hunk:
+    old_start: int
+    new_start: int
+    heading: bytes
+    removed: list[bytes]
+    added: list[bytes]
+    size: int
+
+
+@dataclass(slots=True)
+class _File:
+    path: bytes
+    old_path: bytes | None
+    status: str
+    objects: tuple[bytes, bytes]
+    link: bool
+    """Whether it is a submodule's commit."""
+    hunks: list[_Hunk] = field(default_factory=list)
+    added: int = 0
+    removed: int = 0
+    binary: bool = False
+    cut: bool = False
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    commit: Commit
+    objects: tuple[tuple[str, str], ...]
+    """For each change the two objects that git compared; zeros stand for none, and so does a submodule."""
+
+
+class Parser:
+    """Commits out of a stream. One that ends early raises, and the commit that was being read is not told."""
+
+    def __init__(self, stream: Stream, diff_bytes: int, *, patches: bool = True) -> None:
+        self._stream = stream
+        self._diff_bytes = diff_bytes
+        self._patches = patches
+        """Whether there are patches; without them, what changed in a file is not known."""
+
+    def __iter__(self) -> Iterator[Parsed]:
+        while self._stream.peek():
+            yield self._commit()
+
+    def _commit(self) -> Parsed:
+        stream = self._stream
+        if stream.peek() != _BEGIN:
+            raise Broken("no commit begins where one should")
+        stream.skip()
+        sha, parents, author, email, authored, committed, message = (stream.field() for _ in range(7))
+        if not _SHA.fullmatch(sha):
+            raise Broken("a commit without its name")
+        self._pass_over(b"\0\n")
+        files = []
+        while stream.peek() == b":":
+            files.append(self._file())
+        self._pass_over(b"\0\n")
+        digest = hashlib.blake2b(digest_size=16)
+        self._patch_all(files, digest)
+        subject, body, trailers = split_message(text_of(message))
+        commit = Commit(
+            sha.decode(), tuple(parents.decode().split()), text_of(author), text_of(email), _time(authored), _time(committed),
+            subject, body, trailers, _capped(files, self._diff_bytes), digest.hexdigest() if files and self._patches else "",
+        )  # fmt: skip
+        return Parsed(commit, tuple((file.objects[0].decode(), file.objects[1].decode()) for file in files))
+
+    def _pass_over(self, marks: bytes) -> None:
+        while (mark := self._stream.peek()) and mark in marks:
+            self._stream.skip()
+
+    def _file(self) -> _File:
+        fields = self._stream.field()[1:].split(b" ")
+        if len(fields) != 5 or not fields[4]:
+            raise Broken("a changed file that is not told as it should be")
+        old_mode, new_mode, old, new, raw_status = fields
+        status = raw_status[:1].decode("ascii", "replace")
+        path, old_path = self._stream.field(), None
+        if status in (RENAMED, COPIED):
+            old_path, path = path, self._stream.field()
+        link = _GITLINK in (old_mode, new_mode)
+        nothing = b"0" * len(old)
+        objects = (nothing if old_mode == _GITLINK else old, nothing if new_mode == _GITLINK else new)
+        file = _File(path, old_path, status, objects, link, name=text_of(path))
+        file.cut = (left_out(file.name) and not link) or not self._patches
+        return file
+
+    def _patch_all(self, files: list[_File], digest: hashlib.blake2b) -> None:
+        """The patches of all files, which come in the order of the files; a file of another type comes as two."""
+        room = _SPREAD * self._diff_bytes
+        stream = self._stream
+        for file in files if self._patches else ():
+            digest.update(b"\0%b\0%b\0%b" % (file.path, file.old_path or b"", file.status.encode()))
+            for _ in range(2 if file.status == RETYPED else 1):
+                if not stream.line().startswith(_NEXT):
+                    raise Broken("a file without its patch")
+                room -= self._patch(file, digest, room)
+
+    def _patch(self, file: _File, digest: hashlib.blake2b, room: int) -> int:
+        """Reads one patch; how much of its text was kept."""
+        stream = self._stream
+        used = 0
+        while (mark := stream.peek()) and mark != _BEGIN and not (mark == b"d" and stream.starts(_NEXT)):
+            if mark == b"@":
+                used += self._hunk(file, digest, 0 if file.cut else min(room, self._diff_bytes) - used)
+            elif stream.line().startswith(b"Binary files "):
+                file.binary = True
+                digest.update(b"\0" + b"\0".join(file.objects))
+        return used
+
+    def _hunk(self, file: _File, digest: hashlib.blake2b, room: int) -> int:
+        match = _HUNK.fullmatch(self._stream.line())
+        if not match:
+            raise Broken("a hunk that does not say where it is")
+        old_start, new_start = int(match[1]), int(match[3])
+        removed = 1 if match[2] is None else int(match[2])
+        added = 1 if match[4] is None else int(match[4])
+        file.removed += removed
+        file.added += added
+        room_left = room
+        old, room_left = self._side(file, b"-", removed, digest, room_left)
+        new, room_left = self._side(file, b"+", added, digest, room_left)
+        if old or new:
+            file.hunks.append(_Hunk(old_start, new_start, match[5], old, new, room - room_left))
+        return room - room_left
+
+    def _side(
+        self, file: _File, sign: bytes, count: int, digest: hashlib.blake2b, room: int
+    ) -> tuple[list[bytes], int]:
+        """The lines of one side, as far as there is room, and the room that is left."""
+        stream = self._stream
+        kept: list[bytes] = []
+        for start in range(0, count, _AT_ONCE):
+            lines = stream.lines(min(_AT_ONCE, count - start))
+            if not (lines[0].startswith(sign) and lines[-1].startswith(sign)):
+                raise Broken("a hunk of other lines than it says")
+            digest.update(b"\n".join(lines).translate(None, _BLANKS))
+            if room <= 0:
+                file.cut = True
+                continue
+            for line in lines:
+                if room <= 0:
+                    file.cut = True
+                    break
+                if len(line) > _LONGEST_LINE:
+                    line = line[: _LONGEST_LINE + 1]
+                    file.cut = True
+                kept.append(line[1:-1] if line.endswith(b"\r") else line[1:])
+                room -= len(line)
+        if stream.peek() == b"\\":
+            stream.line()  # no line feed at the end of the file
+        return kept, room
+
+
+def _time(raw: bytes) -> int:
+    """Seconds since 1970; broken commits say anything."""
+    try:
+        return max(-_TIME_LIMIT, min(int(raw), _TIME_LIMIT))
+    except ValueError:
+        return 0
+
+
+def _capped(files: list[_File], diff_bytes: int) -> tuple[Change, ...]:
+    """The changes with as much text as a commit may have: code first, then tests, and what comes first in each."""
+    room = diff_bytes
+    kept: dict[int, list[_Hunk]] = {}
+    for number in sorted(range(len(files)), key=lambda i: (kind_of(files[i].name), i)):
+        file = files[number]
+        if file.hunks and _is_machine_made(file):
+            file.cut = True
+            continue
+        mine = kept.setdefault(number, [])
+        for hunk in file.hunks:
+            if room <= 0:
+                file.cut = True
+                break
+            if hunk.size > room:
+                hunk = _shortened(hunk, room)
+                file.cut = True
+            mine.append(hunk)
+            room -= hunk.size
+    return tuple(_change(file, kept.get(number, [])) for number, file in enumerate(files))
+
+
+def _shortened(hunk: _Hunk, room: int) -> _Hunk:
+    removed: list[bytes] = []
+    added: list[bytes] = []
+    size = 0
+    for lines, target in ((hunk.removed, removed), (hunk.added, added)):
+        for line in lines:
+            if size >= room:
+                break
+            target.append(line)
+            size += len(line) + 1
+    return _Hunk(hunk.old_start, hunk.new_start, hunk.heading, removed, added, size)
+
+
+def _is_machine_made(file: _File) -> bool:
+    """Whether the new text says or shows that a machine wrote it."""
+    first = file.hunks[0]
+    if first.new_start <= 5 and first.added and looks_generated(b"\n".join(first.added[:12])):
+        return True
+    extension = file.name.rpartition(".")[2].lower()
+    return is_minified(b"\n".join(line for hunk in file.hunks for line in hunk.added), extension)
+
+
+def _change(file: _File, hunks: list[_Hunk]) -> Change:
+    old = None if file.old_path is None else text_of(file.old_path)
+    return Change(
+        file.name, file.status, tuple(map(_text_hunk, hunks)), old if old != file.name else None, file.added, file.removed,
+        file.binary, file.cut,
+    )  # fmt: skip
+
+
+def _text_hunk(hunk: _Hunk) -> Hunk:
+    lines = text_of(b"\n".join([*hunk.removed, *hunk.added])).split("\n") if hunk.removed or hunk.added else []
+    border = len(hunk.removed)
+    heading = hunk.heading.decode("utf-8", "replace").strip()
+    return Hunk(hunk.old_start, hunk.new_start, heading, tuple(lines[:border]), tuple(lines[border:]))
+

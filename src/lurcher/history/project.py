@@ -1,0 +1,290 @@
+"""The history of one repository and its index: opened, compared with HEAD, filled, read."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lurcher.embedding.model import Model
+from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
+from lurcher.history import manifest as manifests
+from lurcher.history.head import Head, head_of
+from lurcher.history.manifest import PastManifest, PastStore
+from lurcher.history.options import LogSettings
+from lurcher.index.manifest import MARK, NAME
+from lurcher.types import Degraded, Progress
+
+if TYPE_CHECKING:
+    from lurcher.config import Settings
+    from lurcher.history.reader import Past
+    from lurcher.index.project import Project
+
+FOLDER = "history"
+_ATTEMPTS = 5
+_PAUSE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class PastView:
+    """A generation of the history index to answer from, and how it relates to HEAD."""
+
+    past: Past
+    manifest: PastManifest
+    degraded: tuple[Degraded, ...]
+    fresh: bool
+    """Whether this is the history of HEAD as it is now, as far as it is covered."""
+
+    @property
+    def coverage(self) -> float:
+        return self.past.coverage
+
+
+class PastProject:
+    """Thread-safe: one lock around the life cycle, immutable views outside of it."""
+
+    def __init__(self, top: Path, settings: Settings, folder: Path, model: Model, place: str | None = None) -> None:
+        """`top` is a work tree or a bare repository; `folder` is where the index goes, in a folder of an index or a new one.
+
+        `place` says for which repository an index is that lies outside of it.
+        """
+        self.top = top
+        self.settings = settings
+        self.model = model
+        self._place = place
+        self.store = PastStore(folder, root=top if folder.is_relative_to(top) else None)
+        self._lock = threading.RLock()
+        self._view: tuple[PastManifest, Past] | None = None
+        self._identity: tuple[int, int, int] | None = None
+
+    @classmethod
+    def beside(cls, project: Project) -> PastProject:
+        """The history of a project, in a folder of its own inside of the project's index."""
+        from lurcher.index.project import root_digest
+
+        folder = project.store.folder / FOLDER
+        place = None if folder.is_relative_to(project.root.path) else root_digest(project.root)
+        return cls(project.root.path, project.settings, folder, project.model, place)
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """What an index must have in common with us to be used; one that came with a repository is not believed."""
+        place: int | str = self._place or 0
+        if self._place is None:
+            try:
+                place = self.store.folder.stat().st_ino
+            except OSError:
+                place = 0
+        log = self.log_settings
+        return {**manifests.fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes), "place": place}
+
+    @property
+    def log_settings(self) -> LogSettings:
+        history = self.settings.history
+        return LogSettings(history.first_parent, history.merges, history.diff_bytes)
+
+    def view(self, progress: Progress, *, refresh: bool = True, seconds: float | None = -1.0) -> PastView:
+        """The current generation, after reading new commits for about as many seconds (None: all of them).
+
+        Where there is no index yet, the newest commits are read whatever that takes.
+        """
+        if seconds is not None and seconds < 0:
+            seconds = self.settings.history.refresh_seconds
+        with self._lock:
+            try:
+                return self._look(progress, refresh, seconds)
+            except CorruptIndex:
+                # What we knew is gone from the disk: look again, afresh.
+                self._view = self._identity = None
+                return self._look(progress, refresh, seconds)
+
+    def _look(self, progress: Progress, refresh: bool, seconds: float | None) -> PastView:
+        notes: list[Degraded] = []
+        if self.store.take_heart():
+            self._view = self._identity = None
+        head = head_of(self.top)
+        if head is None:
+            raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
+        manifest = self._current(notes)
+        if (refresh or not manifest.generation) and not _is_done(manifest, head):
+            manifest = self._update(manifest, head, seconds, progress, notes)
+        past = self._open(manifest)
+        return PastView(past, manifest, (*notes, *self._told(manifest, past, head)), manifest.head == head)
+
+    def _told(self, manifest: PastManifest, past: Past, head: Head) -> list[Degraded]:
+        notes = []
+        if manifest.head != head:
+            notes.append(Degraded("history", "HEAD has moved since the history was indexed", "run: lurcher index --history"))
+        if past.commit_count < past.total:
+            reason = f"{past.commit_count:,} of {past.total:,} commits are indexed"
+            limited = manifest.complete and self.settings.history.max_commits
+            notes.append(Degraded("history", reason, "" if limited else "run: lurcher index --history"))
+        commits, paths, trees = manifest.losses
+        if paths:
+            notes.append(Degraded("history", f"{paths:,} files of {commits:,} commits are missing from this clone", ""))
+        if trees:
+            notes.append(Degraded("history", f"what {trees:,} commits changed is missing from this clone", ""))
+        if self.store.problem:
+            hint = "set LURCHER_INDEX_DIR to a folder that can be written"
+            notes.append(Degraded("history", f"the history index is kept in memory only: {self.store.problem}", hint))
+        return notes
+
+    def rebuild(self, progress: Progress) -> PastView:
+        """A new index from nothing; the old one serves readers until the new one has its first commits."""
+        with self._lock:
+            head = head_of(self.top)
+            if head is None:
+                raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
+            with self.store.lock(self.settings.index.lock_seconds):
+                generation = self._generation_on_disk()
+                empty = PastManifest(generation, self.fingerprint)
+                manifest = self._fill(empty, head, None, progress)
+            past = self._open(manifest)
+            return PastView(past, manifest, tuple(self._told(manifest, past, head)), True)
+
+    def heal(self, progress: Progress) -> bool:
+        """Build anew what is damaged on disk; False where every byte is as it should be."""
+        with self._lock:
+            self._view = self._identity = None
+            try:
+                opened = self._read()[1]
+                for segment in opened[1].segments if opened is not None else ():
+                    segment.check_tables()
+                    segment.container.verify()
+                return False
+            except (OutdatedIndex, CorruptIndex):
+                self.rebuild(progress)
+                return True
+
+    def clear(self) -> bool:
+        """Remove the index. True if there was one."""
+        with self._lock:
+            self._view = self._identity = None
+            if not (self.store.folder / MARK).exists():
+                return False
+            try:
+                with self.store.lock(self.settings.index.lock_seconds):
+                    return self.store.clear_past()
+            except OSError as error:
+                raise IndexError_(
+                    f"the history index in {self.store.folder} cannot be removed: {error.strerror}",
+                    "check the folder's permissions",
+                ) from error
+
+    def has_index(self) -> bool:
+        """Whether there is a history index to answer from."""
+        with self._lock:
+            if self._view is not None:
+                return self._view[0].generation > 0
+            try:
+                return self.store.read_past(self.fingerprint) is not None
+            except (IndexError_, OSError):
+                return False
+
+    def on_disk(self) -> tuple[PastManifest, Past] | None:
+        """The index as it is on disk, opened; None where there is none."""
+        return self._read()[1]
+
+    def _update(
+        self, seen: PastManifest, head: Head, seconds: float | None, progress: Progress, notes: list[Degraded]
+    ) -> PastManifest:
+        """Fill the index; another process that does so is waited for only where there is nothing to answer from yet."""
+        deadline = time.monotonic() + max(self.settings.index.lock_seconds, 0.0)
+        wait = 0.0 if seen.generation and seconds is not None else _PAUSE
+        while True:
+            try:
+                with self.store.lock(wait):
+                    manifest = self._current([])
+                    if _is_done(manifest, head):
+                        return manifest
+                    return self._fill(manifest, head, seconds, progress)
+            except IndexLocked as busy:
+                manifest = self._current([])
+                if manifest.generation and seconds is not None:
+                    notes.append(Degraded("history", busy.message, ""))
+                    return manifest
+                if time.monotonic() >= deadline:
+                    raise
+
+    def _fill(self, manifest: PastManifest, head: Head, seconds: float | None, progress: Progress) -> PastManifest:
+        # Writing needs what reads git and counts terms; most queries do not write.
+        from lurcher.history.fill import FillSettings, fill
+
+        history = self.settings.history
+        settings = FillSettings(self.log_settings, history.batch, history.max_commits, seconds)
+
+        def write() -> PastManifest:
+            return fill(self.store, self.top, manifest, head, settings, self.fingerprint, self.model.table, progress)
+
+        try:
+            filled = write()
+        except ModelError as problem:
+            # A model file is checked as it is read: without it there is an index still, just without vectors.
+            self.model = self.model.broken(problem)
+            filled = write()
+        self._identity = self._disk_identity()
+        self._view = None
+        return filled
+
+    def _current(self, notes: list[Degraded]) -> PastManifest:
+        """The manifest on disk (or in memory where nothing can be written); an empty one where there is none that fits."""
+        if self._view is not None and (not self.store.writable or self._identity == self._disk_identity()):
+            return self._view[0]
+        try:
+            self._identity, opened = self._read()
+        except (OutdatedIndex, CorruptIndex) as problem:
+            notes.append(Degraded("history", f"{problem.message}; it was rebuilt", ""))
+            self._identity, opened = self._disk_identity(), None
+        except OSError as error:
+            raise IndexError_(
+                f"the history index in {self.store.folder} cannot be read: {error.strerror}",
+                "check its permissions, or set LURCHER_INDEX_DIR to another folder",
+            ) from error
+        if opened is None:
+            self._view = None
+            return PastManifest(0, self.fingerprint)
+        self._view = opened
+        return opened[0]
+
+    def _read(self) -> tuple[tuple[int, int, int] | None, tuple[PastManifest, Past] | None]:
+        """The index on disk with the identity of its manifest; a writer may replace both while we look."""
+        from lurcher.history.fill import open_past
+
+        for attempt in range(_ATTEMPTS):
+            identity = self._disk_identity()
+            try:
+                manifest = self.store.read_past(self.fingerprint)
+                return identity, None if manifest is None else (manifest, open_past(self.store, manifest))
+            except CorruptIndex:
+                if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    def _disk_identity(self) -> tuple[int, int, int] | None:
+        try:
+            status = os.stat(self.store.folder / NAME)
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def _generation_on_disk(self) -> int:
+        try:
+            manifest = self.store.read_past(self.fingerprint)
+        except (IndexError_, OSError):
+            return 0
+        return manifest.generation if manifest else 0
+
+    def _open(self, manifest: PastManifest) -> Past:
+        from lurcher.history.fill import open_past
+
+        if self._view is None or self._view[0] is not manifest:
+            self._view = (manifest, open_past(self.store, manifest))
+        return self._view[1]
+
+
+def _is_done(manifest: PastManifest, head: Head) -> bool:
+    return manifest.generation > 0 and manifest.complete and manifest.head == head

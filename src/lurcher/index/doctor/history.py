@@ -1,0 +1,34 @@
+"""The history index: every byte of it, and whether its tables lead somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lurcher.errors import LurcherError, OutdatedIndex
+from lurcher.history.project import PastProject
+from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding, command
+from lurcher.index.manifest import NAME
+from lurcher.index.project import Project
+
+
+def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
+    history = PastProject.beside(project)
+    if not (history.store.folder / NAME).exists():
+        return
+    mend = command("lurcher index --history --rebuild", project.root.path)
+    try:
+        found = history.on_disk()
+        if found is None:
+            return
+        manifest, past = found
+        for segment in past.segments:
+            segment.check_tables()
+            if not quick:
+                segment.container.verify()
+    except OutdatedIndex as outdated:
+        yield Finding("history", NOTE, f"{outdated.message}: the next question makes it anew", mend)
+        return
+    except (LurcherError, OSError) as error:
+        yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), mend)
+        return
+    yield Finding("history", OK, f"{past.commit_count:,} of {manifest.total:,} commits in {len(past.segments)} segments")
