@@ -11,14 +11,13 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Protocol
 
 from lurcher.config import OutcomeSettings
+from lurcher.history.kinds import CODE, kind_of, left_out
 from lurcher.history.outcomes.wording import mends, says_fix
 from lurcher.history.records import RENAMED, Change
-from lurcher.index.roles import DATA, EXAMPLE, SETUP, TEST, VENDORED, roles
-from lurcher.sources.listing import GENERATED_FOLDERS, name_reason
+from lurcher.index.roles import SETUP, roles
 
 
 class Changed(Protocol):
@@ -218,13 +217,6 @@ def _telling(line: str, bare: str) -> bool:
     return sum(character.isalnum() for character in bare) >= 4
 
 
-@lru_cache(maxsize=20_000)
 def is_source(path: str) -> bool:
     """Whether a file holds what a program does: no test, documentation, data, set-up, or somebody else's work."""
-    *folders, name = path.split("/")
-    if roles(path) & (TEST | EXAMPLE | DATA | SETUP | VENDORED) or not _GENERATED.isdisjoint(folders):
-        return False
-    return name_reason(name, name.rpartition(".")[2]) is None
-
-
-_GENERATED = frozenset(GENERATED_FOLDERS)
+    return kind_of(path) == CODE and not left_out(path) and not roles(path) & SETUP
