@@ -166,13 +166,18 @@ class Why:
     lanes: dict[str, LaneWhy] = field(default_factory=dict)
     fused: float = 0.0
     stages: tuple[StageWhy, ...] = ()
+    scores: dict[str, float] = field(default_factory=dict)
+    """Scores by name, of rankings that tell of them."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
+        out: dict[str, Any] = {
             "lanes": {name: lane.to_dict() for name, lane in self.lanes.items()},
             "fused": round(self.fused, 6),
             "stages": [stage.to_dict() for stage in self.stages],
         }
+        if self.scores:
+            out["scores"] = {name: round(value, 6) for name, value in self.scores.items()}
+        return out
 
 
 Captures = dict[str, str | list[str]]

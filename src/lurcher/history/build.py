@@ -107,6 +107,9 @@ class PastBuilder:
         self._strings.append(data)
         sha = bytes.fromhex(commit.sha)
         flags |= MERGE if len(commit.parents) > 1 else 0
+        for trait in traits(commit):
+            flags |= 1 << TRAITS_FROM + TRAITS.index(trait)
+        flags |= FIX if reads_as_fix(commit.subject) else 0
         flags |= CUT if any(change.cut for change in commit.changes) else 0
         self._commits.append((
             sha.ljust(SHA_BYTES, b"\0"), bytes.fromhex(commit.patch_id).ljust(16, b"\0"), commit.authored, commit.committed,

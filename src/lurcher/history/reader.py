@@ -237,6 +237,17 @@ class Past:
         return self.column("commits", "flags")
 
     @cached_property
+    def commit_traits(self) -> NDArray[Any]:
+        """For each commit the kinds of noise it is: bit i stands for TRAITS[i]."""
+        found: NDArray[Any] = (self.commit_flags >> TRAITS_FROM) & TRAITS_MASK
+        return found
+
+    @cached_property
+    def reads_as_fix(self) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = (self.commit_flags & FIX) != 0
+        return found
+
+    @cached_property
     def first_change(self) -> NDArray[np.int64]:
         return self._numbered("commits", "change", "changes")
 
@@ -539,6 +550,18 @@ class Past:
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
         sizes = {int(segment.meta["dims"]) for segment in self.segments}
         return sizes.pop() if len(sizes) == 1 else 0
+
+    def commit_vectors(self, commits: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The vectors of some commits, of length 1 or of no length."""
+        import numpy as np
+
+        found = np.zeros((len(commits), self.dims))
+        for segment, base in zip(self.segments, self._bases["commits"], strict=False):
+            here = np.flatnonzero((commits >= base) & (commits < base + int(segment.meta["commits"])))
+            rows = segment.container.array("commit_vectors", "i1").reshape(-1, self.dims)
+            found[here] = rows[commits[here] - base]
+        lengths = np.sqrt((found * found).sum(axis=1))
+        return found / np.where(lengths > 0, lengths, 1.0)[:, None]
 
     def commit_cosines(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per commit, live or not."""

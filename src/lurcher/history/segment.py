@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 1
+FORMAT = 2
 
 COMMIT_FIELDS = ("subject", "body", "paths", "headings", "tests", "code")
 """Fields whose terms belong to a commit; the last two are the added lines of its test files and of its code."""
@@ -33,6 +33,8 @@ SHA_BYTES = 32
 MERGE, CUT, EMPTY_PATCH, BOUNDARY = 1, 2, 4, 8
 """Flags of a commit: it has several parents; not all of its lines are kept; there is no patch to know it by; its parents
 were missing from a shallow clone, and so was what it changed."""
+TRAITS_FROM, TRAITS_MASK, FIX = 4, 0x7F, 1 << 11
+"""More flags of a commit: the kinds of noise it is, one bit each, and whether its subject reads as a fix."""
 BINARY, CUT_FILE = 1, 2
 """Flags of a change."""
 

@@ -99,6 +99,16 @@ def ask(top: Path | str, *arguments: str, questions: bytes) -> tuple[int, bytes]
     return process.returncode, output
 
 
+def answered(process: subprocess.Popen[bytes], questions: bytes, seconds: float) -> bytes:
+    """What a git that reads its questions from its standard input says within some time, even if it then fails."""
+    try:
+        output, _ = process.communicate(questions, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        stop(process)
+        return b""
+    return output
+
+
 def stop(process: subprocess.Popen[bytes] | None) -> None:
     """Ends a process whose answer is no longer wanted."""
     if process is not None:

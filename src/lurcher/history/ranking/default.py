@@ -1,4 +1,10 @@
-"""One list over the fields of a commit, with what it says counting most; noise is held back; hunks only choose what to show."""
+"""One list over the fields of a commit, with what it says counting most; noise is held back; hunks only choose what to show.
+
+    x = words + meaning · max(0, 1 − 4 · (largest cosine − cosine)), the same for the commit's nearest hunk
+
+Words are told as the share of what a commit would score that said them all: where no commit says much of a question, meaning
+decides. A report or a title is in the words of the trade already, so there meaning has no say.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,10 @@ from lurcher.history.ranking.fields import Weights, score
 from lurcher.types import LaneWhy, StageWhy, Why
 
 if TYPE_CHECKING:
-    pass
+    import numpy as np
+    from numpy.typing import NDArray
+
+_STEEP = 4.0
 
 
 def weights_of(settings: PastRankingSettings) -> Weights:
@@ -26,29 +35,51 @@ def weights_of(settings: PastRankingSettings) -> Weights:
 
 
 def rank(context: PastContext) -> PastRanking:
-    import numpy as np
-
     past, settings = context.past, context.settings.past
     fields = score(past, context.plan.groups, weights_of(settings), settings.k1, settings.variant, settings.keep_terms)
     words = fields.scores / (fields.most or 1.0)
-    dense = settings.dense if context.plan.mode != "lexical" and context.direction is not None else 0.0
-    cosines = np.zeros(past.commit_total)
-    if dense and context.direction is not None:
-        cosines = np.maximum(past.commit_cosines(context.direction), 0.0)
-    scores = (words + dense * cosines) / (1 + dense)
-    scores *= nudges.noise(context) * nudges.fixes(context) * nudges.recency(context)
-    if not settings.dense_alone:
-        scores[words <= 0] = 0
+    meaning = _meaning(context)
+    scale = 1 + sum(weight for weight, _, _ in meaning.values())
+    scores = words.copy()
+    for weight, near, _ in meaning.values():
+        scores += weight * near
+    scores = scores / scale * nudges.noise(context) * nudges.fixes(context) * nudges.recency(context)
 
     def why(commit: int, value: float) -> Why:
         lanes: dict[str, LaneWhy] = {}
         said = fields.why(commit)
         if said is not None:
             lanes["fields"] = said
-        stages = [StageWhy("words", amount=float(words[commit]) / (1 + dense))]
-        if dense:
-            lanes["dense"] = LaneWhy(1 + int((cosines > cosines[commit]).sum()), float(cosines[commit]))
-            stages.append(StageWhy("meaning", amount=float(dense * cosines[commit]) / (1 + dense)))
-        return Why(lanes, float(words[commit]), (*stages, *nudges.told(context, commit)))
+        stages = [StageWhy("words", amount=float(words[commit]) / scale)]
+        for name, (weight, near, cosines) in meaning.items():
+            lanes[name] = LaneWhy(1 + int((cosines > cosines[commit]).sum()), float(cosines[commit]))
+            stages.append(StageWhy(name, amount=float(weight * near[commit]) / scale))
+        together = sum(stage.amount or 0.0 for stage in stages)
+        return Why(lanes, together, (*stages, *nudges.told(context, commit)))
 
     return ranked(context, scores, why)
+
+
+def _meaning(context: PastContext) -> dict[str, tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
+    """Lane → (weight, nearness, cosines) of every commit: its message, and its nearest hunk."""
+    import numpy as np
+
+    past, plan, settings = context.past, context.plan, context.settings.past
+    if context.direction is None or not plan.question or plan.mode == "lexical":
+        return {}
+    found = {}
+    if settings.meaning:
+        cosines = np.where(past.live, past.commit_cosines(context.direction), 0.0)
+        found["meaning"] = (settings.meaning, _near(cosines), cosines)
+    if settings.meaning_hunk:
+        best = np.zeros(past.commit_total)
+        np.maximum.at(best, past.hunk_commit, past.hunk_cosines(context.direction))
+        best[~past.live] = 0
+        found["hunk"] = (settings.meaning_hunk, _near(best), best)
+    return found
+
+
+def _near(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    return np.where(cosines > 0, np.maximum(0.0, 1 - _STEEP * (cosines.max(initial=0.0) - cosines)), 0.0)

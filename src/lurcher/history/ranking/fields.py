@@ -92,13 +92,21 @@ def _chosen(
 
     found = []
     for group in groups:
-        lists = [past.postings(field, form)[0] for form, _ in _forms(group, variant) for field in fields]
-        together = len(np.unique(np.concatenate(lists))) if lists else 0
-        found.append((group, log(1 + (count - together + 0.5) / (together + 0.5))))
+        own = [past.postings(field, group.word)[0] for field in fields]
+        others = [past.postings(field, form)[0] for form in (group.forms if variant else ()) for field in fields]
+        alone = len(np.unique(np.concatenate(own)))
+        together = len(np.unique(np.concatenate(own + others)))
+        # As for code: a rare word must not become common because of a common relative, nor the other way round.
+        rarity = (_idf(count, alone) + _idf(count, together)) / 2 if alone else _idf(count, together)
+        found.append((group, rarity))
     if keep is not None and len(found) > keep:
         best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
         found = [found[i] for i in sorted(best)]
     return found
+
+
+def _idf(count: int, having: int) -> float:
+    return log(1 + (count - having + 0.5) / (having + 0.5))
 
 
 def _norm(past: Past, field: str, b: float) -> NDArray[np.float64]:

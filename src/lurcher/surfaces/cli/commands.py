@@ -235,6 +235,28 @@ def run_exists(parsed: Namespace) -> int:
     return FOUND if answer.exists else NOTHING
 
 
+def run_explain(parsed: Namespace) -> int:
+    from lurcher import config
+    from lurcher.history.explain import explain, is_bare
+    from lurcher.surfaces.cli import past
+
+    asked, first, last = past.place_and_lines(parsed.file)
+    limit = 10 if parsed.limit is None else parsed.limit
+    here = Path.cwd()
+    if is_bare(here):  # no work tree, so nothing to open an engine on
+        settings = config.load(None, overrides_of(parsed.set)).blame
+        answer, locate = explain(here, asked, first, last, settings=settings, limit=limit), here.joinpath
+    else:
+        engine, place = _engine_around(parsed, asked)
+        with engine:
+            answer, locate = engine.explain(place, first, last, limit=limit), engine.locate
+    if parsed.json:
+        _print_json(answer.to_dict())
+    else:
+        past.explain(answer, locate)
+    return FOUND if answer.writers else NOTHING
+
+
 def run_index(parsed: Namespace) -> int:
     if parsed.clear and (parsed.watch or parsed.rebuild):
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")

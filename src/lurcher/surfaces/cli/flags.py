@@ -176,6 +176,17 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher exists parse_cookie",
     ),
     Command(
+        "explain",
+        "show the commits that wrote these lines, and why",
+        (
+            Flag(("file",), "a file, or some lines of it: FILE:12 or FILE:12-20", "positional", "FILE[:A-B]"),
+            Flag(("-k", "--limit"), "number of commits, newest first (default: 10)", "int", "N"),
+            JSON,
+            SET,
+        ),
+        "lurcher explain src/client.py:40-60",
+    ),
+    Command(
         "index",
         "bring the index up to date",
         (

@@ -1,0 +1,92 @@
+"""What history tells, as text."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+from lurcher.errors import UsageError
+from lurcher.history.explain import WORK_TREE, ExplainAnswer, Writer
+from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Outcome
+from lurcher.surfaces.cli.highlight import Painter, printable
+from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
+
+_SHORT = 10
+_MOST_BODY = 6
+
+
+def place_and_lines(asked: str) -> tuple[str, int | None, int | None]:
+    """`FILE`, `FILE:12` or `FILE:12-20` taken apart; a file that is called so as a whole is meant as a whole."""
+    match = re.fullmatch(r"(.+?):(\d{1,9})?(-)?(\d{1,9})?", asked, re.DOTALL)
+    if match is None or "\0" in asked or Path(asked).exists():
+        return asked, None, None
+    place, first, dash, last = match.groups()
+    if first is None:
+        raise UsageError(f"'{asked}' names no lines", "write FILE, FILE:12 or FILE:12-20")
+    if dash is None:
+        return place, int(first), int(first)
+    return place, int(first), int(last) if last else None
+
+
+def explain(answer: ExplainAnswer, locate: Locate) -> None:
+    """Each commit with its lines, its message and the change it made."""
+    painter, shown = Painter(colours()), from_here(locate)
+    path = answer.path if answer.revision != WORK_TREE else shown(answer.path)
+    for number, entry in enumerate(answer.writers):
+        if number:
+            print()
+        for line in _writer(entry, answer.path, path, painter):
+            print(line)
+    if not answer.writers:
+        print(f"{printable(path)} has no lines", file=sys.stderr)
+    left = answer.total - len(answer.writers)
+    if left > 0:
+        print(f"{len(answer.writers)} of {answer.total:,} commits; more: -k {answer.total}", file=sys.stderr)
+    notes(answer.degraded)
+
+
+def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]:
+    lines = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in entry.lines)
+    where = f"{painter.path(shown)}:{lines}"
+    if entry.sha is None:
+        return [f"{where}  {painter.state('not committed yet', 'note')}"]
+    day = (entry.date or "")[:10]
+    out = [f"{where}  {painter.symbol(entry.sha[:_SHORT])}  {day}  {printable(entry.author)}"]
+    out.append(f"    {printable(entry.subject)}")
+    if entry.path != path:
+        out.append(painter.dim(f"    then called {printable(entry.path)}"))
+    body = [line for line in entry.body.splitlines() if line.strip()]
+    out += [painter.dim(f"    {printable(line)}") for line in body[:_MOST_BODY]]
+    if len(body) > _MOST_BODY:
+        out.append(painter.dim(f"    … {len(body) - _MOST_BODY} more lines"))
+    if entry.outcome is not None:
+        out += [f"    {line}" for line in outcome(entry.outcome, painter)]
+    if entry.excerpt is not None:
+        for line in entry.excerpt.text.split("\n"):
+            mark = painter.state(line[:1], "problem" if line[:1] == "-" else "ok")
+            out.append(f"    {mark} {painter.code(line[1:], set())}")
+        if entry.excerpt.left_out:
+            out.append(painter.dim(f"    … {entry.excerpt.left_out} more lines"))
+    for near in entry.related:
+        said = f"    perhaps related: {near.sha[:_SHORT]}  {near.date[:10]}  {printable(near.subject)} ({near.reason})"
+        out.append(painter.dim(said))
+    return out
+
+
+def outcome(found: Outcome, painter: Painter) -> list[str]:
+    """What became of a commit, where there is something to say: by whom, when and why."""
+    from datetime import datetime, timezone
+
+    if found.verdict == SUCCESS:
+        return []
+    telling = {REVERTED: (REVERTED,), HOTFIXED: (MENDED, PARTLY_REVERTED)}[found.verdict]
+    out = []
+    for entry in found.evidence:
+        if entry.kind in telling:
+            day = datetime.fromtimestamp(max(0, entry.date), timezone.utc).strftime("%Y-%m-%d")
+            why = f": {printable(entry.note)}" if entry.note else ""
+            said = {REVERTED: "reverted", MENDED: "mended", PARTLY_REVERTED: "reverted in part"}[entry.kind]
+            state = painter.state(said, "problem" if entry.kind == REVERTED else "note")
+            out.append(f"{state} by {entry.sha[:_SHORT]}, {day}, {printable(entry.author)}{why}")
+    return out
