@@ -19,7 +19,8 @@ from lurcher.history.log import Losses
 from lurcher.history.manifest import PastManifest, PastStore
 from lurcher.history.merge import merge
 from lurcher.history.options import LogSettings
-from lurcher.history.reader import PastSegment, open_past
+from lurcher.history.parts import PastSegment
+from lurcher.history.reader import open_past
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
