@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lurcher.history.segment import COMMIT_FIELDS, FAMILIES, changes_of, commits_of, hunks_of, owners_in
+from lurcher.history.views import Header, header_of
 from lurcher.index.reader import Segment
 
 if TYPE_CHECKING:
@@ -56,3 +57,10 @@ class PastSegment(Segment):
         """The hashes of all commits, in order."""
         for name, size in zip(self.commits["sha"].tolist(), self.commits["sha_size"].tolist(), strict=True):
             yield name[:size]
+
+    def headers(self, base: int) -> Iterator[tuple[int, Header]]:
+        """All commits, numbered from `base` on."""
+        blob = bytes(self.container.section("strings"))
+        columns = (self.commits[name].tolist() for name in ("authored", "committed", "strings", "string_size"))
+        for i, (name, authored, committed, start, size) in enumerate(zip(self.names(), *columns, strict=True)):
+            yield base + i, header_of(name, authored, committed, blob[start : start + size])

@@ -16,7 +16,7 @@ from lurcher.history.order import date_order
 from lurcher.history.parts import PastSegment
 from lurcher.history.records import Change, Commit, Hunk
 from lurcher.history.segment import BINARY, CUT_FILE, EMPTY_PATCH, HUNK_FIELDS, NOTHING
-from lurcher.history.views import ChangeView, Header, HunkView
+from lurcher.history.views import ChangeView, Header, HunkView, header_of
 from lurcher.index.segment import string_at
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Desk, Direction
@@ -331,14 +331,8 @@ class Past:
         if known is None:
             segment, local = self._place("commits", commit)
             row = segment.commits[local]
-            subject, author, email, body, parents, trailers = (
-                part.decode("utf-8", "replace") for part in segment.strings(local).split(b"\0", 6)[:6]
-            )
-            pairs = (line.partition(": ") for line in trailers.split("\n") if line)
-            known = Header(
-                bytes(row["sha"])[: int(row["sha_size"])].hex(), subject, author, email, int(row["authored"]),
-                int(row["committed"]), body, tuple(parents.split()), tuple((name, value) for name, _, value in pairs),
-            )  # fmt: skip
+            name = bytes(row["sha"])[: int(row["sha_size"])]
+            known = header_of(name, int(row["authored"]), int(row["committed"]), segment.strings(local))
             self._headers.put(commit, known, 1)
         return known
 
@@ -426,9 +420,12 @@ class Past:
         )  # fmt: skip
 
     def all_headers(self) -> Iterator[tuple[int, Header]]:
-        """Every live commit, the newest first; strings are read segment by segment."""
+        """Every live commit, the newest first. Each segment is read once and whole, which is much faster than one by one."""
+        found: dict[int, Header] = {}
+        for segment, base in zip(self.segments, self._bases["commits"], strict=False):
+            found.update(segment.headers(base))
         for number in self.newest_first.tolist():
-            yield number, self.header(number)
+            yield number, found[number]
 
     # Vectors.
 

@@ -19,6 +19,17 @@ class Header(NamedTuple):
     trailers: tuple[tuple[str, str], ...]
 
 
+def header_of(name: bytes, authored: int, committed: int, strings: bytes) -> Header:
+    """The header that begins a commit's strings."""
+    fields = [part.decode("utf-8", "replace") for part in strings.split(b"\0", 6)[:6]]
+    subject, author, email, body, parents, trailers = fields + [""] * (6 - len(fields))
+    pairs = (line.partition(": ") for line in trailers.split("\n") if line)
+    return Header(
+        name.hex(), subject, author, email, authored, committed, body, tuple(parents.split()),
+        tuple((key, value) for key, _, value in pairs),
+    )  # fmt: skip
+
+
 class ChangeView(NamedTuple):
     """What a commit did to one file; its hunks have the numbers `hunks`."""
 
