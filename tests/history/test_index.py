@@ -441,6 +441,19 @@ def test_damage_is_noticed_and_mended(repo: Repo, tmp_path: Path, what: str, sha
     assert not made.heal(silent)
 
 
+def test_damage_that_shows_only_when_the_history_moves(repo: Repo, tmp_path: Path) -> None:
+    filled(repo.top, tmp_path / "i")
+    made = project(repo.top, tmp_path / "i")
+    segment = max((tmp_path / "i/history").glob("*.segment"), key=lambda path: path.stat().st_size)
+    data = bytearray(segment.read_bytes())
+    data[100] ^= 0xFF  # in the table of commits, which opening does not read
+    segment.write_bytes(data)
+    amended(repo)
+    view = made.view(silent, seconds=None)
+    assert any("fails its checksum; it was rebuilt" in note.reason for note in view.degraded)
+    assert said(view.past) == fresh(repo, tmp_path)
+
+
 def test_a_segment_that_is_gone_or_another_one(repo: Repo, tmp_path: Path) -> None:
     made = project(repo.top, tmp_path / "i", batch=4)
     made.view(silent, seconds=None)
@@ -510,7 +523,8 @@ def act_on(repo: Repo, act: str, number: int, made: PastProject, seconds: float 
     elif act == "amend":
         amended(repo)
     elif act == "back":
-        repo.git("reset", "-q", "--hard", "HEAD~1")
+        if len(repo.read()) > 2:
+            repo.git("reset", "-q", "--hard", "HEAD~1")
     elif act in ("merge", "pick"):
         repo.git("checkout", "-q", "-b", f"side{number}", "HEAD~1")
         repo.commit(f"side {number}", {f"side{number}.py": f"limit = {number}\n"})

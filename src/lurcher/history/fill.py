@@ -19,7 +19,8 @@ from lurcher.history.log import Losses
 from lurcher.history.manifest import PastManifest, PastStore
 from lurcher.history.merge import merge
 from lurcher.history.options import LogSettings
-from lurcher.history.reader import PastSegment, open_past
+from lurcher.history.parts import PastSegment
+from lurcher.history.reader import Past, open_past
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
@@ -82,12 +83,13 @@ class _Filler:
         self._store, self._top, self._head, self._settings = store, top, head, settings
         self._fingerprint, self._table, self._progress = fingerprint, table, progress
         self._losses = Losses()
+        self._known = PastManifest(0, {})
         self._boundary = boundary(top)
         self._deadline = None if settings.seconds is None else time.monotonic() + settings.seconds
 
     def fill(self, manifest: PastManifest) -> PastManifest:
         plan = self._plan(manifest)
-        before = manifest.losses
+        self._known, before = manifest, manifest.losses
         manifest = replace(
             manifest, fingerprint=self._fingerprint, live=plan.live, head=self._head, total=plan.total, order=None,
             complete=False, most=self._settings.max_commits,
@@ -219,7 +221,26 @@ class _Filler:
     def _ordered(self, manifest: PastManifest) -> PastManifest:
         import numpy as np
 
-        return replace(manifest, order=open_past(self._store, manifest).newest_first.astype(np.uint32))
+        order = self._grown_order(manifest)
+        if order is None:
+            order = open_past(self._store, manifest).newest_first
+        return replace(manifest, order=order.astype(np.uint32))
+
+    def _grown_order(self, manifest: PastManifest) -> NDArray[np.int64] | None:
+        """The order when all that is new is younger than all that was there, which saves going through everything."""
+        import numpy as np
+
+        known = self._known
+        count = len(known.segments)
+        if known.order is None or not known.complete or not count or manifest.segments[:count] != known.segments:
+            return None
+        if any(a is not b for a, b in zip(known.live, manifest.live, strict=False)):
+            return None
+        parts = [PastSegment(self._store.container(name)) for name in manifest.segments]
+        old, new = Past(parts[:count]), Past(parts[count:])
+        if new.commit_total and int(new.committed.min()) <= int(old.committed.max()):
+            return None
+        return np.concatenate((new.newest_first + old.commit_total, known.order.astype(np.int64)))
 
     def _commit(self, manifest: PastManifest) -> PastManifest:
         manifest = replace(manifest, generation=manifest.generation + 1)

@@ -100,15 +100,16 @@ class PastProject:
             except CorruptIndex:
                 # What we knew is gone from the disk: look again, afresh.
                 self._view = self._identity = None
+            try:
                 return self._look(progress, refresh, seconds)
+            except CorruptIndex as problem:
+                return self._anew(progress, seconds, Degraded("history", f"{problem.message}; it was rebuilt", ""))
 
     def _look(self, progress: Progress, refresh: bool, seconds: float | None) -> PastView:
         notes: list[Degraded] = []
         if self.store.take_heart():
             self._view = self._identity = None
-        head = head_of(self.top)
-        if head is None:
-            raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
+        head = self._head()
         manifest = self._current(notes)
         if (refresh or not manifest.generation) and not self._is_done(manifest, head):
             manifest = self._update(manifest, head, seconds, progress, notes)
@@ -136,15 +137,22 @@ class PastProject:
     def rebuild(self, progress: Progress) -> PastView:
         """A new index from nothing; the old one serves readers until the new one has its first commits."""
         with self._lock:
-            head = head_of(self.top)
-            if head is None:
-                raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
-            with self.store.lock(self.settings.index.lock_seconds):
-                generation = self._generation_on_disk()
-                empty = PastManifest(generation, self.fingerprint)
-                manifest = self._fill(empty, head, None, progress)
-            past = self._open(manifest)
-            return PastView(past, manifest, tuple(self._told(manifest, past, head)), True)
+            return self._anew(progress, None)
+
+    def _anew(self, progress: Progress, seconds: float | None, *notes: Degraded) -> PastView:
+        self._view = None
+        head = self._head()
+        with self.store.lock(self.settings.index.lock_seconds):
+            empty = PastManifest(self._generation_on_disk(), self.fingerprint)
+            manifest = self._fill(empty, head, seconds, progress)
+        past = self._open(manifest)
+        return PastView(past, manifest, (*notes, *self._told(manifest, past, head)), True)
+
+    def _head(self) -> Head:
+        head = head_of(self.top)
+        if head is None:
+            raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
+        return head
 
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""

@@ -6,6 +6,7 @@ Cheap on purpose: regular expressions over single lines. History is long, and a 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _KEYWORDS = (
     "def|defp|defmodule|defmacro|class|module|func|function|fn|fun|struct|enum|trait|interface|impl|type|record|object|"
@@ -27,11 +28,13 @@ _LINE = re.compile(
 )
 _CALLED = re.compile(r"([^\W\d][\w$]*(?:::~?[^\W\d][\w$]*)*[!?]?)\s*\(")
 _BRACED = re.compile(
-    r"^[^\W\d][\w:<>,*&\[\] \t]*[ \t*&]([^\W\d]\w*(?:::~?[^\W\d]\w*)*)[ \t]*\([^;{}\n]*\)?[^;\n]*$", re.MULTILINE
+    r"^[^\W\d][\w:<>,*&\[\] \t]{0,120}[ \t*&]([^\W\d]\w{0,80}(?:::~?[^\W\d]\w{0,80}){0,4})[ \t]*\("
+    r"[^;{}\n]*\)?[^;\n]*$",
+    re.MULTILINE,
 )
 _INDENTED = re.compile(
-    r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|override|virtual|async|synchronized|native)[ \t]+)+"
-    r"[\w<>,.?\[\] \t]*?([^\W\d]\w*)[ \t]*\(",
+    r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|override|virtual|async|synchronized|native)[ \t]+)"
+    r"{1,6}[\w<>,.?\[\] \t]{0,80}?\b([^\W\d]\w{0,80})[ \t]*\(",
     re.MULTILINE,
 )
 _BOUND = re.compile(
@@ -52,6 +55,7 @@ _MOST_NAMES = 32
 _MOST_CHARACTERS = 20_000
 
 
+@lru_cache(maxsize=10_000)
 def heading_name(heading: str) -> str:
     """What the line behind the @@ defines; empty where it defines nothing that can be told."""
     match = _DEFINITION.search(heading)
