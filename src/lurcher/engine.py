@@ -21,6 +21,7 @@ from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.errors import ConfigError, LurcherError, ModelError, UsageError
+from lurcher.history.asked import Histories
 from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Snapshot
@@ -50,7 +51,7 @@ _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structur
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 
 
-class Engine(Surveys):
+class Engine(Surveys, Histories):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -61,6 +62,7 @@ class Engine(Surveys):
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
         self._together = Together(projects, prefixes)
+        self._pasts = {}
         self.settings = settings
         self._overrides = overrides
 
@@ -408,9 +410,7 @@ class Engine(Surveys):
             view = project.rebuild(progress) if rebuild else project.view(progress, limited=False)
             notes += view.degraded
             if history:
-                from lurcher.history.project import PastProject
-
-                past = PastProject.beside(project)
+                past = self._past_of(project)
                 notes += (past.rebuild(progress) if rebuild else past.view(progress, seconds=None)).degraded
         degraded = [note.to_dict() for note in notes]
         return {**self.status(), **({"degraded": degraded} if degraded else {})}
@@ -423,9 +423,7 @@ class Engine(Surveys):
 
     def clear(self) -> bool:
         """Remove the index of every root. True if there was one."""
-        from lurcher.history.project import PastProject
-
-        histories = [PastProject.beside(project).clear() for project in self._projects]
+        histories = [self._past_of(project).clear() for project in self._projects]
         return any([project.clear() for project in self._projects]) or any(histories)
 
     def watch(

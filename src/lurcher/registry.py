@@ -14,6 +14,7 @@ from lurcher.errors import UsageError
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
+    from lurcher.history.ranking.context import PastContext, PastRanking
     from lurcher.lanes.lane import Found, Request
     from lurcher.planning.plan import Plan
     from lurcher.ranking.context import Context, Ranking
@@ -54,6 +55,14 @@ def ranking_named(name: str) -> Callable[[Context], Ranking]:
     if found is None:
         raise UsageError(f"unknown ranking '{name}'", f"known are: {', '.join(RANKINGS)}")
     ranking: Callable[[Context], Ranking] = found
+    return ranking
+
+
+def past_ranking_named(name: str) -> Callable[[PastContext], PastRanking]:
+    found = find("history.ranking", name, "rank")
+    if found is None:
+        raise UsageError(f"unknown ranking '{name}' of history", "a ranking is a file of lurcher.history.ranking")
+    ranking: Callable[[PastContext], PastRanking] = found
     return ranking
 
 

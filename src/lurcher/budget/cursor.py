@@ -19,10 +19,13 @@ import hashlib
 import hmac
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from lurcher.budget.pack import PackState
 from lurcher.errors import CursorError
-from lurcher.types import Query
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 VERSION = 1
 MAX_LENGTH = 4096
@@ -52,7 +55,7 @@ class CursorState:
     fingerprint: Fingerprint
 
 
-def fingerprint(query: Query, *, root: str, generation: int, checksum: str = "", options: str = "") -> Fingerprint:
+def fingerprint(query: DataclassInstance, *, root: str, generation: int, checksum: str = "", options: str = "") -> Fingerprint:
     """Digests what the results depend on.
 
     Every field of the query counts except the cursor itself. `checksum` is the manifest's: an index that was deleted

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.chunking.languages import detect
 from lurcher.history.kinds import CODE, TESTS, kind_of
+from lurcher.history.noise import TRAITS, reads_as_fix, traits
 from lurcher.history.records import Change, Commit, Hunk
 from lurcher.history.segment import (
     BINARY,
@@ -17,11 +18,13 @@ from lurcher.history.segment import (
     CUT,
     CUT_FILE,
     EMPTY_PATCH,
+    FIX,
     HUNK,
     HUNK_FIELDS,
     MERGE,
     NOTHING,
     SHA_BYTES,
+    TRAITS_FROM,
     PastData,
     Rows,
 )

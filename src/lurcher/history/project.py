@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from lurcher.types import Degraded, Progress
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
+    from lurcher.history.outcomes.verdicts import Verdicts
     from lurcher.history.reader import Past
     from lurcher.index.project import Project
 
@@ -29,7 +31,7 @@ _ATTEMPTS = 5
 _PAUSE = 0.25
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PastView:
     """A generation of the history index to answer from, and how it relates to HEAD."""
 
@@ -38,6 +40,13 @@ class PastView:
     degraded: tuple[Degraded, ...]
     fresh: bool
     """Whether this is the history of HEAD as it is now, as far as it is covered."""
+
+    @cached_property
+    def verdicts(self) -> Verdicts:
+        """What became of each commit."""
+        from lurcher.history.outcomes.verdicts import Verdicts
+
+        return Verdicts({}, self.past.commit_count)
 
     @property
     def coverage(self) -> float:

@@ -15,7 +15,7 @@ from lurcher.history.kinds import KINDS
 from lurcher.history.order import date_order
 from lurcher.history.parts import PastSegment
 from lurcher.history.records import Change, Commit, Hunk
-from lurcher.history.segment import BINARY, CUT_FILE, EMPTY_PATCH, HUNK_FIELDS, NOTHING
+from lurcher.history.segment import BINARY, CUT_FILE, EMPTY_PATCH, FIX, HUNK_FIELDS, NOTHING, TRAITS_FROM, TRAITS_MASK
 from lurcher.history.views import ChangeView, Header, HunkView, header_of
 from lurcher.index.segment import string_at
 from lurcher.index.tally import Memory

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from lurcher.errors import QueryError
 from lurcher.literal.pattern import CASES
@@ -27,14 +28,23 @@ def several(values: Sequence[str]) -> tuple[str, ...]:
     return (values,) if isinstance(values, str) else tuple(values)
 
 
-def checked(query: Query) -> Query:
-    text = query.text
+class Asked(Protocol):
+    """What every query has, whatever it asks."""
+
+    @property
+    def limit(self) -> int: ...
+    @property
+    def budget(self) -> int | None: ...
+    @property
+    def snippet_lines(self) -> int | None: ...
+    @property
+    def context(self) -> str: ...
+
+
+def clean_text(text: str) -> str:
+    """A query's text without what a terminal would act on."""
     if not isinstance(text, str):
         raise QueryError(f"a query is text, not {type(text).__name__}", "pass a string")
-    for name in ("limit", "budget", "snippet_lines"):
-        value = getattr(query, name)
-        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise QueryError(f"{name} is {value!r}", "pass a whole number")
     if len(text) > MAX_QUERY_CHARS:
         raise QueryError(
             f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
@@ -42,17 +52,31 @@ def checked(query: Query) -> Query:
     clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in _TERMINAL_CODE.sub("", text))
     if not clean.strip():
         raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
+    return clean
+
+
+def check_page(query: Asked) -> None:
+    """How many hits, how large, how much of each."""
+    for name in ("limit", "budget", "snippet_lines"):
+        value = getattr(query, name)
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
+            raise QueryError(f"{name} is {value!r}", "pass a whole number")
     if not 1 <= query.limit <= 1000:
         raise QueryError(f"the limit is {query.limit}", "use 1 to 1000")
     if query.budget is not None and query.budget < 1:
         raise QueryError(f"the budget is {query.budget} tokens", "use 1 or more, or leave it out")
     if query.snippet_lines is not None and query.snippet_lines < 1:
         raise QueryError(f"snippet lines are {query.snippet_lines}", "use 1 or more, or --context none for no text")
-    if query.mode not in MODES:
-        raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
     if query.context not in CONTEXTS:
         raise QueryError(f"unknown context '{query.context}'", f"known are: {', '.join(CONTEXTS)}")
+
+
+def checked(query: Query) -> Query:
+    text = clean_text(query.text)
+    check_page(query)
+    if query.mode not in MODES:
+        raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
     ranking_named(query.ranking)
     if query.case not in CASES:
         raise QueryError(f"unknown case '{query.case}'", f"known are: {', '.join(CASES)}")
-    return query if clean == text else replace(query, text=clean)
+    return query if text == query.text else replace(query, text=text)

@@ -33,7 +33,8 @@ def rank(context: PastContext) -> PastRanking:
         cosines = past.commit_cosines(context.direction)
     elif alpha:
         alpha = 0.0
-        context.notes.append(Degraded("dense", "there are no vectors: BM25 alone decides", "choose a model: lurcher model use builtin"))
+        hint = "choose a model: lurcher model use builtin"
+        context.notes.append(Degraded("dense", "there are no vectors: BM25 alone decides", hint))
     usable = np.flatnonzero(context.allowed)
     hybrid = np.zeros(past.commit_total)
     hybrid[usable] = alpha * scaled(cosines[usable]) + (1 - alpha) * scaled(bm25[usable])

@@ -1,0 +1,152 @@
+"""The questions about the past that an engine answers."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lurcher.config import Settings
+from lurcher.errors import PathError, UsageError
+from lurcher.index.project import Project
+from lurcher.index.together import Together
+from lurcher.planning.checks import filter_of, several
+from lurcher.types import Answer, Progress, silent
+
+if TYPE_CHECKING:
+    from lurcher.history.explain import ExplainAnswer, Judged, Near
+    from lurcher.history.project import PastProject
+    from lurcher.history.search import PastRoot
+
+
+class Histories(ABC):
+    """The part of an engine that answers from history."""
+
+    settings: Settings
+    _together: Together
+    _pasts: dict[Path, PastProject]
+
+    def history(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        mode: str | None = None,
+        ranking: str | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        author: str | None = None,
+        outcomes: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        rerank: Sequence[str] = (),
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        progress: Progress = silent,
+    ) -> Answer:
+        """The commits that answer a question best, each with what became of it.
+
+        `since` and `until` take a date, an age such as 30d, or a tag. What is not indexed yet is read for at most
+        `history.refresh_seconds`; the answer says how much of the history it covers.
+        """
+        from lurcher.history.question import PastQuery, checked
+        from lurcher.history.search import answer
+
+        started = time.perf_counter()
+        laps: dict[str, float] = {}
+
+        def lap(name: str) -> None:
+            laps[name] = 1000 * (time.perf_counter() - started) - sum(laps.values())
+
+        found = [(root, project) for root, project in self._past_roots(refresh, progress)]
+        lap("refresh")
+        first, last = self._dates(since, until, [project.top for _, project in found])
+        query = checked(
+            PastQuery(
+                text, self.settings.search.limit if limit is None else limit, mode or "auto",
+                ranking or self.settings.past.ranking, fusion, alpha, mmr, filter_of(languages, paths, excludes), first, last,
+                author or None, several(outcomes), several(rerank), budget, cursor, context or self.settings.search.context,
+                snippet_lines,
+            )
+        )  # fmt: skip
+        result, _ = answer([root for root, _ in found], query, self.settings, lap, self._past_options)
+        from dataclasses import replace
+
+        return replace(result, timings_ms={**laps, "total": 1000 * (time.perf_counter() - started)})
+
+    @property
+    def _past_options(self) -> str:
+        sections = ("past", "commits", "recency", "outcomes")
+        return repr(sorted((key, value) for key, value in self.settings.to_dict().items() if key.split(".")[0] in sections))
+
+    def _past_roots(self, refresh: bool, progress: Progress) -> list[tuple[PastRoot, PastProject]]:
+        """Every root that has a history; an error where none has."""
+        from lurcher.history.search import PastRoot
+
+        found, problems = [], []
+        for number, (project, label) in enumerate(zip(self._together.projects, self._together.labels(), strict=True)):
+            past = self._past_of(project)
+            try:
+                view = past.view(progress, refresh=refresh)
+            except PathError as problem:
+                problems.append(problem)
+                continue
+            name = str(project.root.path)
+            found.append((PastRoot(name, label, view, past.model, self._together.prefixes[number]), past))
+        if not found:
+            raise problems[0]
+        return found
+
+    def _past_of(self, project: Project) -> PastProject:
+        from lurcher.history.project import PastProject
+
+        known = self._pasts.get(project.root.path)
+        if known is None or known.settings is not project.settings:
+            known = self._pasts[project.root.path] = PastProject.beside(project)
+        return known
+
+    def _dates(self, since: str | None, until: str | None, tops: Sequence[Path]) -> tuple[int | None, int | None]:
+        from lurcher.history import dates
+
+        if since is None and until is None:
+            return None, None
+        resolve = dates.resolver(tops[0])
+        now = int(time.time())
+        first = None if since is None else dates.parse(since, now=now, resolve=resolve)
+        last = None if until is None else dates.parse(until, now=now, resolve=resolve, until=True)
+        dates.check(first, last)
+        return first, last
+
+    def explain(
+        self,
+        path: str | Path,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        limit: int | None = None,
+        outcome: Judged | None = None,
+        related: Near | None = None,
+    ) -> ExplainAnswer:
+        """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index."""
+        from lurcher.history.explain import explain_file, labelled
+
+        meant = self._together.meant(path)
+        named = next((name for name in meant if os.path.lexists(self._together.locate(name))), meant[0])
+        for project, label in zip(self._together.projects, self._together.labels(), strict=True):
+            if named.startswith(label):
+                options = {"settings": project.settings.blame, "limit": limit, "outcome": outcome, "related": related}
+                file = project.root.path / named[len(label) :]
+                return labelled(explain_file(file, first, last, below=project.root.path, **options), label)
+        raise UsageError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self._together.roots)))
+
+

@@ -1,0 +1,69 @@
+"""What may be asked about the past, checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from lurcher.errors import FilterError, QueryError
+from lurcher.history.outcomes.verdicts import VERDICTS
+from lurcher.history.planning import MODES
+from lurcher.planning.checks import check_page, clean_text
+from lurcher.types import Filter
+
+RANKINGS = ("default", "classic")
+FUSIONS = ("rrf", "linear")
+RERANKS = ("outcome", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class PastQuery:
+    text: str
+    limit: int = 10
+    mode: str = "auto"
+    ranking: str = "default"
+    fusion: str | None = None
+    """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
+    alpha: float | None = None
+    mmr: float | None = None
+    filter: Filter = field(default_factory=Filter)
+    since: int | None = None
+    until: int | None = None
+    """Seconds since 1970."""
+    author: str | None = None
+    outcomes: tuple[str, ...] = ()
+    rerank: tuple[str, ...] = ()
+    budget: int | None = None
+    cursor: str | None = None
+    context: str = "block"
+    snippet_lines: int | None = None
+
+    @property
+    def order(self) -> str:
+        """Which file of history/ranking/ puts commits in order."""
+        if self.mode == "dense":
+            return "cosine"
+        return {"linear": "linear", "rrf": "classic", None: self.ranking}[self.fusion]
+
+
+def checked(query: PastQuery) -> PastQuery:
+    text = clean_text(query.text)
+    check_page(query)
+    for name, known in (("mode", MODES), ("ranking", RANKINGS)):
+        value = getattr(query, name)
+        if value not in known:
+            raise QueryError(f"unknown {name} '{value}' for history", f"known are: {', '.join(known)}")
+    if query.fusion is not None and query.fusion not in FUSIONS:
+        raise QueryError(f"unknown fusion '{query.fusion}'", f"known are: {', '.join(FUSIONS)}")
+    for name in ("alpha", "mmr"):
+        value = getattr(query, name)
+        if value is not None and not 0 <= value <= 1:
+            raise QueryError(f"{name} is {value}", "use 0 to 1")
+        if value is not None and query.fusion != "linear":
+            raise QueryError(f"--{name} is for --fusion linear", "use both, or neither")
+    for verdict in query.outcomes:
+        if verdict not in VERDICTS:
+            raise FilterError(f"unknown outcome '{verdict}'", f"known are: {', '.join(VERDICTS)}")
+    for stage in query.rerank:
+        if stage not in RERANKS:
+            raise QueryError(f"unknown reranker '{stage}'", f"known are: {', '.join(RERANKS)}")
+    return query if text == query.text else replace(query, text=text)
