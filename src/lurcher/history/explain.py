@@ -154,10 +154,7 @@ def explain(
         return ExplainAnswer(path, 0, 0, revision, (), 0)
     found = blame(root, path, first, last, settings, revision="HEAD" if bare else None)
     if found is None:
-        raise PathError(
-            f"git could not tell who wrote {path}",
-            "see what it says: git blame; a partial clone lacks old files, and a long history may need a larger blame.seconds",
-        )
+        raise PathError(f"git could not tell who wrote {path}", _why_not(root))
     writers, notes = _writers(root, path, found, settings, limit)
     if outcome is not None or related is not None:
         writers = [_enriched(entry, outcome, related) for entry in writers]
@@ -184,6 +181,18 @@ def labelled(answer: ExplainAnswer, label: str) -> ExplainAnswer:
         return answer
     writers = tuple(replace(entry, path=label + entry.path) for entry in answer.writers)
     return replace(answer, path=label + answer.path, writers=writers)
+
+
+def _why_not(root: Path) -> str:
+    status, output = git.finish(git.start(root, "config", "--get-all", "blame.ignoreRevsFile"))
+    for name in output.decode("utf-8", "surrogateescape").splitlines() if status == 0 else ():
+        if name and not (root / name).is_file():
+            return f"blame.ignoreRevsFile names {name}, which is not there: git config --unset blame.ignoreRevsFile"
+    return "see what it says: git blame; a partial clone lacks old files, and a long history may need a larger blame.seconds"
+
+
+def _is_shallow(root: Path) -> bool:
+    return git.finish(git.start(root, "rev-parse", "--is-shallow-repository"))[1].strip() == b"true"
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
@@ -292,6 +301,9 @@ def _writers(
     shas = [sha for sha in kept if found.headers[sha].committed]
     paths = {line.path for sha in shas for line in lines[sha]} | {found.headers[sha].previous for sha in shas}
     told = read(root, shas, sorted(name for name in paths if name), settings.seconds) if shas else {}
+    if any(found.headers[sha].boundary for sha in shas) and not _is_shallow(root):
+        for sha in shas:
+            found.headers[sha].boundary = False
     writers = [_writer(found.headers[sha], lines[sha], told.get(sha), path, settings) for sha in kept]
     notes = []
     if any(sha not in told for sha in shas):
