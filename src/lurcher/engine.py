@@ -517,8 +517,8 @@ class Engine:
         """Remove the index of every root. True if there was one."""
         from lurcher.history.project import PastProject
 
-        histories = [PastProject.beside(project) for project in self._projects]
-        return any([part.clear() for part in (*histories, *self._projects)])
+        histories = [PastProject.beside(project).clear() for project in self._projects]
+        return any([project.clear() for project in self._projects]) or any(histories)
 
     def watch(
         self,

@@ -83,7 +83,8 @@ class PastBuilder:
     def __len__(self) -> int:
         return len(self._commits)
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: Commit, flags: int = 0) -> None:
+        """`flags` are those that a commit does not show by itself."""
         number = len(self._commits)
         strings = Strings()
         trailers = "\n".join(f"{name}: {value}" for name, value in commit.trailers)
@@ -105,7 +106,8 @@ class PastBuilder:
         data = strings.data()
         self._strings.append(data)
         sha = bytes.fromhex(commit.sha)
-        flags = (MERGE if len(commit.parents) > 1 else 0) | (CUT if any(change.cut for change in commit.changes) else 0)
+        flags |= MERGE if len(commit.parents) > 1 else 0
+        flags |= CUT if any(change.cut for change in commit.changes) else 0
         self._commits.append((
             sha.ljust(SHA_BYTES, b"\0"), bytes.fromhex(commit.patch_id).ljust(16, b"\0"), commit.authored, commit.committed,
             self._string_total, text_start, len(data), self.size - text_start, first_change,

@@ -11,15 +11,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import CorruptIndex, PathError
+from lurcher.errors import PathError
 from lurcher.history import log, segment
 from lurcher.history.build import PastBuilder
 from lurcher.history.head import Head, boundary
 from lurcher.history.log import Losses
-from lurcher.history.manifest import HINT, PastManifest, PastStore
+from lurcher.history.manifest import PastManifest, PastStore
 from lurcher.history.merge import merge
 from lurcher.history.options import LogSettings
-from lurcher.history.reader import Past, PastSegment
+from lurcher.history.parts import PastSegment
+from lurcher.history.reader import Past, open_past
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
@@ -68,17 +69,6 @@ def fill(
     return _Filler(store, top, head, settings, fingerprint, table, progress).fill(manifest)
 
 
-def open_past(store: PastStore, manifest: PastManifest) -> Past:
-    """The manifest's segments, mapped, each with its live commits."""
-    segments = []
-    for name, size, live in zip(manifest.segments, manifest.sizes, manifest.live, strict=True):
-        container = store.container(name)
-        if container.meta["commits"] != size:
-            raise CorruptIndex(f"the manifest of the history does not fit {name}", HINT)
-        segments.append(PastSegment(container, live))
-    return Past(segments, manifest.generation, manifest.total, manifest.order)
-
-
 class _Filler:
     def __init__(
         self,
@@ -93,20 +83,22 @@ class _Filler:
         self._store, self._top, self._head, self._settings = store, top, head, settings
         self._fingerprint, self._table, self._progress = fingerprint, table, progress
         self._losses = Losses()
+        self._known = PastManifest(0, {})
+        self._boundary = boundary(top)
         self._deadline = None if settings.seconds is None else time.monotonic() + settings.seconds
 
     def fill(self, manifest: PastManifest) -> PastManifest:
         plan = self._plan(manifest)
-        before = manifest.losses
+        self._known, before = manifest, manifest.losses
         manifest = replace(
             manifest, fingerprint=self._fingerprint, live=plan.live, head=self._head, total=plan.total, order=None,
-            complete=False,
+            complete=False, most=self._settings.max_commits,
         )  # fmt: skip
         builder, done = PastBuilder(), 0
         size = FIRST if not manifest.commits else self._settings.batch
         late = False
-        for commit in log.read(self._top, plan.wanted, self._settings.log, self._losses, boundary(self._top)):
-            builder.add(commit)
+        for commit in log.read(self._top, plan.wanted, self._settings.log, self._losses, self._boundary):
+            builder.add(commit, segment.BOUNDARY if commit.sha in self._boundary else 0)
             done += 1
             self._progress("reading history", done, len(plan.wanted))
             late = self._is_late() and (manifest.commits > 0 or len(builder) >= size)
@@ -160,16 +152,22 @@ class _Filler:
         known = manifest.head
         if not manifest.complete or not known.sha or known.shallow != self._head.shallow:
             return None
-        if self._settings.log.first_parent or self._settings.max_commits:
+        if self._settings.log.first_parent or self._settings.max_commits or manifest.most:
             return None
         return log.difference(self._top, self._head.sha, known.sha, self._settings.log)
 
     def _stored(self, manifest: PastManifest) -> dict[str, tuple[int, int]]:
-        """Where each indexed commit is: segment and row."""
+        """Where each indexed commit is: segment and row. One that could not be told whole and now can is not there."""
         found: dict[str, tuple[int, int]] = {}
         for part, name in enumerate(manifest.segments):
-            for row, sha in enumerate(PastSegment(self._store.container(name)).names()):
-                found.setdefault(sha.hex(), (part, row))
+            opened, live = PastSegment(self._store.container(name)), manifest.live[part]
+            flags = opened.commits["flags"].tolist()
+            for row, sha in enumerate(opened.names()):
+                text = sha.hex()
+                if flags[row] & segment.BOUNDARY and text not in self._boundary:
+                    continue
+                if text not in found or live is None or live[row]:
+                    found[text] = part, row
         return found
 
     def _masks(
@@ -223,7 +221,26 @@ class _Filler:
     def _ordered(self, manifest: PastManifest) -> PastManifest:
         import numpy as np
 
-        return replace(manifest, order=open_past(self._store, manifest).newest_first.astype(np.uint32))
+        order = self._grown_order(manifest)
+        if order is None:
+            order = open_past(self._store, manifest).newest_first
+        return replace(manifest, order=order.astype(np.uint32))
+
+    def _grown_order(self, manifest: PastManifest) -> NDArray[np.int64] | None:
+        """The order when all that is new is younger than all that was there, which saves going through everything."""
+        import numpy as np
+
+        known = self._known
+        count = len(known.segments)
+        if known.order is None or not known.complete or not count or manifest.segments[:count] != known.segments:
+            return None
+        if any(a is not b for a, b in zip(known.live, manifest.live, strict=False)):
+            return None
+        parts = [PastSegment(self._store.container(name)) for name in manifest.segments]
+        old, new = Past(parts[:count]), Past(parts[count:])
+        if new.commit_total and int(new.committed.min()) <= int(old.committed.max()):
+            return None
+        return np.concatenate((new.newest_first + old.commit_total, known.order.astype(np.int64)))
 
     def _commit(self, manifest: PastManifest) -> PastManifest:
         manifest = replace(manifest, generation=manifest.generation + 1)

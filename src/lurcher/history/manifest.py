@@ -42,6 +42,8 @@ class PastManifest:
     """Whether nothing is missing that could be read."""
     total: int = 0
     """Commits that HEAD leads to."""
+    most: int = 0
+    """How many commits were wanted at the most; 0: all."""
     losses: tuple[int, int, int] = (0, 0, 0)
     """Commits of which files were missing, these files, and commits of which even the list of files was missing."""
     order: NDArray[np.uint32] | None = None
@@ -82,6 +84,7 @@ def pack(manifest: PastManifest) -> list[bytes | memoryview]:
         "head": [manifest.head.sha, manifest.head.shallow],
         "complete": manifest.complete,
         "total": manifest.total,
+        "most": manifest.most,
         "losses": list(manifest.losses),
         "ordered": manifest.order is not None,
     }
@@ -108,8 +111,10 @@ def _checked(container: Container) -> PastManifest:
 
     meta = container.meta
     names, sizes, (sha, shallow), losses = meta["segments"], meta["sizes"], meta["head"], meta["losses"]
-    if type(meta["generation"]) is not int or meta["generation"] < 1 or type(meta["total"]) is not int:
+    if type(meta["generation"]) is not int or meta["generation"] < 1:
         raise ValueError("it has no generation")
+    if type(meta["total"]) is not int or type(meta["most"]) is not int:
+        raise ValueError("it does not say how many commits there are")
     if type(names) is not list or not all(type(name) is str and _SEGMENT.fullmatch(name) for name in names):
         raise ValueError("it names what is no segment")
     if len(sizes) != len(names) or any(type(size) is not int or size < 0 for size in sizes):
@@ -129,7 +134,7 @@ def _checked(container: Container) -> PastManifest:
     order = container.array("order", "<u4") if meta["ordered"] else None
     manifest = PastManifest(
         meta["generation"], meta["fingerprint"], tuple(names), tuple(sizes), tuple(live), Head(sha, shallow),
-        meta["complete"], meta["total"], (losses[0], losses[1], losses[2]), order,
+        meta["complete"], meta["total"], meta["most"], (losses[0], losses[1], losses[2]), order,
     )  # fmt: skip
     if order is not None and (len(order) != manifest.commits or (len(order) and int(order.max()) >= total)):
         raise ValueError("it has no order")

@@ -20,7 +20,7 @@ from lurcher.history.kinds import kind_of, left_out
 from lurcher.history.messages import split_message, text_of
 from lurcher.history.records import COPIED, RENAMED, RETYPED, Change, Commit, Hunk
 from lurcher.history.stream import Broken, Stream
-from lurcher.sources.decode import is_minified, looks_generated
+from lurcher.sources.decode import MINIFIABLE, MINIFIED_FILE, MINIFIED_LINE, MINIFIED_MEAN, looks_generated
 
 FORMAT = "%x1e%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B%x00"
 _BEGIN = b"\x1e"
@@ -61,6 +61,9 @@ class _File:
     binary: bool = False
     cut: bool = False
     name: str = ""
+    size: int = 0
+    """Bytes of added lines."""
+    longest: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +177,12 @@ class Parser:
             lines = stream.lines(min(_AT_ONCE, count - start))
             if not (lines[0].startswith(sign) and lines[-1].startswith(sign)):
                 raise Broken("a hunk of other lines than it says")
-            digest.update(b"\n".join(lines).translate(None, _BLANKS))
+            whole = b"\n".join(lines)
+            digest.update(whole.translate(None, _BLANKS))
+            if sign == b"+":
+                file.size += len(whole)
+                if len(whole) > file.longest:
+                    file.longest = max(file.longest, max(map(len, lines)))
             if room <= 0:
                 file.cut = True
                 continue
@@ -236,12 +244,14 @@ def _shortened(hunk: _Hunk, room: int) -> _Hunk:
 
 
 def _is_machine_made(file: _File) -> bool:
-    """Whether the new text says or shows that a machine wrote it."""
+    """Whether the new text says that a tool wrote it, or shows it by its lines, as with whole files."""
     first = file.hunks[0]
     if first.new_start <= 5 and first.added and looks_generated(b"\n".join(first.added[:12])):
         return True
     extension = file.name.rpartition(".")[2].lower()
-    return is_minified(b"\n".join(line for hunk in file.hunks for line in hunk.added), extension)
+    if file.size <= MINIFIED_FILE or file.size <= MINIFIED_MEAN * (file.added + 1):
+        return False
+    return extension in MINIFIABLE or file.longest > MINIFIED_LINE
 
 
 def _change(file: _File, hunks: list[_Hunk]) -> Change:

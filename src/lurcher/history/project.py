@@ -100,17 +100,18 @@ class PastProject:
             except CorruptIndex:
                 # What we knew is gone from the disk: look again, afresh.
                 self._view = self._identity = None
+            try:
                 return self._look(progress, refresh, seconds)
+            except CorruptIndex as problem:
+                return self._anew(progress, seconds, Degraded("history", f"{problem.message}; it was rebuilt", ""))
 
     def _look(self, progress: Progress, refresh: bool, seconds: float | None) -> PastView:
         notes: list[Degraded] = []
         if self.store.take_heart():
             self._view = self._identity = None
-        head = head_of(self.top)
-        if head is None:
-            raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
+        head = self._head()
         manifest = self._current(notes)
-        if (refresh or not manifest.generation) and not _is_done(manifest, head):
+        if (refresh or not manifest.generation) and not self._is_done(manifest, head):
             manifest = self._update(manifest, head, seconds, progress, notes)
         past = self._open(manifest)
         return PastView(past, manifest, (*notes, *self._told(manifest, past, head)), manifest.head == head)
@@ -136,15 +137,22 @@ class PastProject:
     def rebuild(self, progress: Progress) -> PastView:
         """A new index from nothing; the old one serves readers until the new one has its first commits."""
         with self._lock:
-            head = head_of(self.top)
-            if head is None:
-                raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
-            with self.store.lock(self.settings.index.lock_seconds):
-                generation = self._generation_on_disk()
-                empty = PastManifest(generation, self.fingerprint)
-                manifest = self._fill(empty, head, None, progress)
-            past = self._open(manifest)
-            return PastView(past, manifest, tuple(self._told(manifest, past, head)), True)
+            return self._anew(progress, None)
+
+    def _anew(self, progress: Progress, seconds: float | None, *notes: Degraded) -> PastView:
+        self._view = None
+        head = self._head()
+        with self.store.lock(self.settings.index.lock_seconds):
+            empty = PastManifest(self._generation_on_disk(), self.fingerprint)
+            manifest = self._fill(empty, head, seconds, progress)
+        past = self._open(manifest)
+        return PastView(past, manifest, (*notes, *self._told(manifest, past, head)), True)
+
+    def _head(self) -> Head:
+        head = head_of(self.top)
+        if head is None:
+            raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
+        return head
 
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
@@ -199,7 +207,7 @@ class PastProject:
             try:
                 with self.store.lock(wait):
                     manifest = self._current([])
-                    if _is_done(manifest, head):
+                    if self._is_done(manifest, head):
                         return manifest
                     return self._fill(manifest, head, seconds, progress)
             except IndexLocked as busy:
@@ -209,6 +217,10 @@ class PastProject:
                     return manifest
                 if time.monotonic() >= deadline:
                     raise
+
+    def _is_done(self, manifest: PastManifest, head: Head) -> bool:
+        as_wanted = manifest.most == self.settings.history.max_commits
+        return manifest.generation > 0 and manifest.complete and as_wanted and manifest.head == head
 
     def _fill(self, manifest: PastManifest, head: Head, seconds: float | None, progress: Progress) -> PastManifest:
         # Writing needs what reads git and counts terms; most queries do not write.
@@ -252,7 +264,7 @@ class PastProject:
 
     def _read(self) -> tuple[tuple[int, int, int] | None, tuple[PastManifest, Past] | None]:
         """The index on disk with the identity of its manifest; a writer may replace both while we look."""
-        from lurcher.history.fill import open_past
+        from lurcher.history.reader import open_past
 
         for attempt in range(_ATTEMPTS):
             identity = self._disk_identity()
@@ -279,12 +291,8 @@ class PastProject:
         return manifest.generation if manifest else 0
 
     def _open(self, manifest: PastManifest) -> Past:
-        from lurcher.history.fill import open_past
+        from lurcher.history.reader import open_past
 
         if self._view is None or self._view[0] is not manifest:
             self._view = (manifest, open_past(self.store, manifest))
         return self._view[1]
-
-
-def _is_done(manifest: PastManifest, head: Head) -> bool:
-    return manifest.generation > 0 and manifest.complete and manifest.head == head

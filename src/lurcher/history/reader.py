@@ -9,25 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lurcher.history.kinds import KINDS
 from lurcher.history.order import date_order
+from lurcher.history.parts import PastSegment
 from lurcher.history.records import Change, Commit, Hunk
-from lurcher.history.segment import (
-    BINARY,
-    COMMIT_FIELDS,
-    CUT_FILE,
-    EMPTY_PATCH,
-    FAMILIES,
-    HUNK_FIELDS,
-    NOTHING,
-    changes_of,
-    commits_of,
-    hunks_of,
-    owners_in,
-)
-from lurcher.index.reader import Segment
+from lurcher.history.segment import BINARY, CUT_FILE, EMPTY_PATCH, HUNK_FIELDS, NOTHING
+from lurcher.history.views import ChangeView, Header, HunkView, header_of
 from lurcher.index.segment import string_at
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Desk, Direction
@@ -36,98 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.history.manifest import PastManifest, PastStore
+
 _MOST_KEPT = 50_000
-
-
-class PastSegment(Segment):
-    """One segment, mapped; `live` says which of its commits still count (None: all)."""
-
-    @cached_property
-    def commits(self) -> NDArray[Any]:
-        return commits_of(self.container)
-
-    @cached_property
-    def changes(self) -> NDArray[Any]:
-        return changes_of(self.container, self.commits)
-
-    @cached_property
-    def hunks(self) -> NDArray[Any]:
-        return hunks_of(self.container, self.commits)
-
-    def check_tables(self) -> None:
-        """Raise unless every row leads somewhere."""
-        _ = self.commits, self.changes, self.hunks
-
-    def is_live(self, term: int) -> bool:
-        return any((found := self.postings(family, term)) is not None and len(found[0]) for family in FAMILIES)
-
-    def _live_postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
-        found = self._postings(family, term)
-        if found is None or self.live is None:
-            return found
-        owners, counts = found
-        kept = self.live[owners if family in COMMIT_FIELDS else self.hunks["commit"][owners]]
-        return owners[kept], counts[kept]
-
-    def _owner_total(self, family: str) -> int:
-        return owners_in(self.container, family)
-
-    def strings(self, commit: int) -> bytes:
-        """All strings of a commit."""
-        start = int(self.commits["strings"][commit])
-        return bytes(self.container.section("strings", start, start + int(self.commits["string_size"][commit])))
-
-    def names(self) -> Iterator[bytes]:
-        """The hashes of all commits, in order."""
-        for name, size in zip(self.commits["sha"].tolist(), self.commits["sha_size"].tolist(), strict=True):
-            yield name[:size]
-
-
-class Header(NamedTuple):
-    """What is known of a commit without its changes."""
-
-    sha: str
-    subject: str
-    author: str
-    email: str
-    authored: int
-    committed: int
-    body: str
-    parents: tuple[str, ...]
-    trailers: tuple[tuple[str, str], ...]
-
-
-class ChangeView(NamedTuple):
-    """What a commit did to one file; its hunks have the numbers `hunks`."""
-
-    path: str
-    old_path: str | None
-    status: str
-    kind: str
-    language: str
-    added: int
-    removed: int
-    binary: bool
-    cut: bool
-    hunks: range
-
-
-class HunkView(NamedTuple):
-    """Where a hunk is, and what it is about."""
-
-    commit: int
-    path: str
-    old_path: str | None
-    kind: str
-    language: str
-    old_start: int
-    new_start: int
-    removed: int
-    """Lines kept."""
-    added: int
-    heading: str
-    name: str
-    """The definition around the change, or in it; empty where none is known."""
 
 
 class Past:
@@ -431,14 +331,8 @@ class Past:
         if known is None:
             segment, local = self._place("commits", commit)
             row = segment.commits[local]
-            subject, author, email, body, parents, trailers = (
-                part.decode("utf-8", "replace") for part in segment.strings(local).split(b"\0", 6)[:6]
-            )
-            pairs = (line.partition(": ") for line in trailers.split("\n") if line)
-            known = Header(
-                bytes(row["sha"])[: int(row["sha_size"])].hex(), subject, author, email, int(row["authored"]),
-                int(row["committed"]), body, tuple(parents.split()), tuple((name, value) for name, _, value in pairs),
-            )  # fmt: skip
+            name = bytes(row["sha"])[: int(row["sha_size"])]
+            known = header_of(name, int(row["authored"]), int(row["committed"]), segment.strings(local))
             self._headers.put(commit, known, 1)
         return known
 
@@ -526,9 +420,12 @@ class Past:
         )  # fmt: skip
 
     def all_headers(self) -> Iterator[tuple[int, Header]]:
-        """Every live commit, the newest first; strings are read segment by segment."""
+        """Every live commit, the newest first. Each segment is read once and whole, which is much faster than one by one."""
+        found: dict[int, Header] = {}
+        for segment, base in zip(self.segments, self._bases["commits"], strict=False):
+            found.update(segment.headers(base))
         for number in self.newest_first.tolist():
-            yield number, self.header(number)
+            yield number, found[number]
 
     # Vectors.
 
@@ -574,3 +471,14 @@ class Past:
         products *= scales if places is None else scales[places]
         products /= direction.length or 1.0
         return products
+
+
+def open_past(store: PastStore, manifest: PastManifest) -> Past:
+    """The manifest's segments, mapped, each with its live commits."""
+    segments = []
+    for name, size, live in zip(manifest.segments, manifest.sizes, manifest.live, strict=True):
+        container = store.container(name)
+        if container.meta["commits"] != size:
+            raise container.corrupt("it is not the segment that the manifest means")
+        segments.append(PastSegment(container, live))
+    return Past(segments, manifest.generation, manifest.total, manifest.order)

@@ -30,8 +30,9 @@ FAMILIES = (*COMMIT_FIELDS, *HUNK_FIELDS)
 
 NOTHING = 0xFFFFFFFF
 SHA_BYTES = 32
-MERGE, CUT, EMPTY_PATCH = 1, 2, 4
-"""Flags of a commit: it has several parents; not all of its lines are kept; there is no patch to know it by."""
+MERGE, CUT, EMPTY_PATCH, BOUNDARY = 1, 2, 4, 8
+"""Flags of a commit: it has several parents; not all of its lines are kept; there is no patch to know it by; its parents
+were missing from a shallow clone, and so was what it changed."""
 BINARY, CUT_FILE = 1, 2
 """Flags of a change."""
 

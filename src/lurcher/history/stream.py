@@ -93,7 +93,9 @@ class Stream:
     def field(self) -> bytes:
         """Up to the next zero byte, without it; one longer than anybody writes is cut."""
         end = self._data.find(b"\0", self._at)
-        return self._through(end) if end >= 0 else self._long(b"\0", LONGEST_FIELD)
+        if 0 <= end <= self._at + LONGEST_FIELD:
+            return self._through(end)
+        return self._long(b"\0", LONGEST_FIELD)
 
     def line(self) -> bytes:
         """Up to the next line feed, without it; an overlong line is cut."""

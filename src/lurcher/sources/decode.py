@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HEAD = 8192
-_MINIFIED_FILE = 10_000
-_MINIFIED_MEAN = 400
-_MINIFIED_LINE = 50_000
-_MINIFIABLE = frozenset({"js", "mjs", "cjs", "jsx", "ts", "css", "scss", "less", "html", "htm", "xhtml"})
+MINIFIED_FILE = 10_000
+MINIFIED_MEAN = 400
+MINIFIED_LINE = 50_000
+MINIFIABLE = frozenset({"js", "mjs", "cjs", "jsx", "ts", "css", "scss", "less", "html", "htm", "xhtml"})
 
 # UTF-32's little-endian mark begins with UTF-16's: longest first.
 _MARKS = (
@@ -131,12 +131,12 @@ def is_minified(data: bytes, extension: str) -> bool:
     and source with one embedded blob stay, while a one-line JSON dump goes.
     """
     size = len(data)
-    if size <= _MINIFIED_FILE:
+    if size <= MINIFIED_FILE:
         return False
     lines = data.count(b"\n") or data.count(b"\r")  # only very old files end lines with a bare CR
-    if size <= _MINIFIED_MEAN * (lines + 1):
+    if size <= MINIFIED_MEAN * (lines + 1):
         return False
-    return extension in _MINIFIABLE or any(len(line) > _MINIFIED_LINE for line in data.splitlines())
+    return extension in MINIFIABLE or any(len(line) > MINIFIED_LINE for line in data.splitlines())
 
 
 def looks_generated(head: bytes) -> bool:
