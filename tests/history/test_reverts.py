@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.history.noise import traits
@@ -161,6 +161,26 @@ def test_a_merge_does_not_repeat_what_its_commits_say() -> None:
 def test_a_shallow_clone_does_not_blame_all_of_history_on_a_merge() -> None:
     merge = commit(4, "Merge branch 'side'", parents=(77, 2))
     assert taken_back(commit(1), commit(2), merge, commit(5, 'Revert "Merge branch \'side\'"')) == {sha_of(4)}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=2), min_size=3, max_size=25))
+def test_what_a_merge_brought_is_what_only_its_side_leads_to(steps: list[list[int]]) -> None:
+    """Against sets of ancestors, on any history: each commit's parents are given as steps back."""
+    parents = {1: (0,)} | {
+        number: tuple(dict.fromkeys(max(1, number - step) for step in some)) for number, some in enumerate(steps, 2)
+    }
+    history = [commit(number, parents=before) for number, before in parents.items()]
+    tip = len(history)
+
+    def ancestors(number: int) -> set[int]:
+        return {number}.union(*(ancestors(before) for before in parents[number] if before))
+
+    expected = set()
+    if len(parents[tip]) > 1:
+        expected = {sha_of(number) for number in ancestors(parents[tip][1]) - ancestors(parents[tip][0])}
+    undo = commit(tip + 1, "Undo", f"This reverts commit {sha_of(tip)}.")
+    assert set(found(*history, undo)) == expected | {sha_of(tip)}
 
 
 @given(st.integers(1, 12))
