@@ -40,7 +40,8 @@ from lurcher.terms.split import compound
 from lurcher.types import CONTEXTS, MODES, Answer, Degraded, Filter, IndexState, Progress, Query, SymbolAnswer
 
 if TYPE_CHECKING:
-    from lurcher.history.explain import ExplainAnswer, Judged, Near
+    from lurcher.history.explain import Judged, Near
+    from lurcher.history.explained import ExplainAnswer
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.watch import Notice, Update
@@ -433,7 +434,8 @@ class Engine:
         related: Near | None = None,
     ) -> ExplainAnswer:
         """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index."""
-        from lurcher.history.explain import explain_file, labelled
+        from lurcher.history.explain import explain_file
+        from lurcher.history.explained import labelled
 
         meant = self._meant(path)
         named = next((name for name in meant if os.path.lexists(self.locate(name))), meant[0])

@@ -18,7 +18,8 @@ from lurcher.config import BlameSettings
 from lurcher.errors import PathError, QueryError
 from lurcher.history.blame import parse, runs, unquoted
 from lurcher.history.excerpts import excerpt
-from lurcher.history.explain import Related, explain
+from lurcher.history.explain import explain
+from lurcher.history.explained import Related
 from lurcher.history.outcomes.verdicts import Evidence, Outcome
 from lurcher.history.records import Hunk
 from tests.history.made import EMAIL, Repository
