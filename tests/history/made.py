@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,7 +50,7 @@ class Repository:
 
     def git(self, *arguments: str, check: bool = True) -> str:
         environment = {
-            "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(self.path), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
+            "PATH": os.environ["PATH"], "HOME": str(self.path), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null",
             "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": EMAIL, "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": EMAIL,
             "GIT_AUTHOR_DATE": f"{self.clock} +0000", "GIT_COMMITTER_DATE": f"{self.clock} +0000",
         }  # fmt: skip

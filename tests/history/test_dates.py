@@ -65,7 +65,9 @@ def test_a_date_without_a_zone_is_in_the_one_given() -> None:
     assert parse("2024-01-02", now=NOW, zone=UTC) - parse("2024-01-02", now=NOW, zone=east) == 9 * 3600
 
 
-@pytest.mark.parametrize("text", ["", "   ", "soon", "2023-02-29", "2024-13-01", "31.12.2024", "2024-01-01T25:00", "-5d", "5x", "a\0b"])
+@pytest.mark.parametrize(
+    "text", ["", "   ", "soon", "2023-02-29", "2024-13-01", "31.12.2024", "2024-01-01T25:00", "-5d", "5x", "a\0b"]
+)
 def test_what_is_no_date_says_what_would_be_one(text: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse(text, now=NOW)

@@ -18,7 +18,8 @@ from lurcher.config import BlameSettings
 from lurcher.errors import PathError, QueryError
 from lurcher.history.blame import parse, runs, unquoted
 from lurcher.history.excerpts import excerpt
-from lurcher.history.explain import Related, explain
+from lurcher.history.explain import explain
+from lurcher.history.explained import Related
 from lurcher.history.outcomes.verdicts import Evidence, Outcome
 from lurcher.history.records import Hunk
 from tests.history.made import EMAIL, Repository
@@ -39,14 +40,18 @@ ONE = "def total(price, count):\n    return price * count\n\n\ndef tax(price):\n
 TWO = ONE.replace("price * count", "price * max(count, 0)")
 
 
+Written = tuple[Repository, str, str]
+"""A repository, and the two commits that its file is made of."""
+
+
 @pytest.fixture
-def written(repository: Repository) -> tuple[Repository, str, str]:
+def written(repository: Repository) -> Written:
     first = repository.commit("Add a cart\n\nSo that people can buy.", cart__py=ONE)
     second = repository.commit("Fix negative counts\n\nThey were sold for less than nothing.", cart__py=TWO)
     return repository, first, second
 
 
-def test_each_commit_with_its_lines_message_and_change(written: tuple[Repository, str, str]) -> None:
+def test_each_commit_with_its_lines_message_and_change(written: Written) -> None:
     repository, first, second = written
     answer = explain(repository.path, "cart.py")
     assert (answer.start_line, answer.end_line, answer.revision, answer.total) == (1, 6, "work tree", 2)
@@ -60,7 +65,7 @@ def test_each_commit_with_its_lines_message_and_change(written: tuple[Repository
     assert (old.sha, old.lines, old.date) == (first, ((1, 1), (3, 6)), "2020-09-13T13:26:40Z")
 
 
-def test_only_the_lines_asked_for(written: tuple[Repository, str, str]) -> None:
+def test_only_the_lines_asked_for(written: Written) -> None:
     repository, first, second = written
     assert [entry.sha for entry in explain(repository.path, "cart.py", 5, 6).writers] == [first]
     assert [entry.sha for entry in explain(repository.path, "cart.py", 2, 2).writers] == [second]
@@ -85,7 +90,7 @@ def test_it_says_what_blame_says(repository: Repository) -> None:
         assert entry.excerpt is not None and entry.excerpt.text.count("+") > 0
 
 
-def test_lines_that_are_not_committed(written: tuple[Repository, str, str]) -> None:
+def test_lines_that_are_not_committed(written: Written) -> None:
     repository, _, _ = written
     repository.write("cart.py", TWO.replace("0.2", "0.19"))
     entry = explain(repository.path, "cart.py", 6, 6).writers[0]
@@ -93,24 +98,25 @@ def test_lines_that_are_not_committed(written: tuple[Repository, str, str]) -> N
     assert entry.to_dict()["committed"] is False
 
 
-def test_a_renamed_file_keeps_its_past(written: tuple[Repository, str, str]) -> None:
+def test_a_renamed_file_keeps_its_past(written: Written) -> None:
     repository, first, second = written
     repository.git("mv", "cart.py", "basket.py")
     third = repository.commit("Rename", basket__py=TWO + "\n\nEND = 1\n")
     by_sha = {entry.sha: entry for entry in explain(repository.path, "basket.py").writers}
     assert set(by_sha) == {first, second, third}
     assert (by_sha[first].path, by_sha[third].path) == ("cart.py", "basket.py")
-    shown = by_sha[third].excerpt
+    (alone,) = explain(repository.path, "basket.py", 9, 9).writers
+    shown = alone.excerpt
     assert shown is not None and "price" not in shown.text and "+END = 1" in shown.text
 
 
-def test_staged_and_renamed_but_not_committed(written: tuple[Repository, str, str]) -> None:
+def test_staged_and_renamed_but_not_committed(written: Written) -> None:
     repository, first, second = written
     repository.git("mv", "cart.py", "basket.py")
     assert {entry.sha for entry in explain(repository.path, "basket.py").writers} == {first, second}
 
 
-def test_white_space_and_listed_commits_are_looked_through(written: tuple[Repository, str, str]) -> None:
+def test_white_space_and_listed_commits_are_looked_through(written: Written) -> None:
     repository, first, second = written
     spaced = repository.commit("Indent", cart__py=TWO.replace("    ", "  "))
     assert {entry.sha for entry in explain(repository.path, "cart.py").writers} == {first, second}
@@ -122,7 +128,7 @@ def test_white_space_and_listed_commits_are_looked_through(written: tuple[Reposi
     assert spaced in {entry.sha for entry in explain(repository.path, "cart.py", settings=off).writers}
 
 
-def test_outcomes_and_related_commits_come_from_outside(written: tuple[Repository, str, str]) -> None:
+def test_outcomes_and_related_commits_come_from_outside(written: Written) -> None:
     repository, first, second = written
     mended = Outcome("hotfixed", 0.8, (Evidence("mended", second, 1_600_000_000, "Ada", "Fix negative counts"),))
     near = Related("ab" * 20, "Add a till", "2020-01-01T00:00:00Z", "same files", 0.4)
@@ -149,10 +155,11 @@ def test_a_merge_that_wrote_a_line_itself(repository: Repository) -> None:
 
 
 def test_odd_names_and_contents(repository: Repository) -> None:
-    for name, text in {'a "b"\tc.txt': "x\n", "ü ö.txt": "y\n", ":(top)z": "z\n", "-w": "w\n", "crlf.txt": "p\r\nq\r\n"}.items():
-        repository.write(name, text)
+    names = ('a "b"\tc.txt', "ü ö.txt", ":(top)z", "-w", "crlf.txt")
+    for name in names:
+        repository.write(name, f"{name}\r\nq\r\n")
     sha = repository.commit("Odd")
-    for name in ('a "b"\tc.txt', "ü ö.txt", ":(top)z", "-w", "crlf.txt"):
+    for name in names:
         (entry,) = explain(repository.path, name).writers
         assert (entry.sha, entry.path) == (sha, name)
         assert entry.excerpt is not None and "\r" not in entry.excerpt.text
@@ -168,13 +175,13 @@ def test_an_empty_file_has_no_lines(repository: Repository) -> None:
 
 
 @pytest.mark.parametrize(("first", "last"), [(0, 1), (-3, 2), (4, 2), (7, 7), (1, 99), (99, None)])
-def test_lines_that_are_not_there(written: tuple[Repository, str, str], first: int, last: int | None) -> None:
+def test_lines_that_are_not_there(written: Written, first: int, last: int | None) -> None:
     with pytest.raises(QueryError) as caught:
         explain(written[0].path, "cart.py", first, last)
     assert caught.value.hint
 
 
-def test_files_without_a_past(written: tuple[Repository, str, str]) -> None:
+def test_files_without_a_past(written: Written) -> None:
     repository, _, _ = written
     repository.write("new.py", "x = 1\n")
     repository.write(".gitignore", "*.log\n")
@@ -184,15 +191,16 @@ def test_files_without_a_past(written: tuple[Repository, str, str]) -> None:
     (repository.path / "binary.bin").write_bytes(b"\0\1\2")
     repository.git("add", "binary.bin")
     for path, words in {
-        "new.py": "not tracked", "x.log": "ignored", "folder": "is a folder", "link.py": "symbolic link", "gone.py": "there is no gone.py",
-        "binary.bin": "binary", "../cart.py": "outside", "/etc/passwd": "no path", "": "no path", "a\0b": "no path", "cart.py/x": "there is no",
+        "new.py": "not tracked", "x.log": "ignored", "folder": "is a folder", "link.py": "symbolic link",
+        "binary.bin": "binary", "gone.py": "there is no gone.py", "../cart.py": "outside", "/etc/passwd": "no path",
+        "": "no path", "a\0b": "no path", "cart.py/x": "there is no",
     }.items():  # fmt: skip
         with pytest.raises(PathError, match=words) as caught:
             explain(repository.path, path)
         assert caught.value.hint, path
 
 
-def test_a_file_that_was_removed_tells_by_which_commit(written: tuple[Repository, str, str]) -> None:
+def test_a_file_that_was_removed_tells_by_which_commit(written: Written) -> None:
     repository, _, _ = written
     gone = repository.commit("Close the shop", cart__py=None)
     with pytest.raises(PathError, match=f"removed or renamed by {gone[:7]}.* Close the shop"):
@@ -208,7 +216,7 @@ def test_no_commits_and_no_repository(repository: Repository, tmp_path: Path) ->
         explain(tmp_path / "plain", "a.py")
 
 
-def test_a_bare_repository_is_read_at_its_head(written: tuple[Repository, str, str], tmp_path: Path) -> None:
+def test_a_bare_repository_is_read_at_its_head(written: Written, tmp_path: Path) -> None:
     repository, first, second = written
     subprocess.run(["git", "clone", "-q", "--bare", str(repository.path), str(tmp_path / "bare")], check=True)
     answer = explain(tmp_path / "bare", "cart.py")
@@ -217,7 +225,7 @@ def test_a_bare_repository_is_read_at_its_head(written: tuple[Repository, str, s
         explain(tmp_path / "bare", "other.py")
 
 
-def test_a_shallow_clone_says_that_it_is_cut_off(written: tuple[Repository, str, str], tmp_path: Path) -> None:
+def test_a_shallow_clone_says_that_it_is_cut_off(written: Written, tmp_path: Path) -> None:
     repository, _, second = written
     source, target = f"file://{repository.path}", str(tmp_path / "shallow")
     subprocess.run(["git", "clone", "-q", "--depth", "1", source, target], check=True)
@@ -226,10 +234,11 @@ def test_a_shallow_clone_says_that_it_is_cut_off(written: tuple[Repository, str,
     assert "cut off" in answer.degraded[0].reason
 
 
-def test_a_repository_cannot_make_us_run_its_programs(written: tuple[Repository, str, str]) -> None:
+def test_a_repository_cannot_make_us_run_its_programs(written: Written) -> None:
     repository, first, second = written
     mark = repository.path / "ran"
-    for key in ("filter.evil.clean", "filter.evil.process", "diff.evil.textconv", "diff.evil.command", "gpg.program", "diff.external"):
+    evil = ("filter.evil.clean", "filter.evil.process", "diff.evil.textconv", "diff.evil.command", "diff.external")
+    for key in (*evil, "gpg.program"):
         repository.git("config", key, f"touch {mark}; cat")
     repository.git("config", "filter.evil.required", "true")
     repository.git("config", "log.showSignature", "true")
@@ -238,21 +247,30 @@ def test_a_repository_cannot_make_us_run_its_programs(written: tuple[Repository,
     assert not mark.exists()
 
 
-def test_settings_of_a_user_change_nothing(written: tuple[Repository, str, str]) -> None:
+def test_settings_of_a_user_change_nothing(written: Written) -> None:
     repository, _, _ = written
     before = explain(repository.path, "cart.py")
     for key, value in {
-        "diff.noprefix": "true", "diff.mnemonicPrefix": "true", "color.ui": "always", "blame.ignoreRevsFile": "missing",
-        "blame.showEmail": "true", "diff.context": "9", "log.follow": "true", "diff.orderFile": "missing", "core.quotePath": "true",
+        "diff.noprefix": "true", "diff.mnemonicPrefix": "true", "color.ui": "always", "blame.showRoot": "true",
+        "blame.showEmail": "true", "diff.context": "9", "log.follow": "true", "diff.orderFile": "missing",
+        "core.quotePath": "true",
     }.items():  # fmt: skip
         repository.git("config", key, value)
     assert explain(repository.path, "cart.py") == before
 
 
+def test_a_setting_of_git_that_breaks_blame_is_named(written: Written) -> None:
+    repository, _, _ = written
+    repository.git("config", "blame.ignoreRevsFile", "missing")
+    with pytest.raises(PathError) as caught:
+        explain(repository.path, "cart.py")
+    assert "blame.ignoreRevsFile names missing" in caught.value.hint
+
+
 # -- the engine and the command ----------------------------------------------------------------------------------------
 
 
-def test_the_engine_explains_without_an_index(written: tuple[Repository, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_explains_without_an_index(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     repository, first, _ = written
     monkeypatch.chdir(repository.path)
     with Engine.open(repository.path) as engine:
@@ -263,7 +281,7 @@ def test_the_engine_explains_without_an_index(written: tuple[Repository, str, st
     assert not (repository.path / ".lurcher").exists()
 
 
-def test_a_repository_within_another_has_its_own_past(written: tuple[Repository, str, str]) -> None:
+def test_a_repository_within_another_has_its_own_past(written: Written) -> None:
     repository, _, _ = written
     inner = Repository(repository.path / "lib")
     sha = inner.commit("Inside", x__py="x = 1\n")
@@ -272,7 +290,7 @@ def test_a_repository_within_another_has_its_own_past(written: tuple[Repository,
     assert (answer.path, answer.writers[0].sha, answer.writers[0].path) == ("lib/x.py", sha, "lib/x.py")
 
 
-def test_the_command(written: tuple[Repository, str, str], run: Callable[..., Any]) -> None:
+def test_the_command(written: Written, run: Callable[..., Any]) -> None:
     repository, first, second = written
     result = run("explain", "cart.py:2", cwd=repository.path)
     assert (result.status, result.out.splitlines()) == (
@@ -294,14 +312,19 @@ def test_the_command(written: tuple[Repository, str, str], run: Callable[..., An
 
 @pytest.mark.parametrize(
     ("asked", "words"),
-    [("cart.py:9-12", "has 6 lines"), ("cart.py:", "names no lines"), ("none.py", "no none.py"), ("cart.py:3-2", "no lines 3-2")],
+    [
+        ("cart.py:9-12", "has 6 lines"),
+        ("cart.py:", "names no lines"),
+        ("none.py", "no none.py"),
+        ("cart.py:3-2", "no lines 3-2"),
+    ],
 )
-def test_the_command_on_bad_input(written: tuple[Repository, str, str], run: Callable[..., Any], asked: str, words: str) -> None:
+def test_the_command_on_bad_input(written: Written, run: Callable[..., Any], asked: str, words: str) -> None:
     result = run("explain", asked, cwd=written[0].path)
     assert result.status == 2 and words in result.err and result.out == ""
 
 
-def test_the_command_in_a_bare_repository(written: tuple[Repository, str, str], run: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_command_in_a_bare_repository(written: Written, run: Callable[..., Any], tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "-q", "--bare", str(written[0].path), str(tmp_path / "bare")], check=True)
     result = run("explain", "cart.py:2", cwd=tmp_path / "bare")
     assert result.status == 0 and "Fix negative counts" in result.out

@@ -52,7 +52,9 @@ def test_only_source_files_count(path: str) -> None:
     assert [fix.strict for fix in pair("Fix it", change(path, [BETTER], [LINE]), path=path)] == [False]
 
 
-@pytest.mark.parametrize("line", ["", "}", "    return None", "import os", "from a import b", "# a comment", "else:", "__version__ = '1.2'"])
+@pytest.mark.parametrize(
+    "line", ["", "}", "    return None", "import os", "from a import b", "# a comment", "else:", "__version__ = '1.2'"]
+)
 def test_lines_that_say_nothing_do_not_count(line: str) -> None:
     earlier = commit(1, changes=[change("src/cart.py", [line])])
     (fix,) = found(earlier, commit(2, "Fix it", changes=[change("src/cart.py", [], [line])]))

@@ -108,7 +108,8 @@ def test_reformatting() -> None:
 
 
 def test_a_little_white_space_may_be_a_fix_and_moved_code_is_no_format() -> None:
-    assert of("Return after the loop", change("src/a.py", ["    return total", "    log(total)"], ["return total", "log(total)"])) == ()
+    spaced = change("src/a.py", ["    return total", "    log(total)"], ["return total", "log(total)"])
+    assert of("Return after the loop", spaced) == ()
     lines = [f"value_{i} = compute({i})" for i in range(200)]
     moved = [change("src/a.py", [], lines), change("src/b.py", lines)]
     assert of("Move values, black", *moved) == ()

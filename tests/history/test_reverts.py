@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lurcher.history.noise import traits
 from lurcher.history.outcomes.claims import claims, reason
 from lurcher.history.outcomes.reverts import Reversal, reversals
 from lurcher.history.outcomes.witnesses import messages
+from lurcher.history.outcomes.wording import mends
 from lurcher.history.records import Commit
 from tests.history.made import Repository, commit, sha_of
 
@@ -160,6 +163,26 @@ def test_a_shallow_clone_does_not_blame_all_of_history_on_a_merge() -> None:
     assert taken_back(commit(1), commit(2), merge, commit(5, 'Revert "Merge branch \'side\'"')) == {sha_of(4)}
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(st.integers(1, 6), min_size=1, max_size=2), min_size=3, max_size=25))
+def test_what_a_merge_brought_is_what_only_its_side_leads_to(steps: list[list[int]]) -> None:
+    """Against sets of ancestors, on any history: each commit's parents are given as steps back."""
+    parents = {1: (0,)} | {
+        number: tuple(dict.fromkeys(max(1, number - step) for step in some)) for number, some in enumerate(steps, 2)
+    }
+    history = [commit(number, parents=before) for number, before in parents.items()]
+    tip = len(history)
+
+    def ancestors(number: int) -> set[int]:
+        return {number}.union(*(ancestors(before) for before in parents[number] if before))
+
+    expected = set()
+    if len(parents[tip]) > 1:
+        expected = {sha_of(number) for number in ancestors(parents[tip][1]) - ancestors(parents[tip][0])}
+    undo = commit(tip + 1, "Undo", f"This reverts commit {sha_of(tip)}.")
+    assert set(found(*history, undo)) == expected | {sha_of(tip)}
+
+
 @given(st.integers(1, 12))
 def test_reverts_of_reverts_to_any_depth(depth: int) -> None:
     history = [commit(1, "Add a cache")]
@@ -203,10 +226,15 @@ def test_any_text_is_survived(subject: str, body: str) -> None:
     reason(subject, body)
 
 
-def test_hostile_messages_take_no_time() -> None:
-    for text in ("revert " * 20_000, "This reverts commit " + "a1b2c3d " * 20_000, 'Revert "' * 5_000, "reverts (" + "(" * 50_000):
+def test_hostile_messages_take_little_time() -> None:
+    started = time.process_time()
+    many = "This reverts commit " + "a1b2c3d " * 20_000
+    for text in ("revert " * 20_000, many, 'Revert "' * 5_000, "reverts (" + "(" * 50_000, "- " * 50_000 + "revert"):
         claims(text, text)
         reason(text, text)
+        mends(text, "fix")
+        traits(commit(1, text))
+    assert time.process_time() - started < 5
 
 
 def test_in_a_real_repository(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from lurcher.planning.checks import filter_of, several
 from lurcher.types import Answer, Progress, silent
 
 if TYPE_CHECKING:
-    from lurcher.history.explain import ExplainAnswer, Judged, Near
+    from lurcher.history.explain import Judged, Near
+    from lurcher.history.explained import ExplainAnswer
     from lurcher.history.project import PastProject
     from lurcher.history.search import PastRoot
 
@@ -138,7 +139,8 @@ class Histories(ABC):
         related: Near | None = None,
     ) -> ExplainAnswer:
         """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index."""
-        from lurcher.history.explain import explain_file, labelled
+        from lurcher.history.explain import explain_file
+        from lurcher.history.explained import labelled
 
         meant = self._together.meant(path)
         named = next((name for name in meant if os.path.lexists(self._together.locate(name))), meant[0])

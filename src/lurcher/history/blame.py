@@ -39,7 +39,7 @@ class Header:
     authored: int = 0
     subject: str = ""
     boundary: bool = False
-    """The history ends here: a shallow clone does not know what was before."""
+    """The history ends here, because it begins here, or because a shallow clone does not know what was before."""
     previous: str | None = None
     """What the file was called before the commit."""
 
@@ -61,7 +61,8 @@ def blame(
     overruled = _filters_off(top) if revision is None else []
     if overruled is None:
         revision, overruled = "HEAD", []
-    arguments = ["--porcelain", "--root", "--no-textconv", "--no-progress", "--encoding=UTF-8", "--ignore-revs-file="]
+    # What looks through commits by configuration cannot be cleared where it names a missing file: then git gives up.
+    arguments = ["--porcelain", "--no-textconv", "--no-progress", "--encoding=UTF-8", "--ignore-revs-file="]
     arguments += ["-w"] * settings.whitespace + ["-M"] * settings.moves + ["-C"] * settings.copies
     arguments += [f"--ignore-rev={sha}" for sha in ignored_revisions(top, settings, revision)]
     arguments += ["-L", f"{first},{last}", *([revision] if revision else []), "--", path]

@@ -5,117 +5,19 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lurcher.config import BlameSettings
 from lurcher.errors import PathError, QueryError
 from lurcher.history.blame import Blame, Header, Line, blame, runs
-from lurcher.history.excerpts import Excerpt, Told, excerpt, read
+from lurcher.history.excerpts import Told, excerpt, read
+from lurcher.history.explained import WORK_TREE, ExplainAnswer, Related, Writer, labelled
 from lurcher.history.outcomes.verdicts import Outcome
 from lurcher.sources import git
 from lurcher.types import Degraded
 
-
-@dataclass(frozen=True, slots=True)
-class Related:
-    """A commit that seems to have to do with another; nobody wrote down that it has."""
-
-    sha: str
-    subject: str
-    date: str
-    reason: str
-    confidence: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**{name: getattr(self, name) for name in self.__slots__}, "inferred": True}
-
-
-@dataclass(frozen=True, slots=True)
-class Writer:
-    """A commit that wrote some of the lines, or the changes that are in no commit yet."""
-
-    sha: str | None
-    """None for what is not committed."""
-    author: str
-    email: str
-    authored: int
-    """Seconds since 1970; 0 for what is not committed."""
-    subject: str
-    body: str
-    path: str
-    """What the file was called in that commit."""
-    lines: tuple[tuple[int, int], ...]
-    """The runs of lines that it wrote, as they are numbered now."""
-    excerpt: Excerpt | None = None
-    outcome: Outcome | None = None
-    boundary: bool = False
-    """The history that is here begins with it: an earlier commit may have written the lines."""
-    related: tuple[Related, ...] = ()
-
-    @property
-    def line_count(self) -> int:
-        return sum(last - first + 1 for first, last in self.lines)
-
-    @property
-    def date(self) -> str | None:
-        """In ISO 8601, UTC."""
-        if self.sha is None:
-            return None
-        try:
-            return datetime.fromtimestamp(self.authored, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        except (OverflowError, OSError, ValueError):
-            return None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "sha": self.sha,
-            "committed": self.sha is not None,
-            "author": self.author,
-            "email": self.email,
-            "date": self.date,
-            "subject": self.subject,
-            "body": self.body,
-            "path": self.path,
-            "lines": [list(run) for run in self.lines],
-            "line_count": self.line_count,
-            "hunk": None if self.excerpt is None else {name: getattr(self.excerpt, name) for name in self.excerpt.__slots__},
-            "outcome": None if self.outcome is None else self.outcome.to_dict(),
-            "boundary": self.boundary,
-            "related": [entry.to_dict() for entry in self.related],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainAnswer:
-    """The commits behind a run of lines: those not committed first, then the newest first."""
-
-    path: str
-    start_line: int
-    """0 if the file has no lines."""
-    end_line: int
-    revision: str
-    """`work tree`, or the commit that was read where there is no work tree."""
-    writers: tuple[Writer, ...]
-    total: int
-    """All of them, those that are not listed included."""
-    degraded: tuple[Degraded, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "path": self.path,
-            "start_line": self.start_line,
-            "end_line": self.end_line,
-            "revision": self.revision,
-            "commits": [entry.to_dict() for entry in self.writers],
-            "total": self.total,
-            "degraded": [entry.to_dict() for entry in self.degraded],
-        }
-
-
-WORK_TREE = "work tree"
 Judged = Callable[[str], Outcome | None]
 Near = Callable[[Writer], Sequence[Related]]
 _MOST_BYTES = 50_000_000
@@ -154,10 +56,7 @@ def explain(
         return ExplainAnswer(path, 0, 0, revision, (), 0)
     found = blame(root, path, first, last, settings, revision="HEAD" if bare else None)
     if found is None:
-        raise PathError(
-            f"git could not tell who wrote {path}",
-            "see what it says: git blame; a partial clone lacks old files, and a long history may need a larger blame.seconds",
-        )
+        raise PathError(f"git could not tell who wrote {path}", _why_not(root))
     writers, notes = _writers(root, path, found, settings, limit)
     if outcome is not None or related is not None:
         writers = [_enriched(entry, outcome, related) for entry in writers]
@@ -178,12 +77,16 @@ def explain_file(file: Path, first: int | None, last: int | None, *, below: Path
     return labelled(answer, top.relative_to(below).as_posix() + "/")
 
 
-def labelled(answer: ExplainAnswer, label: str) -> ExplainAnswer:
-    """An answer whose paths have something before them."""
-    if not label:
-        return answer
-    writers = tuple(replace(entry, path=label + entry.path) for entry in answer.writers)
-    return replace(answer, path=label + answer.path, writers=writers)
+def _why_not(root: Path) -> str:
+    status, output = git.finish(git.start(root, "config", "--get-all", "blame.ignoreRevsFile"))
+    for name in output.decode("utf-8", "surrogateescape").splitlines() if status == 0 else ():
+        if name and not (root / name).is_file():
+            return f"blame.ignoreRevsFile names {name}, which is not there: git config --unset blame.ignoreRevsFile"
+    return "see what it says: git blame; a partial clone lacks old files, and a long history may need a larger blame.seconds"
+
+
+def _is_shallow(root: Path) -> bool:
+    return git.finish(git.start(root, "rev-parse", "--is-shallow-repository"))[1].strip() == b"true"
 
 
 # -- the file ----------------------------------------------------------------------------------------------------------
@@ -292,6 +195,9 @@ def _writers(
     shas = [sha for sha in kept if found.headers[sha].committed]
     paths = {line.path for sha in shas for line in lines[sha]} | {found.headers[sha].previous for sha in shas}
     told = read(root, shas, sorted(name for name in paths if name), settings.seconds) if shas else {}
+    if any(found.headers[sha].boundary for sha in shas) and not _is_shallow(root):
+        for sha in shas:
+            found.headers[sha].boundary = False
     writers = [_writer(found.headers[sha], lines[sha], told.get(sha), path, settings) for sha in kept]
     notes = []
     if any(sha not in told for sha in shas):

@@ -20,6 +20,8 @@ RELEASE, DEPENDENCIES, REFORMAT, MERGE = "release", "dependencies", "reformat", 
 DOCS, TESTS, GENERATED = "docs", "tests", "generated"
 TRAITS = (RELEASE, DEPENDENCIES, REFORMAT, MERGE, DOCS, TESTS, GENERATED)
 
+_MOST_SUBJECT = 1000
+
 __all__ = ["TRAITS", "factor", "reads_as_fix", "traits"]
 
 
@@ -37,12 +39,13 @@ class Written(Protocol):
 def traits(commit: Written) -> tuple[str, ...]:
     """What kinds of noise a commit is, in the order of TRAITS; usually none."""
     found = set()
+    subject = commit.subject[:_MOST_SUBJECT]
     if len(commit.parents) > 1:
         found.add(MERGE)
     changes = commit.changes
-    if is_release(commit.subject, changes):
+    if is_release(subject, changes):
         found.add(RELEASE)
-    elif is_dependencies(commit.subject, changes):
+    elif is_dependencies(subject, changes):
         found.add(DEPENDENCIES)
     if changes:
         kinds = {_kind(change.path) for change in changes}
@@ -52,7 +55,7 @@ def traits(commit: Written) -> tuple[str, ...]:
             found.add(TESTS)
         elif kinds == {GENERATED} and DEPENDENCIES not in found:
             found.add(GENERATED)
-        if is_reformat(commit.subject, changes):
+        if is_reformat(subject, changes):
             found.add(REFORMAT)
     return tuple(trait for trait in TRAITS if trait in found)
 

@@ -66,6 +66,12 @@ _BEGINS = re.compile(
 _BROKEN = re.compile(r"(?P<hash>[0-9a-f]{6,39}\n[ \t]*[0-9a-f]{1,34})(?![\w/-])[\"'`)\]>]*", re.IGNORECASE)
 
 
+_NEAR = 80
+"""Characters before a verb that tell how it is meant."""
+_MOST_SUBJECT, _MOST_BODY = 1000, 100_000
+"""More is no message: the rest is not read."""
+
+
 def may_revert(subject: str, body: str) -> bool:
     """A quick look: without such a word there is nothing to read."""
     return bool(_WORD.search(subject) or _WORD.search(body))
@@ -78,9 +84,10 @@ def claims(
 
     A merge speaks for the commits it brings, which speak for themselves: of its message only the subject is read.
     """
+    subject = subject[:_MOST_SUBJECT]
     found = list(_of_subject(subject))
     if not merge:
-        text = body.replace("\r\n", "\n")
+        text = body[:_MOST_BODY].replace("\r\n", "\n")
         found += _named(subject, of_subject=True)
         found += _named(text, of_subject=False, numbers=not _BUMP.match(subject))
         found += _quoted_lines(text)
@@ -118,7 +125,8 @@ def _named(text: str, *, of_subject: bool, numbers: bool = True) -> Iterator[Cla
             else:
                 named = _NUMBERED.match(text, start)
                 # A number in running text is as often an issue's: it must begin a line, or stand in the subject.
-                if named is None or not numbers or not (of_subject or _BEGINS.search(text, 0, match.start())):
+                begins = of_subject or _BEGINS.search(text, max(0, match.start() - _NEAR), match.start())
+                if named is None or not numbers or not begins:
                     break
                 yield Claim(NUMBER, named["number"], partial)
             place, first = named.end(), False
@@ -139,10 +147,10 @@ def _in_part(text: str) -> Iterator[Claim]:
 def _speaks(text: str, start: int, verb: str) -> bool:
     """Whether the verb is what this message does, and not something it tells of."""
     told = verb.lower() == "reverted"
-    before = text[:start].rstrip()
+    before = text[max(0, start - _NEAR) : start].rstrip()
     if not before or not (before[-1].isalnum() or before[-1] in "_'’"):
         return not (told and before and before[-1] in "\"'`,(")
-    between = text[len(before) : start]
+    between = text[max(0, start - _NEAR) + len(before) : start]
     if between.count("\n") > 1 or ("\n" in between and verb[0] == "R"):
         return True
     last = re.search(r"[\w'’]+$", before)
@@ -224,6 +232,7 @@ _HASHES = re.compile(
 
 def reason(subject: str, body: str) -> str:
     """Why something was taken back: the message without what git and others put there by themselves."""
+    subject, body = subject[:_MOST_WHY], body[: 20 * _MOST_WHY]
     whole = _BROKEN.sub(lambda match: "".join(match[0].split()), body.replace("\r\n", "\n"))
     left = _BOILERPLATE.sub("\n", whole)
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", left))

@@ -7,6 +7,7 @@ the newest decides every one of them, however deep reverts of reverts go.
 from __future__ import annotations
 
 import bisect
+import heapq
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -190,20 +191,29 @@ class _Names:
         parents = self._commits[place].parents
         if len(parents) < 2 or parents[0] not in self._places:  # a shallow clone does not tell the two sides apart
             return []
-        known = self._ancestors(parents[:1], set())
-        return sorted(self._ancestors(parents[1:], known), key=self._places.__getitem__)
-
-    def _ancestors(self, shas: Sequence[str], without: set[str]) -> set[str]:
-        found: set[str] = set()
-        left = [sha for sha in shas if sha in self._places and sha not in without]
-        while left:
-            sha = left.pop()
-            if sha in found:
-                continue
-            found.add(sha)
-            left += [
-                parent
-                for parent in self._commits[self._places[sha]].parents
-                if parent in self._places and parent not in without and parent not in found
-            ]
+        # Both sides are followed at once, newest first, until only what they share is left: a merge's own commits are near it.
+        theirs = {self._places[parent] for parent in parents[1:] if parent in self._places}
+        ours = {self._places[parents[0]]}
+        heap = sorted(theirs | ours)
+        found = []
+        waiting = len(theirs - ours)
+        while waiting:
+            at = heapq.heappop(heap)
+            mine = at in ours
+            if not mine:
+                waiting -= 1
+                found.append(self._commits[at].sha)
+            for parent in self._commits[at].parents:
+                before = self._places.get(parent)
+                if before is None or before <= at or before in ours:
+                    continue
+                if mine:
+                    waiting -= before in theirs
+                    if before not in theirs:
+                        heapq.heappush(heap, before)
+                    ours.add(before)
+                elif before not in theirs:
+                    theirs.add(before)
+                    waiting += 1
+                    heapq.heappush(heap, before)
         return found

@@ -33,6 +33,10 @@ _FIX = re.compile(
 )
 
 
+_MOST = 1000
+"""Characters of a subject that are read: more is no subject."""
+
+
 @lru_cache(maxsize=16)
 def _pattern(words: str) -> re.Pattern[str]:
     listed = [re.escape(word) for word in re.split(r"[\s,;|]+", words) if word]
@@ -43,11 +47,12 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 def says_fix(subject: str, words: str) -> bool:
     """Whether one of the words stands in the subject, in any form."""
-    return bool(_pattern(words).search(subject))
+    return bool(_pattern(words).search(subject[:_MOST]))
 
 
 def mends(subject: str, words: str) -> bool:
     """The same, and it is a fault in what the code does that is mended: no mere looks, no issue that is merely closed."""
+    subject = subject[:_MOST]
     if _COSMETIC.search(subject) or _REVERT.match(subject):
         return False
     left = _HTTP_PATCH.sub(" ", subject)
@@ -58,4 +63,4 @@ def mends(subject: str, words: str) -> bool:
 
 def reads_as_fix(subject: str) -> bool:
     """Whether a subject reads as the answer to a bug report."""
-    return bool(_FIX.search(subject))
+    return bool(_FIX.search(subject[:_MOST]))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from lurcher.errors import UsageError
-from lurcher.history.explain import WORK_TREE, ExplainAnswer, Writer
+from lurcher.history.explained import WORK_TREE, ExplainAnswer, Writer
 from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Outcome
 from lurcher.surfaces.cli.highlight import Painter, printable
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
