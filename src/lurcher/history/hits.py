@@ -19,6 +19,8 @@ _LINES = 16
 """Lines of a hunk that are shown unless others are asked for."""
 _BODY = 12
 _MOST_FILES = 20
+_WORTH = (1.0, 0.9, 0.7, 0.5, 0.5)
+"""What a word in each kind of file counts when a hunk is chosen: code, test, docs, changelog, data."""
 _MOST_SAME = 5
 
 
@@ -48,15 +50,15 @@ class PastShown:
         return self._context.past.sha(int(self._ranking.commits[i]))[:10]
 
     def _best_hunk(self, commit: int) -> int | None:
-        """The hunk with the most different words of the question; among equals code before tests before the rest."""
+        """The hunk with the most different words of the question, where those of code count most; of equals the first."""
         past = self._context.past
         first, count = int(past.first_hunk[commit]), int(past.commit_hunks[commit])
-        best, found = (-1, 0, 0), None
+        best, found = -1.0, None
         for number in range(first, first + count):
             text = past.hunk_text(number).lower()
-            key = (sum(term in text for term in self._wanted), -int(past.hunk_kind[number]), -number)
-            if key > best:
-                best, found = key, number
+            value = (1 + sum(term in text for term in self._wanted)) * _WORTH[int(past.hunk_kind[number])]
+            if value > best:
+                best, found = value, number
         return found
 
     def _text(self, commit: int, hunk: int | None) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 import zlib
 from argparse import Namespace
@@ -15,6 +14,7 @@ from typing import Any
 from lurcher.errors import QueryError, UsageError
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.flags import overrides_of
+from lurcher.surfaces.cli.places import place_and_lines
 from lurcher.surfaces.cli.progress import Meter
 from lurcher.types import Degraded
 
@@ -34,8 +34,7 @@ def _engine(parsed: Namespace) -> Any:
     return Engine.open(parsed.path or ["."], overrides=overrides_of(parsed.set))
 
 
-def run_search(parsed: Namespace) -> int:
-    query = parsed.query
+def _query_text(query: str) -> str:
     if query == "-":
         query = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace")
     elif not query.isprintable():
@@ -43,6 +42,14 @@ def run_search(parsed: Namespace) -> int:
         query = query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not query.strip():
         raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
+    return query
+
+
+def run_search(parsed: Namespace) -> int:
+    _check_source(parsed)
+    if getattr(parsed, "in") == "history":
+        return run_history(parsed)
+    query = _query_text(parsed.query)
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.search(
             query,
@@ -70,6 +77,61 @@ def run_search(parsed: Namespace) -> int:
         _print_json(value)
     else:
         show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
+    return FOUND if answer.hits else NOTHING
+
+
+_PAST_ONLY = ("since", "until", "author", "outcome", "fusion", "alpha", "mmr", "rerank", "no_rerank")
+
+
+def _check_source(parsed: Namespace) -> None:
+    """A flag that the chosen source does not know is an error, not ignored."""
+    source = getattr(parsed, "in") or "code"
+    if source == "code":
+        for flag in _PAST_ONLY:
+            if getattr(parsed, flag) not in (None, [], False):
+                raise UsageError(f"--{flag.replace('_', '-')} is for --in history", "add --in history, or use lurcher history")
+        return
+    for flag, mode in _SHORT_FORMS.items():
+        if mode != "dense" and getattr(parsed, flag):
+            raise UsageError(f"--{flag.replace('_', '-')} is not for --in {source}", "leave one of them out")
+
+
+def run_history(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import past
+
+    text = _query_text(parsed.query)
+    rerank = [] if parsed.no_rerank else [name for name in parsed.rerank if name != "none"]
+    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+        answer = engine.history(
+            text,
+            limit=parsed.limit,
+            mode="dense" if getattr(parsed, "semantic", False) else parsed.mode,
+            ranking=parsed.ranking,
+            fusion=parsed.fusion,
+            alpha=parsed.alpha,
+            mmr=parsed.mmr,
+            since=parsed.since,
+            until=parsed.until,
+            author=parsed.author,
+            outcomes=parsed.outcome,
+            languages=parsed.lang,
+            paths=parsed.glob,
+            excludes=parsed.exclude,
+            rerank=rerank,
+            budget=parsed.budget,
+            cursor=getattr(parsed, "continue"),
+            context=parsed.context,
+            snippet_lines=parsed.snippet_lines,
+            refresh=not parsed.no_refresh,
+            progress=meter.update,
+        )
+    if parsed.json:
+        value = answer.to_dict()
+        if not parsed.timings:
+            value["timings_ms"] = {}
+        _print_json(value)
+    else:
+        past.history(answer, explain=parsed.explain, timings=parsed.timings)
     return FOUND if answer.hits else NOTHING
 
 
@@ -120,14 +182,8 @@ def _engine_around(parsed: Namespace, place: str) -> tuple[Any, str | Path]:
     return Engine.open("." if inside else seen, overrides=overrides_of(parsed.set)), Path.cwd() / seen
 
 
-def _place_and_line(text: str) -> tuple[str, int | None]:
-    """FILE:LINE apart; also FILE:LINE-LINE and FILE:LINE:COLUMN, as other programs write places. A file may have a colon."""
-    found = re.fullmatch(r"(?s)(.+?):(\d+)(?:[-:]\d+)?:?", text)
-    return (text, None) if found is None or Path(text).exists() else (found[1], int(found[2]))
-
-
 def run_related(parsed: Namespace) -> int:
-    file, line = _place_and_line(parsed.place)
+    file, line, _ = place_and_lines(parsed.place)
     if line is None:
         raise UsageError(f"{parsed.place} names no line", "write it as FILE:LINE")
     engine, place = _engine_around(parsed, file)
@@ -157,7 +213,7 @@ def run_related(parsed: Namespace) -> int:
 def run_why(parsed: Namespace) -> int:
     from lurcher.surfaces.cli import why
 
-    file, line = _place_and_line(parsed.place)
+    file, line, _ = place_and_lines(parsed.place)
     engine, place = _engine_around(parsed, file)
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.why(
@@ -240,7 +296,7 @@ def run_explain(parsed: Namespace) -> int:
     from lurcher.history.explain import explain, is_bare
     from lurcher.surfaces.cli import past
 
-    asked, first, last = past.place_and_lines(parsed.file)
+    asked, first, last = place_and_lines(parsed.file)
     limit = 10 if parsed.limit is None else parsed.limit
     here = Path.cwd()
     if is_bare(here):  # no work tree, so nothing to open an engine on

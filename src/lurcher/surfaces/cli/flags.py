@@ -12,7 +12,7 @@ class Flag:
     names: tuple[str, ...]
     help: str
     kind: str = "text"
-    """text, int, switch, list, positional, paths, optional"""
+    """text, int, float, switch, list, positional, paths, optional"""
     metavar: str = ""
     choices: tuple[str, ...] = ()
 
@@ -37,6 +37,19 @@ SET = Flag(("--set",), "set any setting for this run, as section.name=value", "l
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
 QUIET = Flag(("-q", "--quiet"), "no progress on a terminal", "switch")
 
+PAST = (
+    Flag(("--since",), "only commits from then on: a date, 30d, 2w, 6m, 1y, or a tag", "text", "WHEN"),
+    Flag(("--until",), "only commits until then", "text", "WHEN"),
+    Flag(("--author",), "only commits whose author's name or address has this", "text", "NAME"),
+    Flag(("--outcome",), "only commits that ended so (repeatable)", "list", "OUTCOME", ("success", "reverted", "hotfixed")),
+    Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
+    Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
+    Flag(("--mmr",), "with --fusion linear: prefer unlike commits; 1 is relevance alone", "float", "LAMBDA"),
+    Flag(("--rerank",), "a second look: outcome prefers what stuck (repeatable)", "list", "HOW", ("outcome", "none")),
+    Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
+)
+"""What only questions about history take."""
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "search",
@@ -44,7 +57,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             Flag(("query",), "a question, a name, or a whole report; - reads it from standard input", "positional"),
             PATHS,
-            Flag(("--in",), "what to search", "text", "SOURCE", ("code",)),
+            Flag(("--in",), "what to search", "text", "SOURCE", ("code", "history")),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
             Flag(("--literal",), "exact text: a regular expression (RE2), as --mode literal", "switch"),
@@ -55,6 +68,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("-U", "--multiline"), "with --literal: also over several lines", "switch"),
             Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            *PAST,
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
             Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
@@ -174,6 +188,32 @@ COMMANDS: tuple[Command, ...] = (
             QUIET,
         ),
         "lurcher exists parse_cookie",
+    ),
+    Command(
+        "history",
+        "find the commits that answer a question, and what became of them",
+        (
+            Flag(("query",), "a question or a report; - reads it from standard input", "positional"),
+            PATHS,
+            Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            *PAST,
+            Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
+            Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
+            Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
+            Flag(("-l", "--lang"), "only commits that change this language (repeatable)", "list", "LANG"),
+            Flag(("--path",), "only commits that change files that match (repeatable)", "list", "GLOB"),
+            Flag(("--exclude",), "not files that match (repeatable)", "list", "GLOB"),
+            Flag(("--context",), "how much to show", "text", "HOW", ("none", "block")),
+            Flag(("--snippet-lines",), "show the N changed lines that match best", "int", "N"),
+            Flag(("--explain",), "show why each hit is there", "switch"),
+            Flag(("--no-refresh",), "answer from the index as it is", "switch"),
+            Flag(("--timings",), "show how long each stage took", "switch"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        'lurcher history "have we tried caching this"',
     ),
     Command(
         "explain",
@@ -338,7 +378,8 @@ def _add(parser: Any, flag: Flag) -> None:
     elif flag.kind == "list":
         parser.add_argument(*flag.names, dest=flag.target, action="append", default=[], **common)
     else:
-        parser.add_argument(*flag.names, dest=flag.target, type=int if flag.kind == "int" else str, **common)
+        kind = {"int": int, "float": float}.get(flag.kind, str)
+        parser.add_argument(*flag.names, dest=flag.target, type=kind, **common)
 
 
 def overrides_of(pairs: Sequence[str]) -> dict[str, str]:

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from pathlib import Path
+from collections.abc import Iterator
 
-from lurcher.errors import UsageError
 from lurcher.history.explained import WORK_TREE, ExplainAnswer, Writer
-from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Outcome
+from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Evidence, Outcome
+from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.highlight import Painter, printable
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
+from lurcher.types import Answer, Hit
 
 _SHORT = 10
 _MOST_BODY = 6
-
-
-def place_and_lines(asked: str) -> tuple[str, int | None, int | None]:
-    """`FILE`, `FILE:12` or `FILE:12-20` taken apart; a file that is called so as a whole is meant as a whole."""
-    match = re.fullmatch(r"(.+?):(\d{1,9})?(-)?(\d{1,9})?", asked, re.DOTALL)
-    if match is None or "\0" in asked or Path(asked).exists():
-        return asked, None, None
-    place, first, dash, last = match.groups()
-    if first is None:
-        raise UsageError(f"'{asked}' names no lines", "write FILE, FILE:12 or FILE:12-20")
-    if dash is None:
-        return place, int(first), int(first)
-    return place, int(first), int(last) if last else None
 
 
 def explain(answer: ExplainAnswer, locate: Locate) -> None:
@@ -72,6 +59,47 @@ def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]
         said = f"    perhaps related: {near.sha[:_SHORT]}  {near.date[:10]}  {printable(near.subject)} ({near.reason})"
         out.append(painter.dim(said))
     return out
+
+
+def history(answer: Answer, *, explain: bool, timings: bool) -> None:
+    """Commits with what they say, the change that answers best, and what became of them."""
+    painter = Painter(colours())
+    for number, hit in enumerate(answer.hits):
+        if number:
+            print()
+        for line in _hit(hit, painter):
+            print(line)
+        if explain:
+            for line in show.why(hit, painter):
+                print(line)
+    show.footer(answer, timings)
+
+
+def _hit(hit: Hit, painter: Painter) -> Iterator[str]:
+    commit = hit.commit or {}
+    head = f"{painter.symbol(commit['sha'][:_SHORT])}  {commit['date'][:10]}  {printable(commit['author'])}"
+    yield f"{head}  {painter.dim(f'{hit.score:.3f}')}"
+    judged = commit["outcome"]
+    said = Outcome(judged["verdict"], judged["confidence"], tuple(Evidence(**entry) for entry in judged["evidence"]))
+    yield from (f"    {line}" for line in outcome(said, painter))
+    if not hit.text:
+        yield f"    {printable(commit['subject'])}"
+        return
+    message, _, change = hit.text.rstrip("\n").partition(f"\n\n{hit.path} @@ ")
+    first, *rest = message.split("\n")
+    yield f"    {painter.state(printable(first), 'ok') if painter.on else printable(first)}"
+    shown = rest[:_MOST_BODY] if painter.on else rest
+    yield from (painter.dim(f"    {printable(line)}") for line in shown if line.strip())
+    if not change:
+        return
+    place, *lines = change.split("\n")
+    more = f" and {commit['file_count'] - 1} more files" if commit["file_count"] > 1 else ""
+    yield f"    {painter.path(hit.path)}{painter.dim(f' @@ {printable(place)}{more}')}"
+    for line in lines:
+        if line[:1] in "+-":
+            yield f"    {painter.state(line[:1], 'problem' if line[:1] == '-' else 'ok')} {painter.code(line[1:], set())}"
+        else:
+            yield painter.dim(f"    {printable(line)}")
 
 
 def outcome(found: Outcome, painter: Painter) -> list[str]:

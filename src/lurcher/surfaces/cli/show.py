@@ -53,10 +53,10 @@ def answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> N
             out.append("")
         out += _hit(hit, painter, shown(hit.path))
         if explain:
-            out += _why(hit, painter)
+            out += why(hit, painter)
     for line in out:
         print(line)
-    _footer(answer, painter, timings)
+    footer(answer, timings)
 
 
 def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
@@ -127,10 +127,12 @@ def _marked(hit: Hit) -> set[str]:
     return asked | {term for term in here if stem(term) in stems}
 
 
-def _why(hit: Hit, painter: Painter) -> Iterable[str]:
+def why(hit: Hit, painter: Painter) -> Iterable[str]:
     for name, lane in hit.why.lanes.items():
         terms = ", ".join(f"{term} {weight:.2f}" for term, weight in list(lane.terms.items())[:8])
         yield painter.dim(f"    {name} lane: rank {lane.rank}, score {lane.score:.3f}" + (f" ({terms})" if terms else ""))
+    if hit.why.scores:
+        yield painter.dim("    " + ", ".join(f"{name} {value:.3f}" for name, value in hit.why.scores.items()))
     for stage in hit.why.stages:
         push = f"× {stage.factor:.3g}" if stage.factor is not None else _signed(stage.amount or 0.0)
         yield painter.dim(f"    {stage.stage} {push}" + (f"  {stage.note}" if stage.note else ""))
@@ -140,7 +142,7 @@ def _signed(amount: float) -> str:
     return f"{'-' if amount < 0 else '+'} {abs(amount):.3f}"
 
 
-def _footer(answer: Answer, painter: Painter, timings: bool) -> None:
+def footer(answer: Answer, timings: bool) -> None:
     """What belongs to the answer but is not a result goes to stderr."""
     if not answer.hits:
         print("nothing found", file=sys.stderr)
