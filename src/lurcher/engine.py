@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
 
-SOURCES = ("code",)
+SOURCES = ("code", "history")
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 
@@ -134,7 +134,7 @@ class Engine(Surveys, Histories):
         text: str,
         *,
         limit: int | None = None,
-        sources: Sequence[str] = SOURCES,
+        sources: Sequence[str] = ("code",),
         mode: str | None = None,
         ranking: str | None = None,
         languages: Sequence[str] = (),
@@ -157,6 +157,17 @@ class Engine(Surveys, Histories):
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         """
         started = time.perf_counter()
+        wanted = several(sources)
+        for source in wanted:
+            if source not in SOURCES:
+                raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
+        if wanted == ("history",):
+            return self.history(
+                text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
+                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress,
+            )  # fmt: skip
+        if wanted != ("code",):
+            raise UsageError(f"code and history are asked one by one, not {', '.join(wanted) or 'nothing'}", "name one of them")
         defaults = self.settings.search
         query = checked(
             Query(
@@ -175,9 +186,6 @@ class Engine(Surveys, Histories):
                 multiline,
             )
         )
-        for source in several(sources):
-            if source not in SOURCES:
-                raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
         return self._sound(lambda notes: self._answer(query, started, (refresh, check), progress, notes), progress)
 
     def related(
@@ -296,7 +304,7 @@ class Engine(Surveys, Histories):
         following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
         degraded = notes + tuple(note for view in ranked.views for note in view.degraded) + oversized_note(page, shown)
         return Answer(
-            query.text, context.plan.mode, context.plan.intent, ranked.name, SOURCES, hits, len(places), page.tokens,
+            query.text, context.plan.mode, context.plan.intent, ranked.name, ("code",), hits, len(places), page.tokens,
             following, state_of(snapshot, ranked.views), degraded, clock.total(), searched,
         )  # fmt: skip
 

@@ -1,8 +1,9 @@
-"""Labelled questions in four shapes, told apart by looking at them.
+"""Labelled questions in five shapes, told apart by looking at them.
 
 folder with repos.json                        code      a question → the files that answer it
 JSONL with base_commit, problem_statement     issues    a report → the files that its fix changed
 JSONL with title, query, commit               history   a report → the commit that fixed it
+JSONL with repo, query, commits               history   a question about the past → the commits that answer it
 JSONL with query and relevant or pattern      own       a question of one's own about one folder
 """
 
@@ -40,7 +41,7 @@ class Task:
     variant: str = "query"
     targets: tuple[Target, ...] = ()
     pattern: re.Pattern[str] | None = None
-    commit: str | None = None
+    commits: tuple[str, ...] = ()
     category: str = ""
     language: str = ""
 
@@ -90,6 +91,9 @@ def load_dataset(path: Path, *, repos: Path | None = None, root: Path | None = N
     if {"title", "query", "commit"} <= first.keys():
         mirrors = needed_folder(repos, "--repos", "bare git directories named OWNER+NAME/repo")
         return _load_history(path, rows, digest, mirrors)
+    if {"repo", "query", "commits"} <= first.keys():
+        mirrors = needed_folder(repos, "--repos", "bare git directories named OWNER+NAME/repo")
+        return _load_past(path, rows, digest, mirrors)
     return _load_own(path, rows, digest, needed_folder(root, "--root", "the repository that the questions are about"))
 
 
@@ -177,7 +181,36 @@ def _load_history(path: Path, rows: list[tuple[int, Any]], digest: str, repos: P
         if message is None:
             warnings.append(f"{instance}: {repository} has no commit {commit[:12]}")
         category = QUOTED if quotes_report(message or "", title, text) else UNQUOTED
-        places.setdefault(repository, []).extend(_two_ways(instance, title, text, commit=commit, category=category))
+        places.setdefault(repository, []).extend(_two_ways(instance, title, text, commits=(commit,), category=category))
+    found = [
+        Place(repository.replace("/", "+"), repository, tuple(tasks), git_directory=bare_directory(repos, repository))
+        for repository, tasks in places.items()
+    ]
+    return _mirrored(Dataset(path.stem, "history", digest, tuple(found), tuple(warnings)), missing, repos)
+
+
+def _load_past(path: Path, rows: list[tuple[int, Any]], digest: str, repos: Path) -> Dataset:
+    places: dict[str, list[Task]] = {}
+    seen: dict[str, int] = {}
+    warnings: list[str] = []
+    missing = set()
+    for number, item in rows:
+        row = Row(path, number, item)
+        repository = row.name("repo", OWNER_AND_NAME)
+        if row.repeats(f"{repository}: {row.text('query')}", seen, warnings):
+            continue
+        directory = bare_directory(repos, repository)
+        if not directory.is_dir():
+            missing.add(repository)
+            continue
+        commits = row.commits("commits")
+        if not commits:
+            raise row.error("commits is empty", "name at least one commit that answers the query")
+        warnings += [
+            f"line {number}: {repository} has no commit {sha[:12]}" for sha in commits if message_of(directory, sha) is None
+        ]
+        task = Task(f"line {number}", row.text("query"), commits=commits, category=row.optional_text("category"))
+        places.setdefault(repository, []).append(task)
     found = [
         Place(repository.replace("/", "+"), repository, tuple(tasks), git_directory=bare_directory(repos, repository))
         for repository, tasks in places.items()

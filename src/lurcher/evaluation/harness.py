@@ -158,8 +158,8 @@ def _judges(place: Place, files: Sequence[str], warnings: list[str]) -> dict[str
     lost: dict[str, None] = {}
     judges: dict[str, list[Judge]] = {}
     for task in place.tasks:
-        if task.commit is not None:
-            judges[task.id] = [_judge_commit(place, task.commit)]
+        if task.commits:
+            judges[task.id] = [_judge_commit(place, commit) for commit in task.commits]
         elif task.pattern is not None:
             judges[task.id] = [judge_pattern(task.pattern)]
         else:
@@ -204,6 +204,7 @@ def _score(
     scores = {f"ndcg@{K}": ndcg(chunk_ranks, K), f"file_ndcg@{K}": ndcg(file_ranks, K)}
     for prefix, ranks in (("", chunk_ranks), ("file_", file_ranks)):
         scores[f"{prefix}mrr@{K}"] = reciprocal_rank(ranks, K)
+        scores[f"{prefix}mrr@3"] = reciprocal_rank(ranks, 3)
         for depth in (1, 3, 5, K):
             scores[f"{prefix}hit@{depth}"] = hit_at(ranks, depth)
     for budget in TOKEN_BUDGETS:

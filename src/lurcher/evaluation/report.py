@@ -12,7 +12,7 @@ COLUMNS = {
     "code": ("ndcg@10", "file_ndcg@10", "mrr@10", "hit@1", "hit@5", "hit@10"),
     "own": ("ndcg@10", "file_ndcg@10", "mrr@10", "hit@1", "hit@3", "hit@5", "hit@10"),
     "issues": ("file_mrr@10", "file_hit@1", "file_hit@5", "file_hit@10", "file_ndcg@10"),
-    "history": ("file_mrr@10", "file_hit@1", "file_hit@5", "file_hit@10"),
+    "history": ("file_mrr@10", "file_mrr@3", "file_hit@1", "file_hit@3", "file_hit@10"),
 }
 MAX_WARNINGS = 20
 MOVE_WIDTH = 90

@@ -12,6 +12,7 @@ from typing import Any
 from lurcher.errors import DatasetError
 from lurcher.evaluation.labels import MAX_PATTERN, Target
 
+_COMMIT = re.compile(r"[0-9a-fA-F]{7,64}")
 PLAIN_NAME = r"[\w.+-]+"
 OWNER_AND_NAME = r"[\w.-]+/[\w.-]+"
 SUB_FOLDER = r"[^/\\]+(?:/[^/\\]+)*"
@@ -56,9 +57,15 @@ class Row:
 
     def commit(self, key: str) -> str:
         value = self.text(key)
-        if not re.fullmatch(r"[0-9a-fA-F]{7,64}", value):
+        if not _COMMIT.fullmatch(value):
             raise self.error(f"{key} is not a commit: {value!r}", "write the hexadecimal name of a commit")
         return value.lower()
+
+    def commits(self, key: str) -> tuple[str, ...]:
+        value = self.item[key]
+        if not isinstance(value, list) or not all(isinstance(sha, str) and _COMMIT.fullmatch(sha) for sha in value):
+            raise self.error(f"{key} is no list of commits", "write the hexadecimal names of commits")
+        return tuple(sha.lower() for sha in value)
 
     def pattern(self, key: str) -> re.Pattern[str]:
         value = self.text(key)

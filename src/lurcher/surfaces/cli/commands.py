@@ -6,17 +6,20 @@ import json
 import sys
 import zlib
 from argparse import Namespace
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError, UsageError
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.flags import overrides_of
 from lurcher.surfaces.cli.places import place_and_lines
 from lurcher.surfaces.cli.progress import Meter
-from lurcher.types import Degraded
+from lurcher.types import Answer, Degraded
+
+if TYPE_CHECKING:
+    from lurcher.engine import Engine
 
 FOUND, NOTHING, ERROR = 0, 1, 2
 _MAX_STDIN = 4_000_000
@@ -446,14 +449,26 @@ def run_eval(parsed: Namespace) -> int:
     return FOUND
 
 
+class _Evaluated:
+    """An engine that is asked about code or about history, as the dataset says."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def search(self, text: str, *, sources: Sequence[str] = (), **options: Any) -> Answer:
+        return self._engine.history(text, **options) if "history" in sources else self._engine.search(text, **options)
+
+
 def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     from lurcher.engine import Engine
     from lurcher.evaluation import evaluate
 
-    overrides = {**overrides_of(parsed.set), **more}
+    # Histories are evaluated whole, whatever that takes.
+    overrides = {"history.refresh_seconds": "3600", **overrides_of(parsed.set), **more}
     work = Path(parsed.work) if parsed.work else None
 
-    def open_engine(folder: Path) -> AbstractContextManager[Engine]:
+    @contextmanager
+    def open_engine(folder: Path) -> Iterator[_Evaluated]:
         index = None
         if work is not None:
             # Indexes are kept apart by what they are made with, so that a comparison does not rebuild them in turns.
@@ -461,13 +476,13 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             if "dense.model" in overrides:
                 made_with += f"-{zlib.crc32(overrides['dense.model'].encode('utf-8', 'replace')):08x}"
             index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{made_with}"
-        return Engine.open(folder, root=folder, index_dir=index, overrides=overrides)
+        with Engine.open(folder, root=folder, index_dir=index, overrides=overrides) as engine:
+            yield _Evaluated(engine)
 
     options: dict[str, Any] = {}
-    if parsed.mode:
-        options["mode"] = parsed.mode
-    if parsed.ranking:
-        options["ranking"] = parsed.ranking
+    for name in ("mode", "ranking", "fusion", "alpha", "mmr"):
+        if getattr(parsed, name) is not None:
+            options[name] = getattr(parsed, name)
     with Meter(parsed.quiet) as meter:
         progress: Callable[[int, int, str], None] = lambda done, total, label: meter.update(label, done, total)  # noqa: E731
         return evaluate(
