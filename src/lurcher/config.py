@@ -162,6 +162,7 @@ class HistorySettings:
         20_000, "Bytes of changed lines kept of a commit, code before tests before the rest.", low=0, high=1_000_000
     )
     batch: int = setting(1_000, "Commits written together, after the newest 500.", low=1, high=100_000)
+    brief_budget: int = setting(1500, "Tokens that `brief` may take.", low=1, high=10_000_000)
     refresh_seconds: float = setting(
         10.0, "For how long a question may wait while new commits are read; the newest 500 always are.", low=0, high=3600
     )

@@ -30,8 +30,12 @@ def git(directory: Path, *arguments: str, stdin: str | None = None) -> str | Non
 
 
 def bare_directory(repos: Path, repository: str) -> Path:
-    """Where the git directory of OWNER/NAME lies below the folder of mirrors."""
-    return repos / repository.replace("/", "+") / "repo"
+    """Where the git directory of OWNER/NAME lies below the folder of mirrors; names of owners do not mind their case."""
+    name = repository.replace("/", "+")
+    if not (repos / name).exists():
+        alike = (entry.name for entry in sorted(repos.iterdir()) if entry.name.casefold() == name.casefold())
+        name = next(alike, name)
+    return repos / name / "repo"
 
 
 def lay_out(git_directory: Path, commit: str, target: Path) -> Path:

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import os
 import time
-from abc import ABC
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.config import Settings
 from lurcher.errors import PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
 from lurcher.planning.checks import filter_of, several
+from lurcher.survey.answers import Standing
 from lurcher.types import Answer, Progress, silent
 
 if TYPE_CHECKING:
+    from lurcher.history.brief import BriefAnswer
     from lurcher.history.explain import Judged, Near
     from lurcher.history.explained import ExplainAnswer
     from lurcher.history.project import PastProject
     from lurcher.history.search import PastRoot
+    from lurcher.index.reader import Snapshot
+
+Kind = TypeVar("Kind")
 
 
 class Histories(ABC):
@@ -81,9 +87,42 @@ class Histories(ABC):
             )
         )  # fmt: skip
         result, _ = answer([root for root, _ in found], query, self.settings, lap, self._past_options)
-        from dataclasses import replace
-
         return replace(result, timings_ms={**laps, "total": 1000 * (time.perf_counter() - started)})
+
+    def brief(
+        self,
+        target: str | Path,
+        *,
+        budget: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> BriefAnswer:
+        """What to know before editing a file, or a symbol: its past, what depends on it, what documents say; one page."""
+        from lurcher.history.brief import brief
+        from lurcher.survey.places import file_or_symbol
+
+        most = self.settings.history.brief_budget if budget is None else budget
+
+        def work(snapshot: Snapshot, standing: Standing) -> BriefAnswer:
+            file, definition, notes = file_or_symbol(snapshot, str(target), self._together.meant(target))
+            prefix = snapshot.prefix(file)
+            place = self._together.labels().index(prefix)
+            past = self._past_of(self._together.projects[place])
+            view = past.view(progress, refresh=refresh)
+            known = Standing(
+                replace(standing.index, coverage={"history": round(view.coverage, 4)}),
+                standing.degraded + notes + view.degraded,
+            )
+            return brief(str(target), snapshot, file, definition, view.past, view.verdicts, most, known)
+
+        return self._survey(work, (refresh, check), progress)
+
+    @abstractmethod
+    def _survey(
+        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress
+    ) -> Kind:
+        """Do some work on the current generation of the code index."""
 
     @property
     def _past_options(self) -> str:

@@ -18,9 +18,10 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.symbol import SymbolMatch, count_references
-from lurcher.survey.answers import ContextAnswer, OutlineSymbol, Section, Standing
+from lurcher.survey.answers import ContextAnswer, OutlineSymbol, Standing
 from lurcher.survey.heads import head_of
 from lurcher.survey.outline import nested
+from lurcher.survey.pages import packed
 from lurcher.terms.split import compound
 
 _SHARES = {"documentation": 0.4, "entry points": 0.4, "skeletons": 0.7, "imported by": 0.5, "imports": 1.0}
@@ -33,7 +34,6 @@ _MOST_NAMES = 8
 _ENTRIES = TYPE_KINDS | FUNCTION_KINDS
 _ASIDE = TEST | EXAMPLE | LEGACY | STUB | VENDORED
 """Files that come after the others, which come by how many imports lead to them."""
-_FURTHER = "… {} more"
 
 
 def context(
@@ -55,48 +55,8 @@ def context(
     }
     figures = ", ".join(f"{name} {number:,}" for name, number in languages.items())
     head = f"# {path}\n{len(files):,} {'file' if len(files) == 1 else 'files'}, {lines:,} lines: {figures}\n"
-    sections, text = _packed(head, written, budget)
+    sections, text = packed(head, written, _SHARES, budget)
     return ContextAnswer(path, budget, count(text), len(files), lines, languages, sections, text, index)
-
-
-def _packed(head: str, written: dict[str, list[str]], budget: int) -> tuple[tuple[Section, ...], str]:
-    taken: dict[str, int] = dict.fromkeys(written, 0)
-    left = budget - count(head)
-    for name, entries in written.items():
-        title = count(_titled(name)) + count(_FURTHER.format(len(entries)) + "\n")
-        room = int(left * _SHARES[name]) - title
-        spent = title
-        for entry in entries:
-            cost = count(entry + "\n")
-            if cost > room:
-                break
-            room -= cost
-            spent += cost
-            taken[name] += 1
-        left -= spent if taken[name] else 0
-    # Tokens of a whole are rarely more than those of its lines; where they are, the last lines go.
-    while (text := _text(head, written, taken)) and count(text) > budget:
-        last = next((name for name in reversed(taken) if taken[name]), None)
-        if last is None:
-            text = ""
-            break
-        taken[last] -= 1
-    kept = {name: tuple(entries[: taken[name]]) for name, entries in written.items()}
-    return tuple(Section(name, kept[name], len(entries) - taken[name]) for name, entries in written.items()), text
-
-
-def _titled(name: str) -> str:
-    return f"\n## {name[0].upper()}{name[1:]}\n"
-
-
-def _text(head: str, written: dict[str, list[str]], taken: dict[str, int]) -> str:
-    parts = [head]
-    for name, entries in written.items():
-        if taken[name]:
-            parts += [_titled(name), *(f"{entry}\n" for entry in entries[: taken[name]])]
-            if taken[name] < len(entries):
-                parts.append(_FURTHER.format(len(entries) - taken[name]) + "\n")
-    return "".join(parts)
 
 
 def _aside(snapshot: Snapshot, file: int) -> bool:
@@ -199,5 +159,5 @@ def _edges(snapshot: Snapshot, files: Sequence[int]) -> tuple[list[str], list[st
 def _taken(names: Sequence[str]) -> str:
     if not names:
         return ""
-    more = f", {_FURTHER.format(len(names) - _MOST_NAMES)}" if len(names) > _MOST_NAMES else ""
+    more = f", … {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"  {', '.join(names[:_MOST_NAMES])}{more}"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from lurcher.errors import PathError, QueryError
 from lurcher.index.reader import Snapshot
+from lurcher.types import Definition, Degraded
 
 _NEAR = 3
 
@@ -20,6 +21,23 @@ def file_at(snapshot: Snapshot, candidates: Sequence[str]) -> int:
     if any(_below(snapshot, path) for path in candidates):
         raise PathError(f"{candidates[0] or '.'} is a folder", "name a file of it")
     raise _unknown(snapshot, candidates[0] or ".")
+
+
+def file_or_symbol(
+    snapshot: Snapshot, asked: str, candidates: Sequence[str]
+) -> tuple[int, Definition | None, tuple[Degraded, ...]]:
+    """The file that is meant; else the best definition of that name, with its file. Notes say what else has the name."""
+    from lurcher.lanes import symbol
+
+    if any(path in snapshot.live_paths for path in candidates) or any(_below(snapshot, path) for path in candidates if path):
+        return file_at(snapshot, candidates), None, ()
+    matches = [match for match in symbol.find(snapshot, [asked.strip()]) if snapshot.live_files[match.file]]
+    if not matches:
+        raise _unknown(snapshot, candidates[0] or ".")
+    best = max(symbol.fitting(matches), key=lambda match: (match.strength, -int(snapshot.path_rank[match.file])))
+    others = sorted({snapshot.path(match.file) for match in matches} - {snapshot.path(best.file)})
+    notes = (Degraded("symbol", f"{asked} is defined in {', '.join(others[:3])} too", "name the file"),) if others else ()
+    return best.file, best.definition, notes
 
 
 def unit_at(snapshot: Snapshot, file: int, line: int) -> int:

@@ -294,6 +294,19 @@ def run_exists(parsed: Namespace) -> int:
     return FOUND if answer.exists else NOTHING
 
 
+def run_brief(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import past
+
+    engine, place = _engine_around(parsed, parsed.target)
+    with engine, Meter(parsed.quiet) as meter:
+        answer = engine.brief(place, budget=parsed.budget, progress=meter.update)
+    if parsed.json:
+        _print_json(answer.to_dict())
+    else:
+        past.brief(answer)
+    return FOUND
+
+
 def run_explain(parsed: Namespace) -> int:
     from lurcher import config
     from lurcher.history.explain import explain, is_bare

@@ -216,6 +216,18 @@ COMMANDS: tuple[Command, ...] = (
         'lurcher history "have we tried caching this"',
     ),
     Command(
+        "brief",
+        "put together what one should know before editing a file or symbol: its past, its dependents, documents that name it",
+        (
+            Flag(("target",), "a file, or a name such as Client.retry", "positional", "FILE|SYMBOL"),
+            Flag(("--budget",), "hard ceiling on its tokens (default: 1500)", "int", "TOKENS"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        "lurcher brief src/client.py",
+    ),
+    Command(
         "explain",
         "show the commits that wrote these lines, and why",
         (

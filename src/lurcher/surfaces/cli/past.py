@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from lurcher.history.brief import BriefAnswer
 from lurcher.history.explained import WORK_TREE, ExplainAnswer, Writer
 from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Evidence, Outcome
 from lurcher.surfaces.cli import show
@@ -100,6 +101,14 @@ def _hit(hit: Hit, painter: Painter) -> Iterator[str]:
             yield f"    {painter.state(line[:1], 'problem' if line[:1] == '-' else 'ok')} {painter.code(line[1:], set())}"
         else:
             yield painter.dim(f"    {printable(line)}")
+
+
+def brief(answer: BriefAnswer) -> None:
+    print(answer.text, end="")
+    left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
+    said = f"{answer.tokens:,} tokens of {answer.budget:,}" + (f"; left out: {', '.join(left)}" if left else "")
+    print(said, file=sys.stderr)
+    notes(answer.standing.degraded)
 
 
 def outcome(found: Outcome, painter: Painter) -> list[str]:
