@@ -68,3 +68,32 @@ def test_history_first_and_code_later(repository: Path, ask: Run) -> None:
     project(repository).view(silent, seconds=None)
     assert ask("search", "redirects", repository).status == 0
     assert ask("index", repository, "--history", "--json").json["history"]["commits"] == 1
+
+
+def test_history_as_text_and_as_json(repository: Path, ask: Run) -> None:
+    sha = Repo.at(repository).commit("Follow redirects twice\n\nOnce was not enough.", {"src/twice.py": "twice = 2\n"})
+    text = ask("history", "follow redirects twice", repository)
+    assert text.status == 0
+    assert text.out.startswith(f"{sha[:10]}  2023-11-")
+    assert "    Follow redirects twice\n" in text.out and "    Once was not enough.\n" in text.out
+    assert "    src/twice.py @@ -0 +1 @@\n    + twice = 2\n" in text.out
+    value = ask("history", "follow redirects twice", repository, "--json").json
+    assert value["hits"][0]["commit"]["sha"] == sha and value["index"]["coverage"] == {"history": 1.0}
+    assert value == ask("search", "follow redirects twice", repository, "--in", "history", "--json").json
+    assert "lane: rank" in ask("history", "follow redirects twice", repository, "--explain").out
+    assert ask("history", "zzzqqq", repository, "--mode", "lexical").status == 1
+
+
+def test_flags_of_one_source_are_not_for_another(repository: Path, ask: Run) -> None:
+    for flags in (("--since", "30d"), ("--outcome", "reverted"), ("--mmr", "0.5"), ("--rerank", "outcome")):
+        told = ask("search", "x", repository, *flags)
+        assert told.status == 2 and "--in history" in told.err
+    assert ask("search", "x", repository, "--in", "history", "--literal").status == 2
+    assert ask("history", "x", repository, "--alpha", "0.5").status == 2
+
+
+def test_brief_as_a_command(repository: Path, ask: Run) -> None:
+    told = ask("brief", repository / "src/client.py")
+    assert told.status == 0 and told.out.startswith("# Before you edit src/client.py\n")
+    assert "tests/test_client.py" in told.out and "tokens of 1,500" in told.err
+    assert ask("brief", repository / "src/client.py", "--json").json["path"] == "src/client.py"

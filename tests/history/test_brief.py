@@ -1,0 +1,70 @@
+"""One page before an edit: the past of a file under all its names, its dependents, documents that name it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lurcher import Engine
+from lurcher.errors import PathError, QueryError
+from lurcher.history.touched import touching
+from tests.history.repo import Repo, project, silent
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    repo = Repo(tmp_path / "tree")
+    repo.commit("Add a client", {"client.py": "class Client:\n    def send(self):\n        return 1\n"})
+    repo.commit("Add a shop", {"shop.py": "from net.client import Client\n", "guide.md": "Use client.py, and Client.\n"})
+    repo.git("mv", "client.py", "moved.py")
+    repo.commit("Move it once")
+    (repo.top / "net").mkdir()
+    repo.git("mv", "moved.py", "net/client.py")
+    repo.commit("Move it again")
+    repo.commit("Retry sends", {"net/client.py": "class Client:\n    def send(self):\n        return retry(3)\n"})
+    repo.commit("Something else", {"other.py": "x = 1\n"})
+    return repo
+
+
+def test_commits_are_followed_through_renames(repo: Repo) -> None:
+    past = project(repo.top).view(silent, seconds=None).past
+    subjects = [past.subject(touch.commit) for touch in touching(past, "net/client.py")]
+    assert subjects == ["Retry sends", "Move it again", "Move it once", "Add a client"]
+    assert touching(past, "nowhere.py") == []
+
+
+def test_a_page_about_a_file(repo: Repo) -> None:
+    answer = Engine.open(repo.top).brief("net/client.py")
+    assert (answer.path, answer.symbol, answer.commits, answer.dependents) == ("net/client.py", None, 4, 1)
+    sections = {section.name: section.entries for section in answer.sections}
+    assert "Retry sends (+1 -1)" in sections["changed lately"][0]
+    assert sections["people"] == ("- Ada: 4 commits, last 2023-11-14",)
+    assert sections["dependents"] == ("- shop.py:1 takes Client",)
+    assert sections["documents"] == ("- guide.md:1: Use client.py, and Client.",)
+    assert answer.tokens <= answer.budget and answer.text.startswith("# Before you edit net/client.py\n")
+
+
+def test_a_page_about_a_symbol_leaves_out_what_is_not_about_it(repo: Repo) -> None:
+    text = (repo.top / "net/client.py").read_text()
+    repo.commit("Add a constant", {"net/client.py": f"LIMIT = 3\n\n\n{text}"})
+    engine = Engine.open(repo.top)
+    assert engine.brief("net/client.py").commits == 5
+    answer = engine.brief("Client.send")
+    assert (answer.symbol, answer.path) == ("Client.send", "net/client.py")
+    assert "Add a constant" not in answer.text and "Retry sends" in answer.text
+
+
+def test_a_budget_is_a_hard_ceiling(repo: Repo) -> None:
+    engine = Engine.open(repo.top)
+    for budget in (1, 20, 60, 200):
+        assert engine.brief("net/client.py", budget=budget).tokens <= budget
+    with pytest.raises(QueryError):
+        engine.brief("net/client.py", budget=0)
+    with pytest.raises(PathError):
+        engine.brief("NoSuchThing")
+
+
+def test_a_file_without_a_past(repo: Repo) -> None:
+    (repo.top / "new.py").write_text("n = 1\n")
+    assert "no commit that is indexed changed it" in Engine.open(repo.top).brief("new.py").text
