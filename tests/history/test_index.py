@@ -161,6 +161,23 @@ def test_only_new_commits_are_read(repo: Repo, tmp_path: Path, monkeypatch: pyte
     assert said(view.past) == fresh(repo, tmp_path)
 
 
+@pytest.mark.parametrize("back", [60, 300, 100_000])
+def test_a_clock_that_went_wrong_does_not_disturb_the_order(repo: Repo, tmp_path: Path, back: int) -> None:
+    made = project(repo.top, tmp_path / "i")
+    made.view(silent, seconds=None)
+    repo.git("checkout", "-q", "-b", "side", "HEAD~3")
+    repo.now -= back
+    for i in range(3):
+        repo.commit(f"early {i}", {f"early{i}.py": f"one = {i}\n"})
+    repo.git("checkout", "-q", "main")
+    repo.git("merge", "-q", "--no-ff", "-m", "late", "side")
+    past = made.view(silent, seconds=None).past
+    assert said(past) == fresh(repo, tmp_path)
+    rank = {past.sha(i): place for place, i in enumerate(past.newest_first.tolist())}
+    for commit in repo.read():
+        assert all(rank[commit.sha] < rank[parent] for parent in commit.parents if parent in rank)
+
+
 def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The commits that are read from now on."""
     asked: list[str] = []

@@ -247,6 +247,20 @@ def test_the_same_change_has_the_same_patch_id(repo: Repo) -> None:
     assert ("Cherry-picked-from", original) in picked.trailers
     repo.commit("another", {"a.py": "something else\n"})
     assert repo.one().patch_id != source.patch_id
+    by_git = {repo.git("patch-id", "--stable", feed=repo.raw("diff-tree", "-p", sha))[:40] for sha in (picked.sha, original)}
+    assert len(by_git) == 1, "git agrees"
+
+
+def test_blanks_do_not_make_another_change(repo: Repo) -> None:
+    repo.commit("base", {"a.py": "start\n"})
+    repo.commit("spaces", {"a.py": "start\n    value = 1\n"})
+    spaces = repo.one().patch_id
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.commit("tabs", {"a.py": "start\n\tvalue  =  1\n"})
+    assert repo.one().patch_id == spaces
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    repo.commit("other file", {"b.py": "    value = 1\n"})
+    assert repo.one().patch_id != spaces
 
 
 HOSTILE_SETTINGS = {

@@ -27,6 +27,8 @@ _GLOBAL = (
     "--no-replace-objects", "--literal-pathspecs", "-c", "core.commitGraph=true", "-c", f"core.attributesFile={_DRIVERS}",
     "-c", "diff.suppressBlankEmpty=false", "-c", "diff.orderFile=", "-c", "core.bigFileThreshold=8m",
     "-c", "log.showSignature=false", "-c", "gc.auto=0", "-c", "maintenance.auto=false",
+    # Without these git keeps all of a large pack in view.
+    "-c", "core.packedGitWindowSize=8m", "-c", "core.packedGitLimit=96m",
 )  # fmt: skip
 _SHAPE = ("--stdin", "-z", "--encoding=UTF-8", f"--format={FORMAT}")
 _TREES = ("diff-tree", "-r", "--root", "--always", "--raw", "--no-abbrev", "--diff-merges=first-parent", *_SHAPE)
