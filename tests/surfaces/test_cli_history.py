@@ -92,6 +92,13 @@ def test_flags_of_one_source_are_not_for_another(repository: Path, ask: Run) -> 
     assert ask("history", "x", repository, "--alpha", "0.5").status == 2
 
 
+def test_a_bare_repository_has_a_past_too(repository: Path, tmp_path: Path, ask: Run) -> None:
+    sha = Repo.at(repository).commit("Feed the giraffe", {"g.py": "g = 1\n"})
+    Repo.at(repository).git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
+    found = ask("history", "giraffe", tmp_path / "bare.git", "--json")
+    assert found.status == 0 and found.json["hits"][0]["commit"]["sha"] == sha
+
+
 def test_brief_as_a_command(repository: Path, ask: Run) -> None:
     told = ask("brief", repository / "src/client.py")
     assert told.status == 0 and told.out.startswith("# Before you edit src/client.py\n")

@@ -20,7 +20,7 @@ class PastPlan:
     mode: str
     groups: tuple[Group, ...]
     fault: bool
-    """The question reports a fault, so a commit that mends one is the likelier answer."""
+    """It is one line that reports a fault, so a commit that mends one is the likelier answer; more lines speak for themselves."""
 
     question: bool
     """It is a question in the asker's own words, which commits rarely use."""
@@ -37,7 +37,7 @@ def plan_past(text: str, mode: str, past: Terms, title: float) -> PastPlan:
     for term, count in query_terms(rest).items() if rest.strip() else ():
         weights[term] = weights.get(term, 0.0) + 2 * count / (1 + count)
     groups = expand(past, weights.items())
-    return PastPlan(text, "hybrid" if mode == "auto" else mode, groups, wants_change(text), is_question(text))
+    return PastPlan(text, "hybrid" if mode == "auto" else mode, groups, not rest.strip() and wants_change(first), is_question(text))
 
 
 def is_question(text: str) -> bool:

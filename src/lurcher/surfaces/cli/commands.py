@@ -100,11 +100,18 @@ def _check_source(parsed: Namespace) -> None:
 
 
 def run_history(parsed: Namespace) -> int:
+    from lurcher.engine import Engine
+    from lurcher.history.explain import is_bare
     from lurcher.surfaces.cli import past
 
     text = _query_text(parsed.query)
+    paths = [Path(path) for path in parsed.path or ["."]]
+    if len(paths) == 1 and is_bare(paths[0]):
+        opened = Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
+    else:
+        opened = _engine(parsed)
     rerank = [] if parsed.no_rerank else [name for name in parsed.rerank if name != "none"]
-    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+    with opened as engine, Meter(parsed.quiet) as meter:
         answer = engine.history(
             text,
             limit=parsed.limit,
