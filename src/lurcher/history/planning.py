@@ -20,7 +20,7 @@ class PastPlan:
     mode: str
     groups: tuple[Group, ...]
     fault: bool
-    """It is one line that reports a fault, so a commit that mends one is the likelier answer; more lines speak for themselves."""
+    """It is one line that reports a fault, so a commit that mends one is the likelier answer."""
 
     question: bool
     """It is a question in the asker's own words, which commits rarely use."""
@@ -37,7 +37,8 @@ def plan_past(text: str, mode: str, past: Terms, title: float) -> PastPlan:
     for term, count in query_terms(rest).items() if rest.strip() else ():
         weights[term] = weights.get(term, 0.0) + 2 * count / (1 + count)
     groups = expand(past, weights.items())
-    return PastPlan(text, "hybrid" if mode == "auto" else mode, groups, not rest.strip() and wants_change(first), is_question(text))
+    fault = not rest.strip() and wants_change(first)  # a whole report speaks for itself
+    return PastPlan(text, "hybrid" if mode == "auto" else mode, groups, fault, is_question(text))
 
 
 def is_question(text: str) -> bool:
