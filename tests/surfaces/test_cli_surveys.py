@@ -32,7 +32,8 @@ def test_impact_as_text_and_as_json(shared: Path, run: Callable[..., Any]) -> No
 def test_impact_draws_a_tree_on_a_terminal(repository: Path, clean_environment: Callable[..., dict[str, str]]) -> None:
     (repository / "src/late.py").write_text("from client import Client\n")
     (repository / "src/later.py").write_text("import late\n")
-    seen = on_terminal([*COMMAND, "impact", "-q", "src/client.py"], clean_environment(TERM="dumb"), repository).replace("\r", "")
+    command = [*COMMAND, "impact", "-q", "src/client.py"]
+    seen = on_terminal(command, clean_environment(TERM="dumb"), repository).replace("\r", "")
     assert seen.splitlines()[:4] == [
         "src/client.py",
         "├── src/late.py:1  Client",
