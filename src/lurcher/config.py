@@ -85,6 +85,7 @@ class DefaultRankingSettings:
     definition: float = setting(0.3, "The file defines a name that the question uses.", low=0, high=10)
     definition_symbol: float = setting(0.7, "The same, when the query is a name.", low=0, high=10)
     stem_symbol: float = setting(0.5, "The file is named like the queried symbol.", low=0, high=10)
+    phrase: float = setting(0.1, "The file has a query of a few words as it stands.", low=0, high=10)
     proximity: float = setting(0.0, "The file is near one of the best ones in the import graph.", low=0, high=10)
     dense_card: float = setting(0.25, "The file's card is near: name, folders, comments, units, definitions.", low=0, high=10)
     dense_chunk: float = setting(0.15, "The three units of the file that are nearest are near.", low=0, high=10)
@@ -128,6 +129,7 @@ class ClassicRankingSettings:
     """Reciprocal rank fusion, then one stage after the other."""
 
     rrf_k: float = setting(60.0, "RRF: 1/(k + rank).", low=0, high=10_000)
+    phrase: float = setting(0.25, "Weight of the literal lane, for a query of a few words.", low=0, high=1)
     alpha_symbol: float = setting(0.3, "Weight of the dense lane for queries that look like a name.", low=0, high=1)
     alpha_language: float = setting(0.5, "Weight of the dense lane for questions.", low=0, high=1)
     candidates: int = setting(100, "Candidates per lane, at least; five times the limit if that is more.", low=1)

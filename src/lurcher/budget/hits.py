@@ -25,7 +25,8 @@ class Focus:
         self._snapshot = context.snapshot
         self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
         self._asked: dict[int, SymbolMatch] = {}
-        self._located = next((lane for lane in context.lanes.values() if isinstance(lane, Located)), None)
+        exact = context.plan.mode in ("literal", "structural")
+        self._located = next((lane for lane in context.lanes.values() if exact and isinstance(lane, Located)), None)
         for match in context.symbols:
             if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
                 self._asked[match.unit] = match

@@ -26,6 +26,8 @@ _SHORTEST = 3
 """Shorter pieces are in most files."""
 _MOST_TERMS = 3000
 """A piece that is part of more terms than this says too little."""
+_MOST_BYTES = 3_000_000
+"""Text read for a phrase that is one sign among others."""
 _GROUP = 4 << 20
 """Bytes of text that are searched at once for files worth a closer look."""
 
@@ -115,15 +117,20 @@ class _Places:
 def run(request: Request) -> LiteralMatches:
     pattern = request.plan.pattern
     assert pattern is not None, "planned without a pattern"
-    return search(request.snapshot, pattern, request.allowed)
+    alone = request.plan.mode == "literal"
+    return search(request.snapshot, pattern, request.allowed, None if alone else _MOST_BYTES)
 
 
-def search(snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_]) -> LiteralMatches:
-    """The units of allowed files that match."""
+def search(
+    snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_], most: int | None = None
+) -> LiteralMatches:
+    """The units of allowed files that match; none where more than `most` bytes would have to be read."""
     import numpy as np
 
     wanted = candidates(snapshot, pattern)
     mask = allowed if wanted is None else allowed & wanted
+    if most is not None and int(snapshot.file_column("size")[mask].sum()) > most:
+        mask = np.zeros(len(mask), bool)
     found = [part for part in _by_group(snapshot, pattern, mask) if len(part[0])]
     if not found:
         empty = np.zeros(0, np.int64)

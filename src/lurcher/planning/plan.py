@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from lurcher.literal.pattern import Pattern, compiled
+from lurcher.literal.pattern import IGNORE, Pattern, compiled
 from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
 from lurcher.planning.intent import (
     LANGUAGE,
@@ -23,6 +24,8 @@ from lurcher.planning.metavariables import is_pattern, looks_like_pattern
 from lurcher.planning.report import Report, read_report
 from lurcher.types import Query
 
+_PHRASE = re.compile(r"[\w.'-]+(?: [\w.'-]+){1,3}")
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -37,7 +40,7 @@ class Plan:
     change: bool = False
     """The query asks for a change (a bug report, a request) rather than for understanding."""
     pattern: Pattern | None = None
-    """What a literal query looks for."""
+    """What a literal query looks for; of a short phrase, the phrase itself."""
     like: int | None = None
     """The unit that others are to be like."""
 
@@ -47,7 +50,7 @@ class Plan:
         if self.mode == "related":
             return "lexical", "dense"
         alone = self.mode in ("lexical", "dense", "literal", "structural")
-        return (self.mode,) if alone else ("lexical", "symbol", "dense")
+        return (self.mode,) if alone else ("lexical", "symbol", "dense") + (("literal",) if self.pattern else ())
 
 
 def literal_pattern(query: Query) -> Pattern | None:
@@ -84,5 +87,14 @@ def make_plan(
         terms = query_terms(text)
         names = tuple(dict.fromkeys((*names_in(text), *capitalised_in(text))))
     change = intent == LANGUAGE and wants_change(text)
-    return Plan(text, mode, intent, expand(snapshot, terms.items()), names, None, change)
+    phrase = phrase_in(text) if intent == LANGUAGE and mode == "hybrid" else None
+    return Plan(text, mode, intent, expand(snapshot, terms.items()), names, None, change, phrase)
+
+
+def phrase_in(text: str) -> Pattern | None:
+    """A query of a few plain words, as a phrase to be found as it stands. That is one more sign, and not the question."""
+    line = text.strip()
+    if not _PHRASE.fullmatch(line):
+        return None
+    return compiled(line, fixed=True, case=IGNORE)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lurcher.fusion.rrf import fuse
 from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
+from lurcher.lanes.literal import LiteralMatches
 from lurcher.planning.intent import SYMBOL
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem
@@ -31,7 +32,8 @@ def rank(context: Context) -> Ranking:
     near = _nearest(context)
     settings = context.settings.classic
     alpha = 0.0 if not len(near) else settings.alpha_symbol if context.plan.intent == SYMBOL else settings.alpha_language
-    fused = fuse([(1 - alpha, candidates.tolist()), (alpha, near.tolist())], settings.rrf_k)
+    lanes = [(1 - alpha, candidates.tolist()), (alpha, near.tolist()), (settings.phrase, _with_phrase(context))]
+    fused = fuse(lanes, settings.rrf_k)
     scores = dict(fused)
     log: dict[int, list[StageWhy]] = {}
     for stage in STAGES:
@@ -45,6 +47,15 @@ def rank(context: Context) -> Ranking:
         return Why(lane_whys(context, unit), fused.get(unit, 0.0), tuple(log.get(unit, ())))
 
     return Ranking(units, values, why)
+
+
+def _with_phrase(context: Context) -> list[int]:
+    """Units that have a short query as it stands, those with the most first."""
+    lane = context.lanes.get("literal")
+    if not isinstance(lane, LiteralMatches) or not len(lane.units):
+        return []
+    best: list[int] = lane.units[best_first(context.snapshot, lane.units, lane.counts.astype("f8"))].tolist()
+    return best
 
 
 def _nearest(context: Context) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ from lurcher.ranking.evidence import (
     mentioned,
     name,
     noise,
+    phrase,
     proximity,
     stem,
     trace,
@@ -46,7 +47,8 @@ Evidence = tuple[str, float, "NDArray[np.float64]"]
 def lanes(plan: Plan, settings: Settings) -> tuple[str, ...]:
     """The lanes that are made use of: nearness in meaning says little about a name."""
     card, units = _dense_weights(plan, settings)
-    return tuple(lane for lane in plan.lanes if lane != "dense" or card or units)
+    left = {"dense": bool(card or units), "literal": bool(settings.default.phrase)}
+    return tuple(lane for lane in plan.lanes if left.get(lane, True))
 
 
 def _dense_weights(plan: Plan, settings: Settings) -> tuple[float, float]:
@@ -134,6 +136,7 @@ def _gather(context: Context) -> list[Evidence]:
         ("types", plain.types, types.score(context)),
         ("folder", plain.folder, folder.score(context)),
         ("definition", plain.definition, definition.score(context)),
+        *([("phrase", plain.phrase, phrase.score(context))] if "literal" in context.lanes else []),
     ]
 
 

@@ -1,0 +1,25 @@
+"""The file has the query as it stands, word for word."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.lanes.literal import LiteralMatches
+from lurcher.ranking.context import Context
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+def score(context: Context) -> NDArray[np.float64]:
+    import numpy as np
+
+    found = np.zeros(context.snapshot.file_total)
+    lane = context.lanes.get("literal")
+    if isinstance(lane, LiteralMatches):
+        files = np.unique(context.snapshot.unit_file[lane.units])
+        found[files] = 1.0
+        for file in files.tolist():
+            context.notes["phrase", file] = f"says {lane.pattern.text}"
+    return found
