@@ -22,6 +22,12 @@ class Flag:
         longest = max(self.names, key=len)
         return "glob" if longest == "--path" else longest.lstrip("-").replace("-", "_")
 
+    @property
+    def placed(self) -> str:
+        """How a positional argument is written in a usage line."""
+        name = self.metavar or self.names[0].upper()
+        return {"paths": f"[{name} …]", "optional": f"[{name}]"}.get(self.kind, name)
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -29,6 +35,11 @@ class Command:
     help: str
     flags: tuple[Flag, ...]
     example: str
+
+    @property
+    def usage(self) -> str:
+        """What stands where; every flag is told of below it."""
+        return " ".join([flag.placed for flag in self.flags if not flag.names[0].startswith("-")] + ["[flags]"])
 
 
 MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
@@ -350,7 +361,7 @@ def build_parser() -> Any:
     for command in COMMANDS:
         child = commands.add_parser(
             command.name, help=command.help, description=command.help[0].upper() + command.help[1:] + ".",
-            epilog=f"example: {command.example}", allow_abbrev=False,
+            epilog=f"example: {command.example}", allow_abbrev=False, usage=f"lurcher {command.name} {command.usage}",
         )  # fmt: skip
         for flag in command.flags:
             _add(child, flag)

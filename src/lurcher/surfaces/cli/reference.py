@@ -53,13 +53,11 @@ def render() -> str:
 
 
 def _command(command: Command) -> Iterator[str]:
-    positionals = [flag for flag in command.flags if not flag.names[0].startswith("-")]
-    usage = " ".join(["lurcher", command.name, *map(_placed, positionals), "[flags]"])
     yield f"### `lurcher {command.name}`"
     yield ""
     yield f"{command.help[0].upper()}{command.help[1:]}. For example: `{command.example}`"
     yield ""
-    yield f"Usage: `{usage}`"
+    yield f"Usage: `lurcher {command.name} {command.usage}`"
     yield ""
     yield "| argument | meaning |"
     yield "|---|---|"
@@ -69,14 +67,9 @@ def _command(command: Command) -> Iterator[str]:
     yield ""
 
 
-def _placed(flag: Flag) -> str:
-    name = flag.metavar or flag.names[0].upper()
-    return {"paths": f"[{name} …]", "optional": f"[{name}]"}.get(flag.kind, name)
-
-
 def _named(flag: Flag) -> str:
     if not flag.names[0].startswith("-"):
-        return f"`{_placed(flag)}`"
+        return f"`{flag.placed}`"
     return ", ".join(f"`{name} {flag.metavar}`" if flag.metavar else f"`{name}`" for name in flag.names)
 
 
