@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
 from lurcher.imports.types import KINDS as IMPORT_KINDS
+from lurcher.index import families
 from lurcher.index import merge as merging
 from lurcher.index.build import build
 from lurcher.index.container import Builder, Container, pack_sections
@@ -219,7 +220,7 @@ def test_each_term_takes_the_narrowest_width(owners: list[int], width: int) -> N
 def test_merging_in_small_slices_changes_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     files = dict(zip(PATHS, CONTENTS, strict=False))
     parts = [built(dict(list(files.items())[i::3])) for i in range(3)]
-    monkeypatch.setattr(merging, "_SLICE_ROWS", rows)
+    monkeypatch.setattr(families, "_SLICE_ROWS", rows)
     monkeypatch.setattr(merging, "_PIECE", rows)
     monkeypatch.setattr(merging, "_FORGET", 3 * rows)
     assert on_disk(merge(parts, [None] * 3)) == on_disk(built(files))

@@ -5,7 +5,7 @@ Memory holds the tables, the terms, and one slice of the rest at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lurcher.history.segment import (
@@ -22,17 +22,14 @@ from lurcher.history.segment import (
     owners_in,
 )
 from lurcher.index.container import PACKED, Builder, Container
-from lurcher.index.merge import ends_of, expanded, terms_of
-from lurcher.index.postings import Lists, lists_of, pack, read_range
+from lurcher.index.families import write_families
+from lurcher.index.merge import expanded
 from lurcher.index.segment import as_bytes
-from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_SLICE_ROWS = 400_000
-"""Postings sorted at a time."""
 _FORGET = 16 << 20
 
 
@@ -68,7 +65,7 @@ class _Merger:
         for name, rows in (("commits", commits), ("changes", changes), ("hunks", hunks)):
             out.add(name, "V", as_bytes(rows))
         self._copy(out, "strings", "strings", "string_size")
-        terms = self._postings(out)
+        terms = write_families(out, self._parts, FAMILIES, self._owners, owners_in)
         dims = self._vectors(out)
         self._copy(out, "text", "text", "text_size")
         counts = {"commits": len(commits), "changes": len(changes), "hunks": len(hunks), "terms": terms}
@@ -130,36 +127,6 @@ class _Merger:
                 out.end()
         return dims
 
-    def _postings(self, out: Builder) -> int:
-        """Every family, then the terms that are still in use; how many those are."""
-        import numpy as np
-
-        union, term_maps = terms_of(self._parts)
-        used = np.zeros(len(union), bool)
-        written: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
-        for family in FAMILIES:
-            terms, rows, sizes = [], [], []
-            out.begin(f"{family}.data", "u1")
-            for postings in self._slices(family, term_maps, len(union)):
-                packed = pack(postings)
-                out.write(as_bytes(packed.data))
-                terms.append(packed.terms.astype(np.int64))
-                rows.append(packed.rows)
-                sizes.append(packed.sizes)
-            out.end()
-            numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
-            used[numbers] = True
-            written.append((family, numbers, ends_of(rows), ends_of(sizes)))
-        renumber = np.cumsum(used) - 1
-        for family, numbers, row_ends, byte_ends in written:
-            out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
-            out.add(f"{family}.rows", "<u4", row_ends)
-            out.add(f"{family}.ends", "<u4", byte_ends)
-        union = [term for term, keep in zip(union, used.tolist(), strict=True) if keep]
-        out.add("terms", "u1", b"".join(union))
-        out.add("term_ends", "<u4", ends_of([np.fromiter(map(len, union), np.int64, len(union))]))
-        return len(union)
-
     def _owners(self, family: str) -> list[NDArray[np.int64]]:
         """Where the owners of each part go; -1: nowhere."""
         import numpy as np
@@ -172,51 +139,3 @@ class _Merger:
             base += len(places)
             maps.append(target)
         return maps
-
-    def _slices(self, family: str, term_maps: Sequence[NDArray[np.int64]], terms: int) -> Iterator[Postings]:
-        """The family's postings over all parts, some terms at a time."""
-        import numpy as np
-
-        lists = [lists_of(part, family) for part in self._parts]
-        numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
-        owners = self._owners(family)
-        load = np.zeros(terms, np.int64)
-        for found, mapped in zip(lists, numbers, strict=True):
-            load[mapped] += found.counts(0, len(found.terms))
-        total = np.cumsum(load)
-        first = 0
-        while first < terms:
-            before = int(total[first - 1]) if first else 0
-            last = max(int(np.searchsorted(total, before + _SLICE_ROWS, "right")), first + 1)
-            postings = self._slice(family, lists, numbers, owners, first, last)
-            if len(postings.terms):
-                yield postings
-            first = last
-
-    def _slice(
-        self,
-        family: str,
-        lists: Sequence[Lists],
-        numbers: Sequence[NDArray[np.int64]],
-        owners: Sequence[NDArray[np.int64]],
-        first: int,
-        last: int,
-    ) -> Postings:
-        """The live rows of the terms [first, last), sorted by term and owner."""
-        import numpy as np
-
-        keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
-        for part, found, mapped, target in zip(self._parts, lists, numbers, owners, strict=True):
-            a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
-            if a == b:
-                continue
-            rows = read_range(part, family, found, a, b, owners_in(part, family))
-            places = target[rows.owners]
-            alive = places >= 0
-            terms = np.repeat(mapped[a:b], found.counts(a, b))
-            keys.append((terms[alive] << 32) | places[alive])
-            counts.append(rows.counts[alive])
-        key = np.concatenate(keys)
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        return Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.families import write_families
 from lurcher.index.imports import ImportRanges, in_order
-from lurcher.index.postings import Lists, lists_of, pack, read_range
 from lurcher.index.segment import (
     DEFINITION,
     FAMILIES,
@@ -29,14 +29,11 @@ from lurcher.index.segment import (
     units_of,
 )
 from lurcher.index.vectors import vectors_of
-from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_SLICE_ROWS = 400_000
-"""Postings sorted at a time."""
 _PIECE = 1 << 20
 _FORGET = 16 << 20
 """Bytes copied before the system may take their memory back."""
@@ -271,105 +268,10 @@ class _Merger:
         return int(dims)
 
     def write_postings(self, out: Builder) -> int:
-        """Every family, then the terms that are still in use; how many those are."""
-        import numpy as np
+        def owners(family: str) -> list[NDArray[np.int64]]:
+            return [maps.of(family) for maps in self._maps]
 
-        union, term_maps = terms_of(self._parts)
-        used = np.zeros(len(union), bool)
-        kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
-        for family in FAMILIES:
-            terms, rows, sizes = [], [], []
-            out.begin(f"{family}.data", "u1")
-            for postings in self._slices(family, term_maps, len(union)):
-                packed = pack(postings)
-                out.write(as_bytes(packed.data))
-                terms.append(packed.terms.astype(np.int64))
-                rows.append(packed.rows)
-                sizes.append(packed.sizes)
-            out.end()
-            numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
-            used[numbers] = True
-            kept.append((family, numbers, ends_of(rows), ends_of(sizes)))
-        renumber = np.cumsum(used) - 1
-        for family, numbers, row_ends, byte_ends in kept:
-            out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
-            out.add(f"{family}.rows", "<u4", row_ends)
-            out.add(f"{family}.ends", "<u4", byte_ends)
-        if not used.all():
-            union = [term for term, keep in zip(union, used.tolist(), strict=True) if keep]
-        out.add("terms", "u1", b"".join(union))
-        out.add("term_ends", "<u4", ends_of([np.fromiter(map(len, union), np.int64, len(union))]))
-        return len(union)
-
-    def _slices(self, family: str, term_maps: Sequence[NDArray[np.int64]], terms: int) -> Iterator[Postings]:
-        """The family's postings over all parts, some terms at a time."""
-        import numpy as np
-
-        lists = [lists_of(part, family) for part in self._parts]
-        numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
-        load = np.zeros(terms, np.int64)
-        for found, mapped in zip(lists, numbers, strict=True):
-            load[mapped] += found.counts(0, len(found.terms))
-        total = np.cumsum(load)
-        first = 0
-        while first < terms:
-            before = int(total[first - 1]) if first else 0
-            last = max(int(np.searchsorted(total, before + _SLICE_ROWS, "right")), first + 1)
-            postings = self._slice(family, lists, numbers, first, last)
-            if len(postings.terms):
-                yield postings
-            first = last
-
-    def _slice(
-        self, family: str, lists: Sequence[Lists], numbers: Sequence[NDArray[np.int64]], first: int, last: int
-    ) -> Postings:
-        """The live rows of the terms [first, last), sorted by term and owner."""
-        import numpy as np
-
-        keys, counts = [], []
-        for part, found, mapped, maps in zip(self._parts, lists, numbers, self._maps, strict=True):
-            a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
-            if a == b:
-                continue
-            rows = read_range(part, family, found, a, b, owners_in(part, family))
-            owners = maps.of(family)[rows.owners]
-            alive = owners >= 0
-            terms = np.repeat(mapped[a:b], found.counts(a, b))
-            keys.append((terms[alive] << 32) | owners[alive])
-            counts.append(rows.counts[alive])
-        if not keys:
-            return Postings(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint8))
-        key = np.concatenate(keys)
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        return Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
-
-
-def terms_of(parts: Sequence[Container]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
-    """All terms, sorted, and for each part the numbers that its own terms have among them."""
-    import numpy as np
-
-    known: set[bytes] = set()
-    for part in parts:
-        known.update(_own_terms(part))
-    union = sorted(known)
-    del known
-    number = {term: i for i, term in enumerate(union)}
-    maps = []
-    for part in parts:
-        own = np.fromiter(map(number.__getitem__, _own_terms(part)), np.int64, part.meta["terms"])
-        if len(own) > 1 and int(np.diff(own).min()) <= 0:
-            raise part.corrupt("its terms are out of order")
-        maps.append(own)
-    return union, maps
-
-
-def _own_terms(part: Container) -> Iterator[bytes]:
-    blob = bytes(part.section("terms"))
-    start = 0
-    for end in part.array("term_ends", "<u4").tolist():
-        yield blob[start:end]
-        start = end
+        return write_families(out, self._parts, FAMILIES, owners, owners_in)
 
 
 def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:
@@ -387,9 +289,3 @@ def expanded(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
     sizes = counts.astype(np.int64)
     shift: NDArray[np.int64] = starts.astype(np.int64) - _starts(sizes)
     return np.repeat(shift, sizes) + np.arange(int(sizes.sum()))
-
-
-def ends_of(sizes: Sequence[NDArray[np.int64]]) -> bytes:
-    import numpy as np
-
-    return np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64)).astype("<u4").tobytes()

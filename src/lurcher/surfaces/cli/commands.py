@@ -37,6 +37,31 @@ def _engine(parsed: Namespace) -> Any:
     return Engine.open(parsed.path or ["."], overrides=overrides_of(parsed.set))
 
 
+def _narrowed(parsed: Namespace) -> dict[str, Any]:
+    """Which files may answer."""
+    return {"languages": parsed.lang, "paths": parsed.glob, "excludes": parsed.exclude}
+
+
+def _paged(parsed: Namespace) -> dict[str, Any]:
+    """How many hits, and how much of each."""
+    return {
+        "limit": parsed.limit, "budget": parsed.budget, "cursor": getattr(parsed, "continue"), "context": parsed.context,
+        "snippet_lines": parsed.snippet_lines,
+    }  # fmt: skip
+
+
+def _show(parsed: Namespace, answer: Answer, shown: Callable[[], None]) -> int:
+    """An answer as JSON, without what differs from run to run unless asked for, or as text."""
+    if parsed.json:
+        value = answer.to_dict()
+        if not getattr(parsed, "timings", False):
+            value["timings_ms"] = {}
+        _print_json(value)
+    else:
+        shown()
+    return FOUND if answer.hits else NOTHING
+
+
 def _query_text(query: str) -> str:
     if query == "-":
         query = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace")
@@ -56,16 +81,10 @@ def run_search(parsed: Namespace) -> int:
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.search(
             query,
-            limit=parsed.limit,
             mode=_mode(parsed),
             ranking=parsed.ranking,
-            languages=parsed.lang,
-            paths=parsed.glob,
-            excludes=parsed.exclude,
-            budget=parsed.budget,
-            cursor=getattr(parsed, "continue"),
-            context=parsed.context,
-            snippet_lines=parsed.snippet_lines,
+            **_narrowed(parsed),
+            **_paged(parsed),
             fixed=parsed.fixed,
             case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
             word=parsed.word,
@@ -73,14 +92,7 @@ def run_search(parsed: Namespace) -> int:
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
-    if parsed.json:
-        value = answer.to_dict()
-        if not parsed.timings:
-            value["timings_ms"] = {}
-        _print_json(value)
-    else:
-        show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
-    return FOUND if answer.hits else NOTHING
+    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
 
 
 _PAST_ONLY = ("since", "until", "author", "outcome", "fusion", "alpha", "mmr", "rerank", "no_rerank")
@@ -114,7 +126,6 @@ def run_history(parsed: Namespace) -> int:
     with opened as engine, Meter(parsed.quiet) as meter:
         answer = engine.history(
             text,
-            limit=parsed.limit,
             mode="dense" if getattr(parsed, "semantic", False) else parsed.mode,
             ranking=parsed.ranking,
             fusion=parsed.fusion,
@@ -124,25 +135,13 @@ def run_history(parsed: Namespace) -> int:
             until=parsed.until,
             author=parsed.author,
             outcomes=parsed.outcome,
-            languages=parsed.lang,
-            paths=parsed.glob,
-            excludes=parsed.exclude,
             rerank=rerank,
-            budget=parsed.budget,
-            cursor=getattr(parsed, "continue"),
-            context=parsed.context,
-            snippet_lines=parsed.snippet_lines,
+            **_narrowed(parsed),
+            **_paged(parsed),
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
-    if parsed.json:
-        value = answer.to_dict()
-        if not parsed.timings:
-            value["timings_ms"] = {}
-        _print_json(value)
-    else:
-        past.history(answer, explain=parsed.explain, timings=parsed.timings)
-    return FOUND if answer.hits else NOTHING
+    return _show(parsed, answer, lambda: past.history(answer, explain=parsed.explain, timings=parsed.timings))
 
 
 _SHORT_FORMS = {
@@ -201,23 +200,11 @@ def run_related(parsed: Namespace) -> int:
         answer = engine.related(
             place,
             line,
-            limit=parsed.limit,
-            languages=parsed.lang,
-            paths=parsed.glob,
-            excludes=parsed.exclude,
-            budget=parsed.budget,
-            cursor=getattr(parsed, "continue"),
-            context=parsed.context,
-            snippet_lines=parsed.snippet_lines,
+            **_narrowed(parsed),
+            **_paged(parsed),
             progress=meter.update,
         )
-    if parsed.json:
-        value = answer.to_dict()
-        value["timings_ms"] = {}
-        _print_json(value)
-    else:
-        show.answer(answer, engine.locate, explain=parsed.explain, timings=False)
-    return FOUND if answer.hits else NOTHING
+    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=False))
 
 
 def run_why(parsed: Namespace) -> int:
@@ -233,9 +220,7 @@ def run_why(parsed: Namespace) -> int:
             limit=parsed.limit,
             mode=parsed.mode,
             ranking=parsed.ranking,
-            languages=parsed.lang,
-            paths=parsed.glob,
-            excludes=parsed.exclude,
+            **_narrowed(parsed),
             progress=meter.update,
         )
     if parsed.json:

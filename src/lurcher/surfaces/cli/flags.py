@@ -48,6 +48,21 @@ SET = Flag(("--set",), "set any setting for this run, as section.name=value", "l
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
 QUIET = Flag(("-q", "--quiet"), "no progress on a terminal", "switch")
 
+PAGE = (
+    Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
+    Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
+    Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
+)
+FILTERS = (
+    Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
+    Flag(("--path",), "only files that match (repeatable)", "list", "GLOB"),
+    Flag(("--exclude",), "not files that match (repeatable)", "list", "GLOB"),
+)
+SHOWN = (
+    Flag(("--context",), "how much around a match", "text", "HOW", ("none", "block", "function", "class")),
+    Flag(("--snippet-lines",), "show the N lines that match best", "int", "N"),
+    Flag(("--explain",), "show why each hit is there", "switch"),
+)
 PAST = (
     Flag(("--since",), "only commits from then on: a date, 30d, 2w, 6m, 1y, or a tag", "text", "WHEN"),
     Flag(("--until",), "only commits until then", "text", "WHEN"),
@@ -80,15 +95,9 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
-            Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
-            Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
-            Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
-            Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
-            Flag(("--path",), "only files that match (repeatable)", "list", "GLOB"),
-            Flag(("--exclude",), "not files that match (repeatable)", "list", "GLOB"),
-            Flag(("--context",), "how much around a match", "text", "HOW", ("none", "block", "function", "class")),
-            Flag(("--snippet-lines",), "show the N lines that match best", "int", "N"),
-            Flag(("--explain",), "show why each hit is there", "switch"),
+            *PAGE,
+            *FILTERS,
+            *SHOWN,
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
             JSON,
@@ -116,15 +125,9 @@ COMMANDS: tuple[Command, ...] = (
         "find code that is like the code around a line",
         (
             Flag(("place",), "a file and a line of it, as FILE:LINE", "positional", "FILE:LINE"),
-            Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
-            Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
-            Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
-            Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
-            Flag(("--path",), "only files that match (repeatable)", "list", "GLOB"),
-            Flag(("--exclude",), "not files that match (repeatable)", "list", "GLOB"),
-            Flag(("--context",), "how much around a match", "text", "HOW", ("none", "block", "function", "class")),
-            Flag(("--snippet-lines",), "show the N lines that match best", "int", "N"),
-            Flag(("--explain",), "show why each hit is there", "switch"),
+            *PAGE,
+            *FILTERS,
+            *SHOWN,
             JSON,
             SET,
             QUIET,
@@ -140,9 +143,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             Flag(("-k", "--limit"), "number of hits that would be shown (default: 10)", "int", "N"),
-            Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
-            Flag(("--path",), "only files that match (repeatable)", "list", "GLOB"),
-            Flag(("--exclude",), "not files that match (repeatable)", "list", "GLOB"),
+            *FILTERS,
             JSON,
             SET,
             QUIET,
@@ -209,9 +210,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
-            Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
-            Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
-            Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
+            *PAGE,
             Flag(("-l", "--lang"), "only commits that change this language (repeatable)", "list", "LANG"),
             Flag(("--path",), "only commits that change files that match (repeatable)", "list", "GLOB"),
             Flag(("--exclude",), "not files that match (repeatable)", "list", "GLOB"),

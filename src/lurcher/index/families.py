@@ -1,0 +1,136 @@
+"""Postings of several segments made into those of one: a family after the other, some terms at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from lurcher.index.container import Builder, Container
+from lurcher.index.postings import Lists, lists_of, pack, read_range
+from lurcher.index.segment import as_bytes
+from lurcher.terms.count import Postings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SLICE_ROWS = 400_000
+"""Postings sorted at a time."""
+
+Owners = Callable[[str], "Sequence[NDArray[np.int64]]"]
+"""For a family, where the owners of each part go; -1: nowhere."""
+Total = Callable[[Container, str], int]
+"""How many owners a family has in a part."""
+
+
+def write_families(out: Builder, parts: Sequence[Container], families: Sequence[str], owners: Owners, total: Total) -> int:
+    """Every family, then the terms that are still in use; how many those are."""
+    import numpy as np
+
+    union, term_maps = terms_of(parts)
+    used = np.zeros(len(union), bool)
+    kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
+    for family in families:
+        terms, rows, sizes = [], [], []
+        out.begin(f"{family}.data", "u1")
+        for postings in _slices(parts, family, term_maps, len(union), owners(family), total):
+            packed = pack(postings)
+            out.write(as_bytes(packed.data))
+            terms.append(packed.terms.astype(np.int64))
+            rows.append(packed.rows)
+            sizes.append(packed.sizes)
+        out.end()
+        numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
+        used[numbers] = True
+        kept.append((family, numbers, ends_of(rows), ends_of(sizes)))
+    renumber = np.cumsum(used) - 1
+    for family, numbers, row_ends, byte_ends in kept:
+        out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
+        out.add(f"{family}.rows", "<u4", row_ends)
+        out.add(f"{family}.ends", "<u4", byte_ends)
+    if not used.all():
+        union = [term for term, keep in zip(union, used.tolist(), strict=True) if keep]
+    out.add("terms", "u1", b"".join(union))
+    out.add("term_ends", "<u4", ends_of([np.fromiter(map(len, union), np.int64, len(union))]))
+    return len(union)
+
+
+def _slices(
+    parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
+    targets: Sequence[NDArray[np.int64]], total: Total,
+) -> Iterator[Postings]:  # fmt: skip
+    """The family's postings over all parts, some terms at a time."""
+    import numpy as np
+
+    lists = [lists_of(part, family) for part in parts]
+    numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
+    load = np.zeros(terms, np.int64)
+    for found, mapped in zip(lists, numbers, strict=True):
+        load[mapped] += found.counts(0, len(found.terms))
+    rows = np.cumsum(load)
+    first = 0
+    while first < terms:
+        before = int(rows[first - 1]) if first else 0
+        last = max(int(np.searchsorted(rows, before + _SLICE_ROWS, "right")), first + 1)
+        postings = _slice(list(zip(parts, lists, numbers, targets, strict=True)), family, total, first, last)
+        if len(postings.terms):
+            yield postings
+        first = last
+
+
+_Part = tuple[Container, Lists, "NDArray[np.int64]", "NDArray[np.int64]"]
+"""A part, its lists, where their terms go, and where owners go."""
+
+
+def _slice(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Postings:
+    """The live rows of the terms [first, last), sorted by term and owner."""
+    import numpy as np
+
+    keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    for part, found, mapped, target in parts:
+        a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+        if a == b:
+            continue
+        rows = read_range(part, family, found, a, b, total(part, family))
+        owners = target[rows.owners]
+        alive = owners >= 0
+        terms = np.repeat(mapped[a:b], found.counts(a, b))
+        keys.append((terms[alive] << 32) | owners[alive])
+        counts.append(rows.counts[alive])
+    key = np.concatenate(keys)
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    return Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
+
+
+def terms_of(parts: Sequence[Container]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
+    """All terms, sorted, and for each part the numbers that its own terms have among them."""
+    import numpy as np
+
+    known: set[bytes] = set()
+    for part in parts:
+        known.update(_own_terms(part))
+    union = sorted(known)
+    del known
+    number = {term: i for i, term in enumerate(union)}
+    maps = []
+    for part in parts:
+        own = np.fromiter(map(number.__getitem__, _own_terms(part)), np.int64, part.meta["terms"])
+        if len(own) > 1 and int(np.diff(own).min()) <= 0:
+            raise part.corrupt("its terms are out of order")
+        maps.append(own)
+    return union, maps
+
+
+def _own_terms(part: Container) -> Iterator[bytes]:
+    blob = bytes(part.section("terms"))
+    start = 0
+    for end in part.array("term_ends", "<u4").tolist():
+        yield blob[start:end]
+        start = end
+
+
+def ends_of(sizes: Sequence[NDArray[np.int64]]) -> bytes:
+    import numpy as np
+
+    return np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64)).astype("<u4").tobytes()
