@@ -4,9 +4,10 @@ import pytest
 
 from lurcher.errors import DatasetError
 from lurcher.evaluation.datasets import QUOTED, UNQUOTED, load_dataset
+from lurcher.evaluation.harness import evaluate
 from lurcher.evaluation.labels import Target
 
-from .fakes import Mirror, code_set, write_lines, write_tree
+from .fakes import FakeSearcher, Mirror, code_set, commit_hit, opening, write_lines, write_tree
 
 QUESTION = {"query": "how are requests retried", "relevant": ["src/retry.py"]}
 
@@ -184,6 +185,21 @@ def test_a_history_task_without_its_commit_is_named(tmp_path):
     row = {"instance_id": "x", "repo": "own/project", "title": "T", "query": "T", "commit": "f" * 40}
     dataset = load_dataset(write_lines(tmp_path / "dev.jsonl", [row]), repos=tmp_path)
     assert dataset.warnings == ("x: own/project has no commit ffffffffffff",)
+
+
+def test_a_question_about_the_past_may_have_several_right_commits(tmp_path):
+    mirror = Mirror(tmp_path)
+    one, two = mirror.commit("one", {"a.py": ""}), mirror.commit("two", {"a.py": "x"})
+    row = {"repo": "Own/Project", "query": "was it ever undone?", "commits": [one, two], "category": "tried"}
+    path = write_lines(tmp_path / "past.jsonl", [row])
+    dataset = load_dataset(path, repos=tmp_path)
+    (task,) = tasks_of(dataset)
+    assert (dataset.kind, task.commits, task.category, dataset.warnings) == ("history", (one, two), "tried", ())
+    assert dataset.places[0].git_directory == tmp_path / "own+project" / "repo"  # names of owners do not mind their case
+    found = evaluate(path, opening(FakeSearcher({row["query"]: [commit_hit("f" * 40), commit_hit(two)]})), repos=tmp_path)
+    assert found.results[0].scores["file_mrr@10"] == found.results[0].scores["file_mrr@3"] == 0.5
+    for broken in ([], "one", ["not a commit"]):
+        assert "commits" in refused(write_lines(tmp_path / "broken.jsonl", [{**row, "commits": broken}]), repos=tmp_path)
 
 
 # -- one's own --------------------------------------------------------------------------------------------------------
