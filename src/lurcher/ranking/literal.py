@@ -37,7 +37,7 @@ def rank(context: Context) -> Ranking:
     for place, strength in defining.items():
         base[place] = strength
     factors = noise.score(context)[snapshot.unit_file[found.units]]
-    scores = base * factors + 0.001 * np.minimum(found.counts, 20)
+    scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, 20))  # of equals, the one that says it more often
     order = best_first(snapshot, found.units, scores)
     names = {int(found.units[place]): strength for place, strength in defining.items()}
 
