@@ -8,6 +8,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import CursorError, FilterError, PathError, QueryError
+from lurcher.planning.filters import glob_matches
 from tests.history.repo import Repo
 
 CACHE = "def lookup(key):\n    if key in CACHE:\n        return CACHE[key]\n    return fetch(key)\n"
@@ -185,3 +186,16 @@ def test_several_repositories_are_asked_together(tmp_path: Path) -> None:
 def test_a_folder_of_a_repository_means_its_commits(engine: Engine, told: tuple[Repo, dict[str, str]], tmp_path: Path) -> None:
     inside = Engine.open(told[0].top / "web", index_dir=tmp_path / "index")
     assert found(inside, told, "lookups") == ["web"]
+
+
+def test_paths_narrow_down_to_what_a_look_at_every_commit_finds(tmp_path: Path) -> None:
+    names = [
+        "src/Größe/a1b2c3.py", "src/x" + "y" * 140 + ".py", "docs/getHTTPResponse.md", "1234567890123.txt", "a b/c-d_e.ts",
+        "src/grosse.py",
+    ]  # fmt: skip
+    repo = Repo(tmp_path / "tree")
+    shas = {name: repo.commit("Touch a file", {name: "one = 1\n"}) for name in names}
+    engine = Engine.open(repo.top)
+    for glob in (*names, "src", "src/Größe", "*.py", "getHTTPResponse.md", "c-d_e.ts", "a b", "docs/*.md", "nowhere"):
+        expected = {sha for name, sha in shas.items() if glob_matches(glob, name)}
+        assert {(hit.commit or {})["sha"] for hit in engine.history("touch a file", paths=[glob]).hits} == expected

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lurcher.history.outcomes.verdicts import Verdicts
+from lurcher.history.outcomes.verdicts import SUCCESS, Verdicts
 from lurcher.history.question import PastQuery
 from lurcher.history.reader import Past
 from lurcher.planning.filters import glob_matches
+from lurcher.terms.split import split, words
+
+_WILD = re.compile(r"[*?\[\]\\!{}]")
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,7 +24,6 @@ def allowed_commits(
     past: Past, query: PastQuery, prefixes: tuple[str, ...] | None, verdicts: Verdicts
 ) -> NDArray[np.bool_]:
     """Live commits that pass; `prefixes` are the folders that were asked for, None for all."""
-    import numpy as np
 
     allowed: NDArray[np.bool_] = past.live.copy()
     if query.since is not None:
@@ -27,22 +32,56 @@ def allowed_commits(
         allowed &= past.committed <= query.until
     if query.filter.languages:
         allowed &= _in_languages(past, query.filter.languages)
+    if query.outcomes:
+        allowed &= _ended(past, query.outcomes, verdicts)
+    if query.author is not None:
+        _keep(allowed, partial(_written_by, past, query.author.casefold()))
     globs, excludes = query.filter.globs, query.filter.excludes
-    author = None if query.author is None else query.author.casefold()
-    by_path = bool(globs or excludes or prefixes is not None)
-    if author is None and not by_path and not query.outcomes:
-        return allowed
-    marked = {sha: outcome.verdict for sha, outcome in verdicts.marked.items()} if query.outcomes else {}
-    for commit in np.flatnonzero(allowed).tolist():
-        header = past.header(commit)
-        fits = author is None or author in f"{header.author} <{header.email}>".casefold()
-        if fits and query.outcomes:
-            fits = marked.get(header.sha, "success") in query.outcomes
-        if fits and by_path:
-            paths = past.paths_of(commit)
-            fits = any(_passes(path, globs, excludes, prefixes) for path in paths)
-        allowed[commit] = fits
+    for wanted in (globs, () if prefixes is None or "" in prefixes else prefixes):
+        if wanted:
+            allowed &= _may_touch(past, wanted)
+    if globs or excludes or prefixes is not None:
+        _keep(allowed, lambda commit: any(_passes(path, globs, excludes, prefixes) for path in past.paths_of(commit)))
     return allowed
+
+
+def _keep(allowed: NDArray[np.bool_], test: Callable[[int], bool]) -> None:
+    for commit in allowed.nonzero()[0].tolist():
+        allowed[commit] = test(commit)
+
+
+def _written_by(past: Past, author: str, commit: int) -> bool:
+    header = past.header(commit)
+    return author in f"{header.author} <{header.email}>".casefold()
+
+
+def _ended(past: Past, outcomes: tuple[str, ...], verdicts: Verdicts) -> NDArray[np.bool_]:
+    """Commits whose verdict is among some; whoever is not marked has stood."""
+    import numpy as np
+
+    found = np.full(past.commit_total, SUCCESS in outcomes)
+    for sha, outcome in verdicts.marked.items():
+        number = past.number_of(sha)
+        if number is not None:
+            found[number] = outcome.verdict in outcomes
+    return found
+
+
+def _may_touch(past: Past, places: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Commits with the words of one of some paths or patterns among their paths: few are left to be looked at."""
+    import numpy as np
+
+    found = np.zeros(past.commit_total, bool)
+    for place in places:
+        here = np.ones(past.commit_total, bool)
+        for piece in place.split("/"):
+            if piece and not _WILD.search(piece):
+                for term in {term for word in words(piece) for term in split(word)}:
+                    having = np.zeros(past.commit_total, bool)
+                    having[past.postings("paths", term)[0]] = True
+                    here &= having
+        found |= here
+    return found
 
 
 def _in_languages(past: Past, languages: tuple[str, ...]) -> NDArray[np.bool_]:
