@@ -32,7 +32,7 @@ def allowed_commits(
     by_path = bool(globs or excludes or prefixes is not None)
     if author is None and not by_path and not query.outcomes:
         return allowed
-    marked = {sha: outcome.verdict for sha, outcome in verdicts.marked.items()} if query.outcomes else {}
+    marked = verdicts.faulted() if query.outcomes else {}
     for commit in np.flatnonzero(allowed).tolist():
         header = past.header(commit)
         fits = author is None or author in f"{header.author} <{header.email}>".casefold()

@@ -49,7 +49,8 @@ class Outcome:
         }
 
 
-_STANDING = Outcome(SUCCESS, 0.9)
+STANDING = Outcome(SUCCESS, 0.9)
+"""What is said of most commits."""
 _LEAST_STANDING = 0.5
 _MOST_FOLLOWED = 3
 
@@ -63,12 +64,16 @@ class Verdicts:
 
     def of(self, sha: str) -> Outcome:
         """A commit's outcome; most have stood unremarked."""
-        return self._marked.get(sha, _STANDING)
+        return self._marked.get(sha, STANDING)
 
     @property
     def marked(self) -> Mapping[str, Outcome]:
         """Those of which more is to be said than that they stand."""
         return self._marked
+
+    def faulted(self) -> dict[str, str]:
+        """The verdicts on those that did not simply stand."""
+        return {sha: outcome.verdict for sha, outcome in self._marked.items() if outcome.verdict != SUCCESS}
 
     def mix(self) -> dict[str, int]:
         """How many commits have each verdict."""
@@ -96,7 +101,7 @@ def judge(commits: Sequence[Told], fixes: Iterable[Fix], settings: OutcomeSettin
                 marked[commit.sha] = _outcome(reverts, later, by_sha, seed)
             elif total < settings.window:
                 # Nobody has had the time to find fault with it.
-                sure = _LEAST_STANDING + (_STANDING.confidence - _LEAST_STANDING) * total / settings.window
+                sure = _LEAST_STANDING + (STANDING.confidence - _LEAST_STANDING) * total / settings.window
                 marked[commit.sha] = Outcome(SUCCESS, round(sure, 3))
             total += 1
         elif commit.sha in taken_back:
@@ -121,7 +126,7 @@ def _outcome(reverts: Sequence[Reversal], fixes: Sequence[Fix], by_sha: Mapping[
     if mending or partial:
         return Outcome(HOTFIXED, max(entry.confidence for entry in (*mending, *partial)), said)
     doubt = max((entry.confidence for entry in following), default=0.0)
-    return Outcome(SUCCESS, round(_STANDING.confidence * (1 - doubt), 3), said)
+    return Outcome(SUCCESS, round(STANDING.confidence * (1 - doubt), 3), said)
 
 
 def _of_revert(entry: Reversal) -> Evidence:
