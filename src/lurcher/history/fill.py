@@ -38,6 +38,7 @@ _MOST_TEXT = 24 << 20
 """Bytes of lines after which a batch is closed, however few commits it has."""
 _MOST_SEGMENTS, _TOGETHER = 8, 4
 """With more segments than the first, as many of the smallest as the second become one."""
+_MORE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +249,9 @@ class _Filler:
         return np.concatenate((new.newest_first + old.commit_total, known.order.astype(np.int64)))
 
     def _judged_sometimes(self, manifest: PastManifest) -> PastManifest:
-        """With outcomes for those who ask meanwhile: whenever the commits have become twice as many, so it costs little."""
+        """With outcomes for those who ask meanwhile: when the commits have become four times as many, so it costs little."""
         found = manifest.judged
-        if found.rules == rules_text(self._settings.outcomes) and manifest.commits < 2 * found.commits:
+        if found.rules == rules_text(self._settings.outcomes) and manifest.commits < _MORE * found.commits:
             return manifest
         return self._judged(manifest)
 
