@@ -83,9 +83,21 @@ def test_a_damaged_index_is_left_alone(repo: Repo) -> None:
     assert [path.read_bytes() for path in segments] == [b"nothing"] * len(segments)
 
 
+def test_damage_that_shows_only_when_it_is_read(repo: Repo) -> None:
+    with Engine.open(repo.top) as engine:
+        engine.index(history=True)
+    (path,) = (repo.top / ".lurcher/history").glob("*.segment")
+    data = bytearray(path.read_bytes())
+    data[100] ^= 0xFF  # in the table of commits, which opening does not read
+    path.write_bytes(data)
+    with Engine.open(repo.top) as engine:
+        answer = engine.explain("src/cart.py")
+    assert [entry.outcome for entry in answer.writers] == [None, None]
+    assert [note.reason for note in answer.degraded if "fails its checksum" in note.reason]
+
+
 def test_status_tells_the_mix(repo: Repo) -> None:
     with Engine.open(repo.top) as engine:
         engine.index(history=True, progress=silent)
-        status = engine.status()
-    entry = status.to_dict()["history"] if hasattr(status, "to_dict") else status["history"]
+        entry = engine.status()["history"]
     assert entry["outcomes"] == {"reverted": 0, "hotfixed": 1, "success": 6}

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from lurcher.index.container import Builder
 
 
+_MERGES, _MARGIN = 2, 1000
+"""How many commits are listed for each that is indexed: merges come in between."""
+
+
 def judged(store: PastStore, top: Path, manifest: PastManifest, past: Past, settings: OutcomeSettings) -> PastManifest:
     """The manifest with the outcomes of all its commits; what was found out before is used again."""
     fill, count = outcomes_of(store, top, manifest, past, settings)
@@ -54,7 +58,9 @@ def _told(top: Path, manifest: PastManifest, past: Past) -> Sequence[Told]:
     """What every commit says, merges and those that are not indexed included; where git does not tell, what is indexed."""
     if not manifest.head.sha:
         return ()
-    found = messages(top, manifest.head.sha)
+    # What is said of a commit was said after it: while the newest are all there is, the oldest need not be asked.
+    most = None if manifest.complete else _MERGES * past.commit_count + _MARGIN
+    found = messages(top, manifest.head.sha, most=most)
     if found is None:
         return [header for _, header in past.all_headers()]
     return found

@@ -6,6 +6,7 @@ import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
+from lurcher.errors import LurcherError
 from lurcher.history.explained import Related, Writer
 from lurcher.history.outcomes.verdicts import Outcome
 from lurcher.types import Degraded
@@ -28,19 +29,33 @@ class Known:
 
     def __init__(self, view: PastView) -> None:
         self._view, self._past = view, view.past
+        self._problem: LurcherError | None = None
 
     @property
     def notes(self) -> tuple[Degraded, ...]:
-        """What is missing from the index; that HEAD has moved is none of it: lines are told as they are now."""
+        """What is missing from the index, or wrong with it; that HEAD has moved is no matter: lines are told as they are."""
+        if self._problem is not None:
+            return (Degraded("history", self._problem.message, self._problem.hint),)
         covered = self._past.commit_count >= self._past.total
         return () if covered else self._view.degraded
 
     def outcome(self, sha: str) -> Outcome | None:
         """What became of a commit; None for one that is not indexed."""
-        return None if self._past.number_of(sha) is None else self._view.verdicts.of(sha)
+        try:
+            return None if self._past.number_of(sha) is None else self._view.verdicts.of(sha)
+        except LurcherError as problem:
+            self._problem = problem
+            return None
 
     def related(self, writer: Writer) -> list[Related]:
         """Up to three commits that made the same change, name the same issue, or touch the same files soon before or after."""
+        try:
+            return self._related(writer)
+        except LurcherError as problem:
+            self._problem = problem
+            return []
+
+    def _related(self, writer: Writer) -> list[Related]:
         number = None if writer.sha is None else self._past.number_of(writer.sha)
         if number is None:
             return []
