@@ -251,7 +251,8 @@ class _Filler:
     def _judged_sometimes(self, manifest: PastManifest) -> PastManifest:
         """With outcomes for those who ask meanwhile: when the commits have become four times as many, so it costs little."""
         found = manifest.judged
-        if found.rules == rules_text(self._settings.outcomes) and manifest.commits < _MORE * found.commits:
+        few = manifest.commits < _MORE * found.commits or 2 * manifest.commits > manifest.total
+        if found.commits and found.rules == rules_text(self._settings.outcomes) and few:
             return manifest
         return self._judged(manifest)
 
