@@ -203,8 +203,8 @@ class OutcomeSettings:
     words: str = setting("fix hotfix patch bugfix", "Words of a subject that say that something is mended.")
     strictness: str = setting(
         "strict",
-        "`strict`: the later commit must rewrite lines that the earlier one added; `seed`: words and files are enough.",
-        choices=("strict", "seed"),
+        "`strict`: the later commit must rewrite lines that the earlier one added; `loose`: words and files are enough.",
+        choices=("strict", "loose"),
     )
 
 

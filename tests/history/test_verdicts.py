@@ -55,14 +55,14 @@ def test_loose_evidence_is_told_and_decides_nothing_unless_asked() -> None:
     outcome = judged(*history).of(sha_of(1))
     assert (outcome.verdict, [entry.kind for entry in outcome.evidence]) == ("success", ["followed"])
     assert outcome.confidence < 0.9
-    assert judged(*history, strictness="seed").of(sha_of(1)).verdict == "hotfixed"
+    assert judged(*history, strictness="loose").of(sha_of(1)).verdict == "hotfixed"
 
 
 def test_the_seeds_rule_knows_reverts_by_their_subject_only() -> None:
     by_hash = [commit(1, "Add"), commit(2, "Undo", f"This reverts commit {sha_of(1)}.")]
-    assert judged(*by_hash, strictness="seed").of(sha_of(1)).verdict == "success"
+    assert judged(*by_hash, strictness="loose").of(sha_of(1)).verdict == "success"
     by_subject = [commit(1, "Add"), commit(2, 'Revert "Add"')]
-    assert judged(*by_subject, strictness="seed").of(sha_of(1)).verdict == "reverted"
+    assert judged(*by_subject, strictness="loose").of(sha_of(1)).verdict == "reverted"
 
 
 def test_what_is_young_has_not_stood_the_test() -> None:

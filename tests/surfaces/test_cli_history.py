@@ -20,6 +20,16 @@ def test_history_is_indexed_when_asked_for(repository: Path, ask: Run) -> None:
     assert "HEAD has moved since" in ask("status", repository).out
     assert ask("index", repository, "--history", "--json").json["history"]["commits"] == 2
     assert "2 of 2 commits" in ask("status", repository).out
+    assert "0 reverted, 0 hotfixed, 2 success" in ask("status", repository).out
+
+
+def test_doctor_reads_outcomes_too(repository: Path, ask: Run) -> None:
+    ask("index", repository, "--history")
+    (path,) = (repository / ".lurcher/history").glob("*.outcomes")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert ask("doctor", repository).status == 1
+    ask("history", "redirects", repository)
+    assert ask("doctor", repository).status == 0
 
 
 def test_doctor_reads_every_byte_of_it(repository: Path, ask: Run) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.config import Settings
-from lurcher.errors import PathError, UsageError
+from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
 from lurcher.planning.checks import filter_of, several
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lurcher.history.brief import BriefAnswer
     from lurcher.history.explain import Judged, Near
     from lurcher.history.explained import ExplainAnswer
+    from lurcher.history.known import Known
     from lurcher.history.project import PastProject
     from lurcher.history.search import PastRoot
     from lurcher.index.reader import Snapshot
@@ -155,6 +156,17 @@ class Histories(ABC):
             known = self._pasts[project.root.path] = PastProject.beside(project)
         return known
 
+    def _known_of(self, project: Project) -> Known | None:
+        """What is known of the commits of a project already; nothing is indexed for it."""
+        from lurcher.history.known import Known
+
+        past = self._past_of(project)
+        try:
+            view = past.glance() if past.has_index() else None
+        except LurcherError:
+            return None
+        return None if view is None else Known(view)
+
     def _dates(self, since: str | None, until: str | None, tops: Sequence[Path]) -> tuple[int | None, int | None]:
         from lurcher.history import dates
 
@@ -177,7 +189,10 @@ class Histories(ABC):
         outcome: Judged | None = None,
         related: Near | None = None,
     ) -> ExplainAnswer:
-        """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index."""
+        """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index.
+
+        Where the history is indexed, each is told with what became of it and with commits that seem to have to do with it.
+        """
         from lurcher.history.explain import explain_file
         from lurcher.history.explained import labelled
 
@@ -185,9 +200,15 @@ class Histories(ABC):
         named = next((name for name in meant if os.path.lexists(self._together.locate(name))), meant[0])
         for project, label in zip(self._together.projects, self._together.labels(), strict=True):
             if named.startswith(label):
+                known = self._known_of(project)
+                if known is not None:
+                    outcome, related = outcome or known.outcome, related or known.related
                 options = {"settings": project.settings.blame, "limit": limit, "outcome": outcome, "related": related}
                 file = project.root.path / named[len(label) :]
-                return labelled(explain_file(file, first, last, below=project.root.path, **options), label)
+                found = explain_file(file, first, last, below=project.root.path, **options)
+                if known is not None:
+                    found = replace(found, degraded=(*found.degraded, *known.notes))
+                return labelled(found, label)
         raise UsageError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self._together.roots)))
 
 

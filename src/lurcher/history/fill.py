@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.config import OutcomeSettings
 from lurcher.errors import PathError
 from lurcher.history import log, segment
 from lurcher.history.build import PastBuilder
 from lurcher.history.head import Head, boundary
+from lurcher.history.judging import judged
 from lurcher.history.log import Losses
 from lurcher.history.manifest import PastManifest, PastStore
 from lurcher.history.merge import merge
 from lurcher.history.options import LogSettings
+from lurcher.history.outcomes.rules import rules_text
 from lurcher.history.parts import PastSegment
 from lurcher.history.reader import Past, open_past
 from lurcher.types import Progress
@@ -35,6 +38,7 @@ _MOST_TEXT = 24 << 20
 """Bytes of lines after which a batch is closed, however few commits it has."""
 _MOST_SEGMENTS, _TOGETHER = 8, 4
 """With more segments than the first, as many of the smallest as the second become one."""
+_MORE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,7 @@ class FillSettings:
     """0: all."""
     seconds: float | None
     """After which no further batch is begun; None: never."""
+    outcomes: OutcomeSettings = field(default_factory=OutcomeSettings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ class _Filler:
                 if late or done == len(plan.wanted):
                     builder = PastBuilder()
                     break
-                self._commit(manifest)
+                manifest = self._commit(self._judged_sometimes(manifest))
                 manifest = self._merged(manifest)
                 builder, size = PastBuilder(), self._settings.batch
         if len(builder):
@@ -203,6 +208,7 @@ class _Filler:
             return manifest
         if final:
             manifest = self._ordered(manifest)
+            manifest = self._judged(manifest)
         return self._commit(manifest)
 
     def _merge(self, manifest: PastManifest, chosen: Sequence[int]) -> PastManifest:
@@ -241,6 +247,18 @@ class _Filler:
         if new.commit_total and int(new.committed.min()) <= int(old.committed.max()):
             return None
         return np.concatenate((new.newest_first + old.commit_total, known.order.astype(np.int64)))
+
+    def _judged_sometimes(self, manifest: PastManifest) -> PastManifest:
+        """With outcomes for those who ask meanwhile: when the commits have become four times as many, so it costs little."""
+        found = manifest.judged
+        few = manifest.commits < _MORE * found.commits or 2 * manifest.commits > manifest.total
+        if found.commits and found.rules == rules_text(self._settings.outcomes) and few:
+            return manifest
+        return self._judged(manifest)
+
+    def _judged(self, manifest: PastManifest) -> PastManifest:
+        self._progress("judging commits", manifest.commits, manifest.commits)
+        return judged(self._store, self._top, manifest, open_past(self._store, manifest), self._settings.outcomes)
 
     def _commit(self, manifest: PastManifest) -> PastManifest:
         manifest = replace(manifest, generation=manifest.generation + 1)

@@ -56,14 +56,14 @@ def _written_by(past: Past, author: str, commit: int) -> bool:
 
 
 def _ended(past: Past, outcomes: tuple[str, ...], verdicts: Verdicts) -> NDArray[np.bool_]:
-    """Commits whose verdict is among some; whoever is not marked has stood."""
+    """Commits whose verdict is among some; whoever is at no fault has stood."""
     import numpy as np
 
     found = np.full(past.commit_total, SUCCESS in outcomes)
-    for sha, outcome in verdicts.marked.items():
+    for sha, verdict in verdicts.faulted().items():
         number = past.number_of(sha)
         if number is not None:
-            found[number] = outcome.verdict in outcomes
+            found[number] = verdict in outcomes
     return found
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.history.head import NOWHERE, Head
@@ -15,7 +15,7 @@ from lurcher.index import manifest as manifests
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import remove, sync_folder, write_atomically
 from lurcher.index.manifest import MARK, NAME
-from lurcher.index.store import Store
+from lurcher.index.store import Naming, Store
 from lurcher.version import VERSION
 
 if TYPE_CHECKING:
@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 HINT = "run: lurcher index --history --rebuild"
 _SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
+_OUTCOMES = re.compile(r"(?:[0-9a-f]{24}\.outcomes)?")
 _SHA = re.compile(r"(?:[0-9a-f]{40}(?:[0-9a-f]{24})?)?")
+
+
+class Judged(NamedTuple):
+    """Where outcomes are kept, of how many commits they are, and by which rules."""
+
+    name: str = ""
+    """Empty where there are none."""
+    commits: int = 0
+    rules: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +58,8 @@ class PastManifest:
     """Commits of which files were missing, these files, and commits of which even the list of files was missing."""
     order: NDArray[np.uint32] | None = None
     """The numbers of the live commits, newest first."""
+    judged: Judged = field(default_factory=Judged)
+    """What became of the commits, or of some of them while more are being read."""
 
     @property
     def commits(self) -> int:
@@ -87,6 +99,7 @@ def pack(manifest: PastManifest) -> list[bytes | memoryview]:
         "most": manifest.most,
         "losses": list(manifest.losses),
         "ordered": manifest.order is not None,
+        "judged": list(manifest.judged),
     }
     return pack_sections(sections, meta)
 
@@ -123,6 +136,9 @@ def _checked(container: Container) -> PastManifest:
         raise ValueError("it does not say what it covers")
     if len(losses) != 3 or any(type(count) is not int for count in losses):
         raise ValueError("it does not say what it lacks")
+    judged, of, rules = meta["judged"]
+    if not _OUTCOMES.fullmatch(judged) or type(of) is not int or type(rules) is not str:
+        raise ValueError("it does not say where outcomes are")
     total = sum(sizes)
     live: list[NDArray[np.bool_] | None] = [None] * len(sizes)
     if not meta["whole"]:
@@ -135,6 +151,7 @@ def _checked(container: Container) -> PastManifest:
     manifest = PastManifest(
         meta["generation"], meta["fingerprint"], tuple(names), tuple(sizes), tuple(live), Head(sha, shallow),
         meta["complete"], meta["total"], meta["most"], (losses[0], losses[1], losses[2]), order,
+        Judged(judged, of, rules),
     )  # fmt: skip
     if order is not None and (len(order) != manifest.commits or (len(order) and int(order.max()) >= total)):
         raise ValueError("it has no order")
@@ -150,6 +167,20 @@ class PastStore(Store):
     def read_past(self, expected: Mapping[str, Any]) -> PastManifest | None:
         """The manifest on disk; None where there is none of ours."""
         return read(self.folder, expected) if (self.folder / MARK).exists() else None
+
+    def outcomes(self, name: str) -> Container:
+        """The file of that name, in which outcomes are kept."""
+        if name in self.memory:
+            return self.memory[name]
+        container = Container.open(self.folder / name)
+        if name != f"{container.digest()}.outcomes":
+            raise container.corrupt("it holds what belongs under another name")
+        return container
+
+    def leftovers(self, manifest: Naming) -> list[Path]:
+        kept = manifest.judged.name if isinstance(manifest, PastManifest) else ""
+        old = (path for path in self.folder.glob("*.outcomes") if path.name != kept)
+        return sorted([*super().leftovers(manifest), *old])
 
     def prepare(self) -> None:
         # The folder around it has to be known for an index folder, or what is in it would be taken for somebody else's.

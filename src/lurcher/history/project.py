@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from lurcher.history import manifest as manifests
 from lurcher.history.head import Head, head_of
 from lurcher.history.manifest import PastManifest, PastStore
 from lurcher.history.options import LogSettings
+from lurcher.history.outcomes.rules import rules_text
 from lurcher.index.manifest import MARK, NAME
 from lurcher.types import Degraded, Progress
 
@@ -40,13 +42,12 @@ class PastView:
     degraded: tuple[Degraded, ...]
     fresh: bool
     """Whether this is the history of HEAD as it is now, as far as it is covered."""
+    judge: Callable[[], Verdicts]
 
     @cached_property
     def verdicts(self) -> Verdicts:
-        """What became of each commit."""
-        from lurcher.history.outcomes.verdicts import Verdicts
-
-        return Verdicts({}, self.past.commit_count)
+        """What became of each commit, as far as the history was read."""
+        return self.judge()
 
     @property
     def coverage(self) -> float:
@@ -69,6 +70,7 @@ class PastProject:
         self._lock = threading.RLock()
         self._view: tuple[PastManifest, Past] | None = None
         self._identity: tuple[int, int, int] | None = None
+        self._verdicts: tuple[PastManifest, Verdicts] | None = None
 
     @classmethod
     def beside(cls, project: Project) -> PastProject:
@@ -122,8 +124,18 @@ class PastProject:
         manifest = self._current(notes)
         if (refresh or not manifest.generation) and not self._is_done(manifest, head):
             manifest = self._update(manifest, head, seconds, progress, notes)
+        return self._seen(manifest, head, notes)
+
+    def glance(self) -> PastView | None:
+        """The index as it is, whatever HEAD is now; None where there is none that serves. Nothing is read or built."""
+        with self._lock:
+            manifest = self._current([])
+            return self._seen(manifest, self._head(), []) if manifest.generation else None
+
+    def _seen(self, manifest: PastManifest, head: Head, notes: Sequence[Degraded]) -> PastView:
         past = self._open(manifest)
-        return PastView(past, manifest, (*notes, *self._told(manifest, past, head)), manifest.head == head)
+        told = (*notes, *self._told(manifest, past, head))
+        return PastView(past, manifest, told, manifest.head == head, lambda: self._judge(manifest, past))
 
     def _told(self, manifest: PastManifest, past: Past, head: Head) -> list[Degraded]:
         notes = []
@@ -133,6 +145,9 @@ class PastProject:
             reason = f"{past.commit_count:,} of {past.total:,} commits are indexed"
             limited = manifest.complete and self.settings.history.max_commits
             notes.append(Degraded("history", reason, "" if limited else "run: lurcher index --history"))
+        if 0 < manifest.judged.commits < past.commit_count and manifest.judged.rules == self._rules:
+            reason = f"what became of {past.commit_count - manifest.judged.commits:,} commits is not known yet"
+            notes.append(Degraded("outcomes", reason, "run: lurcher index --history"))
         commits, paths, trees = manifest.losses
         if paths:
             notes.append(Degraded("history", f"{paths:,} files of {commits:,} commits are missing from this clone", ""))
@@ -154,8 +169,7 @@ class PastProject:
         with self.store.lock(self.settings.index.lock_seconds):
             empty = PastManifest(self._generation_on_disk(), self.fingerprint)
             manifest = self._fill(empty, head, seconds, progress)
-        past = self._open(manifest)
-        return PastView(past, manifest, (*notes, *self._told(manifest, past, head)), True)
+        return self._seen(manifest, head, notes)
 
     def _head(self) -> Head:
         head = head_of(self.top)
@@ -169,10 +183,12 @@ class PastProject:
             self._view = self._identity = None
             try:
                 opened = self._read()[1]
-                for segment in opened[1].segments if opened is not None else ():
+                if opened is None:
+                    return False
+                for segment in opened[1].segments:
                     segment.check_tables()
                     segment.container.verify()
-                return False
+                return self._mended(*opened)
             except (OutdatedIndex, CorruptIndex):
                 self.rebuild(progress)
                 return True
@@ -202,6 +218,52 @@ class PastProject:
             except (IndexError_, OSError):
                 return False
 
+    # Outcomes.
+
+    @property
+    def _rules(self) -> str:
+        return rules_text(self.settings.outcomes)
+
+    def kept_verdicts(self, manifest: PastManifest) -> Verdicts | None:
+        """The outcomes that are kept with a generation; None where there are none that are sound and found by our rules."""
+        from lurcher.history.outcomes.kept import KeptVerdicts
+
+        if not manifest.judged.name or manifest.judged.rules != self._rules:
+            return None
+        try:
+            return KeptVerdicts(self.store.outcomes(manifest.judged.name))
+        except (IndexError_, OSError):
+            return None
+
+    def _judge(self, manifest: PastManifest, past: Past) -> Verdicts:
+        """The outcomes of a generation: looked up, or found out again where they are damaged or go by other rules."""
+        with self._lock:
+            if self._verdicts is None or self._verdicts[0] is not manifest:
+                found = self.kept_verdicts(manifest) or self._judged_again(manifest, past)
+                self._verdicts = manifest, found
+            return self._verdicts[1]
+
+    def _judged_again(self, manifest: PastManifest, past: Past) -> Verdicts:
+        from lurcher.history.judging import outcomes_of
+        from lurcher.history.outcomes.kept import KeptVerdicts
+        from lurcher.index.container import Builder, Container
+
+        fill, _ = outcomes_of(self.store, self.top, manifest, past, self.settings.outcomes)
+        pieces: list[bytes | memoryview] = []
+        name = f"{fill(Builder(pieces.append))}.outcomes"
+        if name == manifest.judged.name:
+            # The same again, under the same name: whoever reads it meanwhile reads the same.
+            with contextlib.suppress(IndexLocked), self.store.lock(0.0):
+                self.store.put(fill, "outcomes")
+        return KeptVerdicts(Container(b"".join(pieces), name))
+
+    def _mended(self, manifest: PastManifest, past: Past) -> bool:
+        """Make outcomes anew that are damaged; False where they are sound."""
+        if manifest.judged.rules != self._rules or self.kept_verdicts(manifest) is not None:
+            return False
+        self._judged_again(manifest, past)
+        return True
+
     def on_disk(self) -> tuple[PastManifest, Past] | None:
         """The index as it is on disk, opened; None where there is none."""
         return self._read()[1]
@@ -229,14 +291,15 @@ class PastProject:
 
     def _is_done(self, manifest: PastManifest, head: Head) -> bool:
         as_wanted = manifest.most == self.settings.history.max_commits
-        return manifest.generation > 0 and manifest.complete and as_wanted and manifest.head == head
+        as_judged = manifest.judged.rules == self._rules
+        return manifest.generation > 0 and manifest.complete and as_wanted and as_judged and manifest.head == head
 
     def _fill(self, manifest: PastManifest, head: Head, seconds: float | None, progress: Progress) -> PastManifest:
         # Writing needs what reads git and counts terms; most queries do not write.
         from lurcher.history.fill import FillSettings, fill
 
         history = self.settings.history
-        settings = FillSettings(self.log_settings, history.batch, history.max_commits, seconds)
+        settings = FillSettings(self.log_settings, history.batch, history.max_commits, seconds, self.settings.outcomes)
 
         def write() -> PastManifest:
             return fill(self.store, self.top, manifest, head, settings, self.fingerprint, self.model.table, progress)

@@ -27,6 +27,7 @@ def history_entry(project: Project) -> dict[str, Any] | None:
     if found is None:
         return {"exists": False}
     manifest, past = found
+    verdicts = history.kept_verdicts(manifest)
     segments: list[dict[str, Any]] = [
         {"name": name, "bytes": segment.container.size, "commits": int(segment.meta["commits"])}
         for name, segment in zip(manifest.segments, past.segments, strict=True)
@@ -41,6 +42,7 @@ def history_entry(project: Project) -> dict[str, Any] | None:
         "coverage": round(past.coverage, 4),
         "hunks": past.hunk_total,
         "missing_files": manifest.losses[1],
+        "outcomes": None if verdicts is None else verdicts.mix(),
         "bytes": sum(entry["bytes"] for entry in segments),
         "segments": segments,
     }

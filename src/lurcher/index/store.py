@@ -33,7 +33,7 @@ _SWEPT = ("*.segment", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
-_OWN_NAME = re.compile(r"manifest|lock|history|\.gitignore|[0-9a-f]{24}\.segment|\..*\.tmp")
+_OWN_NAME = re.compile(r"manifest|lock|history|\.gitignore|[0-9a-f]{24}\.(?:segment|outcomes)|\..*\.tmp")
 _numbers = itertools.count()
 MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
@@ -77,19 +77,19 @@ class Store:
         """The manifest on disk; None where there is none of ours."""
         return manifests.read(self.folder, expected) if (self.folder / MARK).exists() else None
 
-    def put(self, fill: Callable[[Builder], str]) -> str:
-        """Store the segment that `fill` writes, under a name made from its content."""
+    def put(self, fill: Callable[[Builder], str], kind: str = "segment") -> str:
+        """Store the segment that `fill` writes, or what else `kind` says, under a name made from its content."""
         if self.writable:
             try:
                 self.prepare()
-                with disk.Draft(self.folder, "segment") as draft:
-                    name = f"{fill(Builder(draft.write))}.segment"
+                with disk.Draft(self.folder, kind) as draft:
+                    name = f"{fill(Builder(draft.write))}.{kind}"
                     draft.keep(name)
                 return name
             except OSError as error:
                 self.give_up(error)
         pieces: list[bytes | memoryview] = []
-        name = f"{fill(Builder(pieces.append))}.segment"
+        name = f"{fill(Builder(pieces.append))}.{kind}"
         self.memory[name] = Container(b"".join(pieces), name)
         return name
 

@@ -16,8 +16,23 @@ from typing import Protocol
 from lurcher.config import OutcomeSettings
 from lurcher.history.kinds import CODE, kind_of, left_out
 from lurcher.history.outcomes.wording import mends, says_fix
-from lurcher.history.records import RENAMED, Change
+from lurcher.history.records import RENAMED, Hunk
 from lurcher.index.roles import SETUP, roles
+
+
+class Altered(Protocol):
+    """What of a changed file is needed; its lines are asked for only where they decide."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def old_path(self) -> str | None: ...
+    @property
+    def binary(self) -> bool: ...
+    @property
+    def hunks(self) -> Sequence[Hunk]: ...
 
 
 class Changed(Protocol):
@@ -28,7 +43,7 @@ class Changed(Protocol):
     @property
     def subject(self) -> str: ...
     @property
-    def changes(self) -> tuple[Change, ...]: ...
+    def changes(self) -> Sequence[Altered]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +125,7 @@ class Window:
         share = len(one & other) / smaller
         return share if share >= self._settings.overlap and share > 0 else None
 
-    def _rename(self, changes: Iterable[Change]) -> None:
+    def _rename(self, changes: Iterable[Altered]) -> None:
         """From here on, what this commit renamed goes by its old name."""
         names = {change.path: change.old_path for change in changes if change.status == RENAMED and change.old_path}
         for later in self._laters if names else ():
@@ -177,16 +192,16 @@ _VERSION = re.compile(r"[\"']?(?:__)?version(?:__|_info|s)?[\"']?\s*[=:(]", re.I
 _SHORTEST = 6
 
 
-def _lines(changes: Sequence[Change], side: str) -> dict[str, Counter[str]]:
+def _lines(changes: Sequence[Altered], side: str) -> dict[str, Counter[str]]:
     """The telling lines that a commit added to, or removed from, each source file; not those it only moved."""
     moved: Counter[str] = Counter()
     for change in changes:
-        if change.hunks and is_source(change.path):
+        if is_source(change.path):
             for hunk in change.hunks:
                 moved.update(map(_bare, hunk.removed if side == "added" else hunk.added))
     found: dict[str, Counter[str]] = {}
     for change in changes:
-        if not change.hunks or change.binary or not is_source(change.path):
+        if change.binary or not is_source(change.path) or not change.hunks:
             continue
         lines: Counter[str] = Counter()
         for hunk in change.hunks:

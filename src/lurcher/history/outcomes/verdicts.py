@@ -49,7 +49,8 @@ class Outcome:
         }
 
 
-_STANDING = Outcome(SUCCESS, 0.9)
+STANDING = Outcome(SUCCESS, 0.9)
+"""What is said of most commits."""
 _LEAST_STANDING = 0.5
 _MOST_FOLLOWED = 3
 
@@ -63,12 +64,16 @@ class Verdicts:
 
     def of(self, sha: str) -> Outcome:
         """A commit's outcome; most have stood unremarked."""
-        return self._marked.get(sha, _STANDING)
+        return self._marked.get(sha, STANDING)
 
     @property
     def marked(self) -> Mapping[str, Outcome]:
         """Those of which more is to be said than that they stand."""
         return self._marked
+
+    def faulted(self) -> dict[str, str]:
+        """The verdicts on those that did not simply stand."""
+        return {sha: outcome.verdict for sha, outcome in self._marked.items() if outcome.verdict != SUCCESS}
 
     def mix(self) -> dict[str, int]:
         """How many commits have each verdict."""
@@ -81,8 +86,8 @@ class Verdicts:
 
 def judge(commits: Sequence[Told], fixes: Iterable[Fix], settings: OutcomeSettings) -> Verdicts:
     """The verdicts on commits, given newest first. Merges among them bear witness and are not counted."""
-    seed = settings.strictness == "seed"
-    taken_back = _by_subject_alone(commits) if seed else reversals(commits)
+    loose = settings.strictness == "loose"
+    taken_back = _by_subject_alone(commits) if loose else reversals(commits)
     mended: dict[str, list[Fix]] = {}
     for fix in fixes:
         mended.setdefault(fix.earlier, []).append(fix)
@@ -93,19 +98,19 @@ def judge(commits: Sequence[Told], fixes: Iterable[Fix], settings: OutcomeSettin
         if len(commit.parents) < 2:
             reverts, later = taken_back.get(commit.sha, ()), mended.get(commit.sha, ())
             if reverts or later:
-                marked[commit.sha] = _outcome(reverts, later, by_sha, seed)
+                marked[commit.sha] = _outcome(reverts, later, by_sha, loose)
             elif total < settings.window:
                 # Nobody has had the time to find fault with it.
-                sure = _LEAST_STANDING + (_STANDING.confidence - _LEAST_STANDING) * total / settings.window
+                sure = _LEAST_STANDING + (STANDING.confidence - _LEAST_STANDING) * total / settings.window
                 marked[commit.sha] = Outcome(SUCCESS, round(sure, 3))
             total += 1
         elif commit.sha in taken_back:
-            marked[commit.sha] = _outcome(taken_back[commit.sha], (), by_sha, seed)
+            marked[commit.sha] = _outcome(taken_back[commit.sha], (), by_sha, loose)
             total += 1
     return Verdicts(marked, total)
 
 
-def _outcome(reverts: Sequence[Reversal], fixes: Sequence[Fix], by_sha: Mapping[str, Told], seed: bool) -> Outcome:
+def _outcome(reverts: Sequence[Reversal], fixes: Sequence[Fix], by_sha: Mapping[str, Told], loose: bool) -> Outcome:
     evidence = [_of_revert(entry) for entry in reverts]
     whole = [entry for entry in evidence if entry.kind == REVERTED]
     near = sorted(fixes, key=lambda fix: (not fix.strict, -fix.confidence, fix.distance, fix.later))
@@ -116,12 +121,12 @@ def _outcome(reverts: Sequence[Reversal], fixes: Sequence[Fix], by_sha: Mapping[
     said = tuple(evidence)
     if whole:
         return Outcome(REVERTED, max(entry.confidence for entry in whole), said)
-    if seed and (mending or following):
+    if loose and (mending or following):
         return Outcome(HOTFIXED, max(entry.confidence for entry in (*mending, *following)), said)
     if mending or partial:
         return Outcome(HOTFIXED, max(entry.confidence for entry in (*mending, *partial)), said)
     doubt = max((entry.confidence for entry in following), default=0.0)
-    return Outcome(SUCCESS, round(_STANDING.confidence * (1 - doubt), 3), said)
+    return Outcome(SUCCESS, round(STANDING.confidence * (1 - doubt), 3), said)
 
 
 def _of_revert(entry: Reversal) -> Evidence:
@@ -140,7 +145,7 @@ def _of_fix(fix: Fix, by_sha: Mapping[str, Told]) -> Evidence:
 
 
 def _by_subject_alone(commits: Sequence[Told]) -> dict[str, tuple[Reversal, ...]]:
-    """The seed's rule to the letter: a later subject is `Revert "<this subject>"`."""
+    """The loose rule: a later subject is `Revert "<this subject>"`."""
     later: dict[str, Told] = {}
     found: dict[str, tuple[Reversal, ...]] = {}
     for commit in commits:

@@ -25,6 +25,8 @@ def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
             segment.check_tables()
             if not quick:
                 segment.container.verify()
+        if manifest.judged.name:
+            history.store.outcomes(manifest.judged.name).verify()
     except OutdatedIndex as outdated:
         yield Finding("history", NOTE, f"{outdated.message}: the next question makes it anew", mend)
         return

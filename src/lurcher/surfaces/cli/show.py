@@ -215,6 +215,8 @@ def _status(entry: dict[str, Any]) -> None:
         row("languages", ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()) or "none")
     if "history" in entry:
         row("history", _history(entry["history"]))
+        if entry["history"].get("outcomes"):
+            row("outcomes", ", ".join(f"{count:,} {verdict}" for verdict, count in entry["history"]["outcomes"].items()))
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:

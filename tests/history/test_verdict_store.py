@@ -1,0 +1,386 @@
+"""Outcomes in the index: found while it is filled, looked up by questions, the same however it grew."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lurcher import config
+from lurcher.config import OutcomeSettings
+from lurcher.embedding.model import model_of
+from lurcher.history import fill, judging
+from lurcher.history.outcomes.fixes import fixes
+from lurcher.history.outcomes.kept import KeptVerdicts
+from lurcher.history.outcomes.mended import fixes_of, found_fixes, order_of, unchanged
+from lurcher.history.project import PastProject, PastView
+from lurcher.index import disk
+from tests.history.repo import Repo, project, silent
+
+CART = "def total(price, count):\n    result = price * count\n    return result + shipping\n"
+MENDED = CART.replace("price * count", "price * max(count, 0)")
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fill, "FIRST", 4)
+
+
+def judged_by(top: Path, folder: Path, **outcomes: Any) -> PastProject:
+    loaded = config.load(None, {f"outcomes.{name}": value for name, value in outcomes.items()})
+    return PastProject(top, loaded, folder / "history", model_of(loaded, top), "elsewhere")
+
+
+def looked(top: Path, folder: Path, **outcomes: Any) -> PastView:
+    return judged_by(top, folder, **outcomes).view(silent, seconds=None)
+
+
+def told(view: PastView) -> dict[str, Any]:
+    """All outcomes by hash, and their mix."""
+    past = view.past
+    shas = [past.sha(number) for number in past.newest_first.tolist()]
+    return {**{sha: view.verdicts.of(sha) for sha in shas}, "mix": view.verdicts.mix()}
+
+
+def kept(folder: Path) -> Path:
+    (path,) = (folder / "history").glob("*.outcomes")
+    return path
+
+
+def filler(repo: Repo, count: int) -> None:
+    for i in range(count):
+        repo.commit(f"note {i}", {f"notes/{i % 3}.md": f"{repo.now}\n"})
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repo:
+    """A cart that was mended, a cache that was taken back, and others in between."""
+    repo = Repo(tmp_path / "repo")
+    repo.commit("begin", {"README.md": "x\n"})
+    repo.commit("Add a cart", {"src/cart.py": CART})
+    repo.commit("Fix negative counts", {"src/cart.py": MENDED})
+    cache = repo.commit("Add a cache", {"src/cache.py": "cache = Cache(limit=10)\n"})
+    filler(repo, 3)
+    repo.put({"src/cache.py": None})
+    repo.commit(f'Revert "Add a cache"\n\nIt leaked.\n\nThis reverts commit {cache}.\n')
+    filler(repo, 2)
+    return repo
+
+
+def named(repo: Repo, subject: str) -> str:
+    return next(commit.sha for commit in repo.read() if commit.subject == subject)
+
+
+# What is told.
+
+
+def test_reverted_hotfixed_and_stood(repo: Repo, tmp_path: Path) -> None:
+    verdicts = looked(repo.top, tmp_path / "i").verdicts
+    back = verdicts.of(named(repo, "Add a cache"))
+    assert (back.verdict, [entry.kind for entry in back.evidence]) == ("reverted", ["reverted"])
+    assert (back.evidence[0].author, back.evidence[0].note) == ("Ada", "It leaked.")
+    mended = verdicts.of(named(repo, "Add a cart"))
+    assert mended.verdict == "hotfixed"
+    assert mended.evidence[0].sha == named(repo, "Fix negative counts")
+    assert mended.evidence[0].note.endswith("rewrites 1 line of it")
+    assert verdicts.of(named(repo, "Fix negative counts")).verdict == "success"
+    assert verdicts.mix() == {"reverted": 1, "hotfixed": 1, "success": 8}
+    assert verdicts.faulted() == {named(repo, "Add a cache"): "reverted", named(repo, "Add a cart"): "hotfixed"}
+    assert verdicts.marked[named(repo, "Add a cart")] == mended
+    assert verdicts.of("0" * 40).verdict == "success" and verdicts.of("no hash").verdict == "success"
+
+
+def test_a_revert_that_is_taken_back_in_turn(repo: Repo, tmp_path: Path) -> None:
+    made = judged_by(repo.top, tmp_path / "i")
+    assert made.view(silent).verdicts.of(named(repo, "Add a cache")).verdict == "reverted"
+    revert = named(repo, 'Revert "Add a cache"')
+    repo.commit(f'Reapply "Add a cache"\n\nThis reverts commit {revert}.\n', {"src/cache.py": "cache = Cache(limit=10)\n"})
+    again = made.view(silent).verdicts
+    assert again.of(named(repo, "Add a cache")).verdict == "success"
+    assert [entry.kind for entry in again.of(named(repo, "Add a cache")).evidence] == ["revert-undone"]
+    assert again.of(revert).verdict == "reverted"
+
+
+def test_a_merge_that_is_taken_back_takes_what_it_brought(repo: Repo, tmp_path: Path) -> None:
+    repo.git("checkout", "-q", "-b", "side")
+    side = repo.commit("Add a queue", {"src/queue.py": "queue = Queue(limit=10)\n"})
+    repo.git("checkout", "-q", "main")
+    repo.commit("beside", {"notes/x.md": "x\n"})
+    repo.now += 60
+    repo.git("merge", "-q", "--no-ff", "-m", "Merge branch 'side'", "side")
+    repo.commit(f"Undo the queue\n\nThis reverts commit {repo.head}.\n", {"src/queue.py": None})
+    verdicts = looked(repo.top, tmp_path / "i").verdicts
+    assert verdicts.of(side).verdict == "reverted"
+    assert sum(verdicts.mix().values()) == len(repo.read())
+
+
+def test_loose_evidence_decides_only_by_the_seeds_rule(repo: Repo, tmp_path: Path) -> None:
+    repo.commit("Fix the name", {"src/cart.py": MENDED + "# the end\nlast = shipping_of(everything)\n"})
+    mender = named(repo, "Fix negative counts")
+    strict = looked(repo.top, tmp_path / "i").verdicts.of(mender)
+    assert (strict.verdict, [entry.kind for entry in strict.evidence]) == ("success", ["followed"])
+    assert looked(repo.top, tmp_path / "j", strictness="loose").verdicts.of(mender).verdict == "hotfixed"
+
+
+def test_fixes_from_the_index_are_those_from_git(repo: Repo, tmp_path: Path) -> None:
+    repo.git("mv", "src/cart.py", "src/basket.py")
+    repo.commit("Rename the cart")
+    repo.commit("Fix the basket", {"src/basket.py": MENDED.replace("max(count, 0)", "abs(count)")})
+    past = looked(repo.top, tmp_path / "i").past
+    order, rules = order_of(past), OutcomeSettings()
+    found = fixes_of(found_fixes(past, order, rules), [past.sha(number) for number in order.tolist()])
+    expected = fixes([commit for commit in repo.read() if len(commit.parents) < 2], rules)
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert any(fix.strict for fix in found) and not all(fix.strict for fix in found)
+
+
+# However it grew.
+
+
+def test_filled_in_part(repo: Repo, tmp_path: Path) -> None:
+    made = judged_by(repo.top, tmp_path / "i")
+    view = made.view(silent, seconds=0)
+    assert view.past.commit_count == 4
+    assert [note.reason for note in view.degraded] == ["4 of 10 commits are indexed"]
+    assert view.verdicts.mix() == {"reverted": 0, "hotfixed": 0, "success": 4}
+    while not (view := made.view(silent, seconds=0)).manifest.complete:
+        assert sum(view.verdicts.mix().values()) == view.past.commit_count
+    assert told(view) == told(looked(repo.top, tmp_path / "j"))
+
+
+def test_the_seam_between_what_was_there_and_what_came(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "repo")
+    first = repo.commit("Add a cart", {"src/cart.py": CART})
+    made = judged_by(repo.top, tmp_path / "i")
+    assert made.view(silent).verdicts.of(first).verdict == "success"
+    repo.commit("Fix negative counts", {"src/cart.py": MENDED})
+    assert made.view(silent).verdicts.of(first).verdict == "hotfixed"
+    repo.git("reset", "-q", "--hard", "HEAD~1")
+    assert made.view(silent).verdicts.of(first).verdict == "success"
+
+
+def test_what_was_decided_is_not_decided_again(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = judged_by(repo.top, tmp_path / "i", window=2)
+    made.view(silent, seconds=None)
+    asked: list[tuple[int, int]] = []
+    decided = judging.found_fixes.__globals__["_decided"]
+
+    def spy(past: Any, order: Any, start: int, end: int, rules: OutcomeSettings) -> Any:
+        asked.append((start, end))
+        return decided(past, order, start, end, rules)
+
+    monkeypatch.setitem(judging.found_fixes.__globals__, "_decided", spy)
+    repo.commit("one more", {"x.md": "x\n"})
+    view = made.view(silent, seconds=None)
+    assert asked == [(0, 3)], "the new one and the two in whose window it is"
+    assert told(view) == told(looked(repo.top, tmp_path / "j", window=2))
+
+
+ACTS = st.sampled_from(["cart", "fix", "revert", "other", "rename", "amend", "back", "merge", "look"])
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    acts=st.lists(ACTS, min_size=3, max_size=12),
+    window=st.integers(1, 4),
+    batch=st.integers(1, 4),
+    seconds=st.sampled_from([0.0, None]),
+)
+def test_grown_in_steps_is_as_made_at_once(
+    tmp_path_factory: pytest.TempPathFactory, acts: list[str], window: int, batch: int, seconds: float | None
+) -> None:
+    folder = tmp_path_factory.mktemp("grown")
+    repo = Repo(folder / "repo")
+    repo.commit("begin", {"src/cart.py": CART, "src/b.py": "x = 1\n"})
+    repo.commit("again", {"src/cart.py": MENDED})
+    loaded = config.load(None, {"outcomes.window": window, "history.batch": batch})
+    made = PastProject(repo.top, loaded, folder / "i/history", model_of(loaded, repo.top), "elsewhere")
+    for number, act in enumerate(acts):
+        if act == "look":
+            made.view(silent, seconds=seconds)
+        else:
+            act_on(repo, act, number)
+    while not (view := made.view(silent, seconds=seconds)).manifest.complete:
+        pass
+    whole = looked(repo.top, folder / "j", window=window)
+    assert told(view) == told(whole)
+    assert view.manifest.judged == whole.manifest.judged, "to the byte"
+
+
+def act_on(repo: Repo, act: str, number: int) -> None:
+    line = f"    result = price * {number} * count\n"
+    cart = CART.replace("    result = price * count\n", line)
+    name = next(iter(sorted(path.name for path in (repo.top / "src").glob("cart*"))))
+    if act == "amend":
+        repo.now += 60
+        repo.git("commit", "-q", "--amend", "--allow-empty", "-m", f"amended {number}")
+    elif act == "back":
+        if len(repo.read()) > 2:
+            repo.git("reset", "-q", "--hard", "HEAD~1")
+    elif act == "rename":
+        repo.git("mv", f"src/{name}", f"src/cart{number}.py")
+        repo.commit(f"rename {number}")
+    elif act == "merge":
+        repo.git("checkout", "-q", "-b", f"side{number}", "HEAD~1")
+        repo.commit(f"fix side {number}", {f"side{number}.py": f"limit = {number} * 1000\n"})
+        repo.git("checkout", "-q", "main")
+        repo.now += 60
+        repo.git("merge", "-q", "--no-ff", "-m", f"merge {number}", f"side{number}")
+    elif act == "revert":
+        last = repo.read()[0]
+        repo.commit(f'Revert "{last.subject}"\n\nThis reverts commit {last.sha}.\n')
+    elif act == "other":
+        repo.commit(f"other {number}", {"src/b.py": f"x = {number}\n"})
+    else:
+        repo.commit(f"{'Fix' if act == 'fix' else 'Change'} the cart {number}", {f"src/{name}": cart})
+
+
+@given(
+    st.lists(st.integers(1, 30), unique=True, max_size=30),
+    st.lists(st.integers(1, 30), unique=True, max_size=30),
+    st.integers(1, 5),
+)
+def test_unchanged_means_that_the_same_stand_before_it(old: list[int], new: list[int], window: int) -> None:
+    import numpy as np
+
+    found = unchanged(np.array(old, "<u8"), np.array(new, "<u8"), window).tolist()
+    for place, before in enumerate(found):
+        neighbours = new[max(0, place - window) : place + 1]
+        same = [at for at in range(len(old)) if old[max(0, at - window) : at + 1] == neighbours]
+        # Near the beginning the window must begin where the history does.
+        assert before == (same[0] if same and (len(neighbours) > window or same[0] == place) else -1)
+
+
+# Interrupted, changed, damaged.
+
+
+def forked(act: Callable[[], object]) -> int:
+    child = os.fork()
+    if child == 0:
+        try:
+            act()
+        except BaseException:
+            os._exit(3)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_killed_at_any_step_of_it(repo: Repo, tmp_path: Path) -> None:
+    expected = told(looked(repo.top, tmp_path / "whole"))
+    steps: list[bool] = []
+    disk.watch(lambda name, path: steps.append(name != "write" and "outcomes" in path.name))
+    try:
+        looked(repo.top, tmp_path / "count")
+    finally:
+        disk.watch(None)
+    chosen = [number for number, ours in enumerate(steps) if ours]
+    assert chosen
+    # The step itself, and that behind it: the file is there then and no manifest names it.
+    for number in sorted({*chosen, *(number + 1 for number in chosen)} - {len(steps)}):
+        folder = tmp_path / f"killed-{number}"
+
+        def act(number: int = number, folder: Path = folder) -> None:
+            left = [number]
+
+            def count(name: str, path: Path) -> None:
+                if not left[0]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                left[0] -= 1
+
+            disk.watch(count)
+            looked(repo.top, folder)
+
+        assert forked(act) == -signal.SIGKILL
+        view = looked(repo.top, folder)
+        assert told(view) == expected
+        # One that was to be removed when the end came stays until the next change.
+        names = {path.name for path in (folder / "history").glob("*.outcomes")}
+        assert view.manifest.judged.name in names and len(names) <= 2
+        assert not list(folder.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize("changed", [{"window": 1}, {"overlap": 1.0}, {"words": "note"}, {"strictness": "loose"}])
+def test_other_rules_are_noticed(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any]
+) -> None:
+    before = looked(repo.top, tmp_path / "i")
+    monkeypatch.setattr("lurcher.history.log.read", lambda top, shas, *rest: pytest.fail("git was read") if shas else iter(()))
+    after = looked(repo.top, tmp_path / "i", **changed)
+    assert after.manifest.segments == before.manifest.segments
+    assert after.manifest.generation > before.manifest.generation
+    monkeypatch.undo()
+    assert told(after) == told(looked(repo.top, tmp_path / "j", **changed))
+    again = looked(repo.top, tmp_path / "i", **changed)
+    assert again.manifest.generation == after.manifest.generation
+
+
+def test_who_must_not_write_still_judges_by_its_own_rules(repo: Repo, tmp_path: Path) -> None:
+    looked(repo.top, tmp_path / "i")
+    view = judged_by(repo.top, tmp_path / "i", words="note").view(silent, refresh=False)
+    assert told(view) == told(looked(repo.top, tmp_path / "j", words="note"))
+    assert view.manifest.judged.rules.count("words=fix") == 1
+
+
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 1.0, None])
+def test_damage_is_noticed_and_what_is_damaged_made_anew(repo: Repo, tmp_path: Path, share: float | None) -> None:
+    expected = told(looked(repo.top, tmp_path / "i"))
+    path = kept(tmp_path / "i")
+    sound = path.read_bytes()
+    if share is None:
+        path.unlink()
+    else:
+        data = bytearray(sound)
+        data[min(int(len(data) * share), len(data) - 1)] ^= 0xFF
+        path.write_bytes(data)
+    made = judged_by(repo.top, tmp_path / "i")
+    assert made.kept_verdicts(made.view(silent).manifest) is None
+    assert told(made.view(silent)) == expected
+    assert path.read_bytes() == sound
+    assert isinstance(looked(repo.top, tmp_path / "i").verdicts, KeptVerdicts)
+
+
+def test_heal_makes_them_anew(repo: Repo, tmp_path: Path) -> None:
+    made = judged_by(repo.top, tmp_path / "i")
+    generation = made.view(silent).manifest.generation
+    path = kept(tmp_path / "i")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert made.heal(silent) and not made.heal(silent)
+    assert made.view(silent).manifest.generation == generation, "the rest was sound"
+
+
+def test_a_shallow_clone_and_its_deepening(repo: Repo, tmp_path: Path) -> None:
+    cart, fix = named(repo, "Add a cart"), named(repo, "Fix negative counts")
+    depth = next(i for i, commit in enumerate(repo.read()) if commit.sha == fix) + 1
+    clone = Repo.at(tmp_path / "clone")
+    repo.git("clone", "-q", "--depth", str(depth), f"file://{repo.top}", str(clone.top))
+    made = judged_by(clone.top, tmp_path / "i")
+    assert made.view(silent, seconds=None).verdicts.mix()["hotfixed"] == 0
+    clone.git("fetch", "-q", "--unshallow")
+    view = made.view(silent, seconds=None)
+    assert view.verdicts.of(cart).verdict == "hotfixed"
+    assert told(view) == told(looked(repo.top, tmp_path / "j"))
+
+
+def test_in_memory_where_nothing_can_be_written(repo: Repo, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    made = judged_by(repo.top, tmp_path / "file")
+    assert told(made.view(silent, seconds=None)) == told(looked(repo.top, tmp_path / "i"))
+    repo.commit(f"Undo\n\nThis reverts commit {named(repo, 'note 1')}.\n")
+    assert told(made.view(silent, seconds=None)) == told(looked(repo.top, tmp_path / "i"))
+
+
+def test_no_commit(tmp_path: Path) -> None:
+    view = project(Repo(tmp_path / "repo").top, tmp_path / "i").view(silent)
+    assert view.verdicts.mix() == {"reverted": 0, "hotfixed": 0, "success": 0}
+
+
+def test_a_question_looks_and_asks_nobody(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked(repo.top, tmp_path / "i")
+    monkeypatch.setattr("subprocess.Popen", None)
+    assert looked(repo.top, tmp_path / "i").verdicts.mix()["reverted"] == 1
