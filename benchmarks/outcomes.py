@@ -74,7 +74,7 @@ def _measure(top: Path, show: int) -> dict[str, Any]:
     evidence = fixes(commits, OutcomeSettings())
     fixes_seconds = time.process_time() - started
     verdicts = judge(told, evidence, OutcomeSettings())
-    seed = judge(told, evidence, OutcomeSettings(strictness="loose"))
+    loose_mix = judge(told, evidence, OutcomeSettings(strictness="loose"))
     expected = _expected(top)
     # A title that a merge and the commit in it share means the merge to us: the commit is then found as what it brought.
     pairs = {(entry.sha, entry.by) for entries in back.values() for entry in entries}
@@ -96,7 +96,7 @@ def _measure(top: Path, show: int) -> dict[str, Any]:
         "by": dict(sorted(Counter(entry.how for entries in back.values() for entry in entries).items())),
         "undone": sum(not entry.stands for entries in back.values() for entry in entries),
         "verdicts": verdicts.mix(),
-        "verdicts_by_the_seeds_rule": seed.mix(),
+        "verdicts_by_the_loose_rule": loose_mix.mix(),
         "loose_rate": round(len({fix.earlier for fix in evidence}) / total, 4),
         "strict_rate": round(len(strict) / total, 4),
         "strict_rate_from_confidence": {

@@ -120,7 +120,7 @@ def test_a_merge_that_is_taken_back_takes_what_it_brought(repo: Repo, tmp_path: 
     assert sum(verdicts.mix().values()) == len(repo.read())
 
 
-def test_loose_evidence_decides_only_by_the_seeds_rule(repo: Repo, tmp_path: Path) -> None:
+def test_loose_evidence_decides_only_by_the_loose_rule(repo: Repo, tmp_path: Path) -> None:
     repo.commit("Fix the name", {"src/cart.py": MENDED + "# the end\nlast = shipping_of(everything)\n"})
     mender = named(repo, "Fix negative counts")
     strict = looked(repo.top, tmp_path / "i").verdicts.of(mender)

@@ -58,7 +58,7 @@ def test_loose_evidence_is_told_and_decides_nothing_unless_asked() -> None:
     assert judged(*history, strictness="loose").of(sha_of(1)).verdict == "hotfixed"
 
 
-def test_the_seeds_rule_knows_reverts_by_their_subject_only() -> None:
+def test_the_loose_rule_knows_reverts_by_their_subject_only() -> None:
     by_hash = [commit(1, "Add"), commit(2, "Undo", f"This reverts commit {sha_of(1)}.")]
     assert judged(*by_hash, strictness="loose").of(sha_of(1)).verdict == "success"
     by_subject = [commit(1, "Add"), commit(2, 'Revert "Add"')]
