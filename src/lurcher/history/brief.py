@@ -94,13 +94,14 @@ def _about(past: Past, touch: Touch, definition: Definition) -> bool:
 
 
 def _figures(past: Past, touches: Sequence[Touch], back: int, mended: int, dependents: int, tests: int) -> str:
+    imported = f"{_counted(dependents, 'file')} import{'s' if dependents == 1 else ''} it, {tests:,} of them tests"
     if not touches:
-        return f"no commit that is indexed changed it; {_counted(dependents, 'file')} import{'s' if dependents == 1 else ''} it, {tests:,} of them tests"
+        return f"no commit that is indexed changed it; {imported}"
     newest, oldest = (told(int(past.committed[touches[place].commit]))[:10] for place in (0, -1))
     density = f"{100 * (back + mended) / len(touches):.0f} %"
     return (
         f"{_counted(len(touches), 'commit')} changed it from {oldest} to {newest}; {back:,} were taken back and {mended:,} had "
-        f"to be mended ({density}); {_counted(dependents, 'file')} import{'s' if dependents == 1 else ''} it, {tests:,} of them tests"
+        f"to be mended ({density}); {imported}"
     )
 
 
