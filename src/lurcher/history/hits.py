@@ -79,7 +79,7 @@ class PastShown:
         most = self._query.snippet_lines or _LINES
         if len(lines) <= most:
             return lines
-        found = [sum(term in line.lower() for term in self._wanted) for line in lines]
+        found = [sum(term in line for term in self._wanted) for line in map(str.lower, lines)]
         start = max(range(len(lines) - most + 1), key=lambda place: (sum(found[place : place + most]), -place))
         before, after = start, len(lines) - start - most
         return [

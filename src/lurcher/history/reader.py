@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lurcher.history.manifest import PastManifest, PastStore
 
 _MOST_KEPT = 50_000
+_MOST_OWNERS = 1_000_000
+"""Owners of terms that are remembered, as the next question may have the same words."""
 
 
 class Past:
@@ -49,6 +51,7 @@ class Past:
         self._prefixed: Memory[tuple[str, str | None, int], list[str]] = Memory(_MOST_KEPT)
         self._columns: dict[tuple[str, str], NDArray[Any]] = {}
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
+        self._found: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(_MOST_OWNERS)
         self._desk = Desk()
 
     @property
@@ -119,6 +122,10 @@ class Past:
     def committed(self) -> NDArray[np.int64]:
         found: NDArray[np.int64] = self.column("commits", "committed")
         return found
+
+    @cached_property
+    def newest_date(self) -> int:
+        return int(self.committed[self.live].max(initial=0))
 
     @cached_property
     def authored(self) -> NDArray[np.int64]:
@@ -282,6 +289,13 @@ class Past:
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Live owners of `term` (commits, or hunks for the families in HUNK_FIELDS) with counts, in order of number."""
+        known = self._found.get((family, term))
+        if known is None:
+            known = self._gathered(family, term)
+            self._found.put((family, term), known, 1 + len(known[0]))
+        return known
+
+    def _gathered(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         import numpy as np
 
         parts = []

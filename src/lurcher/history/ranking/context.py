@@ -36,7 +36,7 @@ class PastContext:
     @property
     def now(self) -> int:
         """The date of the newest commit: what is young must not depend on the day of the question."""
-        return int(self.past.committed[self.past.live].max(initial=0))
+        return self.past.newest_date
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import exp
 from typing import TYPE_CHECKING
 
 from lurcher.history.noise import TRAITS
@@ -61,7 +62,8 @@ def told(context: PastContext, commit: int, *, with_fix: bool = True) -> list[St
             found.append(StageWhy("noise", factor=float(getattr(context.settings.commits, trait)), note=trait))
     if with_fix and context.plan.fault and context.past.reads_as_fix[commit]:
         found.append(StageWhy("fix", factor=context.settings.commits.fix, note="its subject reads as a fix"))
-    age = max(context.now - int(context.past.committed[commit]), 0) // _DAY
-    factor = float(recency(context)[commit])
-    found.append(StageWhy("recency", factor=factor, note=f"{age:,} days before the newest commit"))
+    settings = context.settings.recency
+    age = max(context.now - int(context.past.committed[commit]), 0) / _DAY
+    factor = 1.0 + settings.weight * exp(-age / settings.days)
+    found.append(StageWhy("recency", factor=factor, note=f"{int(age):,} days before the newest commit"))
     return found
