@@ -63,7 +63,7 @@ def fresh(root: Path, folder: Path) -> Engine:
     return opened(root, folder)
 
 
-@pytest.mark.parametrize("loose", range(SEQUENCES))
+@pytest.mark.parametrize("seed", range(SEQUENCES))
 def test_incremental_equals_fresh(root: Path, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     engine = opened(root)

@@ -80,7 +80,7 @@ def test_a_message_asks_for_its_change() -> None:
 
 @pytest.mark.parametrize("text", [b"", b"\n\n", b"x = 1\n", b"\xff\xfe\x00", b"#!/bin/sh\n"])
 def test_files_without_anything_to_ask_give_nothing(text: bytes) -> None:
-    assert not len(cut([("a.py", text)], "loose").kinds)
+    assert not len(cut([("a.py", text)], "seed").kinds)
 
 
 def test_a_file_gives_no_more_than_its_share_and_the_same_each_time() -> None:
@@ -96,7 +96,7 @@ def test_a_file_gives_no_more_than_its_share_and_the_same_each_time() -> None:
 
 
 def test_counts_are_kept_by_field_over_sorted_terms() -> None:
-    found = cut([("web/session.py", MODULE)], "loose")
+    found = cut([("web/session.py", MODULE)], "seed")
     assert found.terms == sorted(found.terms)
     assert set(found.postings) == set(FIELDS)
     number = found.terms.index("session")

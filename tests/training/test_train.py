@@ -58,7 +58,7 @@ def test_the_same_seed_gives_the_same_table_and_another_does_not() -> None:
     assert not np.array_equal(first.table, trained(Recipe(dims=16, batch=64, block=16, epochs=25.0, rate=0.02, seed=1)).table)
 
 
-@pytest.mark.parametrize("loose", range(3))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_compiled_sums_equal_a_plain_loop(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rows_of([rng.integers(30, size=int(rng.integers(0, 9))).tolist() for _ in range(20)])
