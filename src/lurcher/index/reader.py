@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_MANY_NAMES = 2000
+"""To read so many names one by one takes as long as all strings of a large segment."""
 _MOST_ROWS = 1_000_000
 """Rows of postings that are kept taken apart, about 16 bytes each."""
 _MOST_TERMS = 50_000
@@ -285,7 +287,9 @@ class Snapshot:
         return segment.string(int(segment.definitions["name"][local]))
 
     def definition_names(self, numbers: NDArray[np.int64]) -> list[str]:
-        """The names of many definitions, whose numbers ascend: each segment's strings are read once."""
+        """The names of definitions, whose numbers ascend; of many, each segment's strings are read at once."""
+        if len(numbers) < _MANY_NAMES:
+            return [self.definition_name(number) for number in numbers.tolist()]
         found: list[str] = []
         bases = self._bases["definitions"]
         for segment, base in zip(self.segments, bases, strict=False):
