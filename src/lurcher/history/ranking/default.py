@@ -73,7 +73,9 @@ def _meaning(context: PastContext) -> dict[str, tuple[float, NDArray[np.float64]
         found["meaning"] = (settings.meaning, _near(cosines), cosines)
     if settings.meaning_hunk:
         best = np.zeros(past.commit_total)
-        np.maximum.at(best, past.hunk_commit, past.hunk_cosines(context.direction))
+        filled = np.flatnonzero(past.commit_hunks)  # the hunks of a commit are numbered one after the other
+        if len(filled):
+            best[filled] = np.maximum.reduceat(past.hunk_cosines(context.direction), past.first_hunk[filled])
         best[~past.live] = 0
         found["hunk"] = (settings.meaning_hunk, _near(best), best)
     return found

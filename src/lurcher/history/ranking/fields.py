@@ -91,11 +91,18 @@ def _chosen(
     import numpy as np
 
     found = []
+    hunks = any(field in HUNK_FIELDS for field in fields)
+    seen = np.zeros(past.hunk_total if hunks else past.commit_total, bool)
     for group in groups:
-        own = [past.postings(field, group.word)[0] for field in fields]
-        others = [past.postings(field, form)[0] for form in (group.forms if variant else ()) for field in fields]
-        alone = len(np.unique(np.concatenate(own)))
-        together = len(np.unique(np.concatenate(own + others)))
+        seen[:] = False
+        for field in fields:
+            seen[past.postings(field, group.word)[0]] = True
+        alone = together = int(np.count_nonzero(seen))
+        if variant and group.forms:
+            for form in group.forms:
+                for field in fields:
+                    seen[past.postings(field, form)[0]] = True
+            together = int(np.count_nonzero(seen))
         # As for code: a rare word must not become common because of a common relative, nor the other way round.
         rarity = (_idf(count, alone) + _idf(count, together)) / 2 if alone else _idf(count, together)
         found.append((group, rarity))
