@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import PastRankingSettings
 from lurcher.history.ranking import nudges
-from lurcher.history.ranking.context import PastContext, PastRanking, ranked
+from lurcher.history.ranking.context import PastContext, PastRanking, in_order, ranked
 from lurcher.history.ranking.fields import Weights, score
+from lurcher.index.vectors import Direction
 from lurcher.types import LaneWhy, StageWhy, Why
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STEEP = 4.0
+_COMPARED = 1000
+"""Commits whose hunks are compared with a question: the best by all else."""
 
 
 def weights_of(settings: PastRankingSettings) -> Weights:
@@ -38,7 +41,7 @@ def rank(context: PastContext) -> PastRanking:
     past, settings = context.past, context.settings.past
     fields = score(past, context.plan.groups, weights_of(settings), settings.k1, settings.variant, settings.keep_terms)
     words = fields.scores / (fields.most or 1.0)
-    meaning = _meaning(context)
+    meaning = _meaning(context, words)
     scale = 1 + sum(weight for weight, _, _ in meaning.values())
     scores = words.copy()
     for weight, near, _ in meaning.values():
@@ -60,7 +63,9 @@ def rank(context: PastContext) -> PastRanking:
     return ranked(context, scores, why)
 
 
-def _meaning(context: PastContext) -> dict[str, tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
+def _meaning(
+    context: PastContext, words: NDArray[np.float64]
+) -> dict[str, tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
     """Lane → (weight, nearness, cosines) of every commit: its message, and its nearest hunk."""
     import numpy as np
 
@@ -72,13 +77,27 @@ def _meaning(context: PastContext) -> dict[str, tuple[float, NDArray[np.float64]
         cosines = np.where(past.live, past.commit_cosines(context.direction), 0.0)
         found["meaning"] = (settings.meaning, _near(cosines), cosines)
     if settings.meaning_hunk:
-        best = np.zeros(past.commit_total)
-        filled = np.flatnonzero(past.commit_hunks)  # the hunks of a commit are numbered one after the other
-        if len(filled):
-            best[filled] = np.maximum.reduceat(past.hunk_cosines(context.direction), past.first_hunk[filled])
-        best[~past.live] = 0
+        others = words + sum((weight * near for weight, near, _ in found.values()), np.zeros(past.commit_total))
+        best = _nearest_hunks(context, context.direction, others)
         found["hunk"] = (settings.meaning_hunk, _near(best), best)
     return found
+
+
+def _nearest_hunks(context: PastContext, direction: Direction, others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The cosine of each commit's nearest hunk, for those that stand a chance by all else."""
+    import numpy as np
+
+    past = context.past
+    best = np.zeros(past.commit_total)
+    usable = np.flatnonzero(context.allowed & (past.commit_hunks > 0) & (others > 0))
+    pool = np.sort(usable[in_order(past, usable, others[usable])][:_COMPARED])
+    if len(pool):
+        counts = past.commit_hunks[pool].astype(np.int64)
+        before = np.cumsum(counts) - counts
+        # The hunks of a commit are numbered one after the other.
+        hunks = np.repeat(past.first_hunk[pool] - before, counts) + np.arange(int(counts.sum()))
+        best[pool] = np.maximum.reduceat(past.cosines_of_hunks(hunks, direction), before)
+    return best
 
 
 def _near(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
