@@ -331,7 +331,8 @@ class Engine(Surveys, Histories):
         if plan is not None:
             planned = plan(snapshot)
         else:
-            planned = make_plan(query.text, query.mode, snapshot, pattern, query.filter.languages or snapshot.languages)
+            languages = (query.filter.languages or snapshot.languages) if "$" in query.text else ()
+            planned = make_plan(query.text, query.mode, snapshot, pattern, languages)
         clock.lap("plan")
         ranking, context, name, notes = self._rank(snapshot, planned, query, clock)
         return _Ranked(views, snapshot, context, ranking, name, notes)

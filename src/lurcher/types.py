@@ -90,6 +90,7 @@ def silent(what: str, done: int, total: int) -> None:
 # -- what a question is -----------------------------------------------------------------------------------------------
 
 MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
+CASES = ("smart", "ignore", "exact")
 CONTEXTS = ("none", "block", "function", "class")
 
 

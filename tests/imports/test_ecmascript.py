@@ -74,16 +74,16 @@ def test_a_very_deep_folder_has_a_configuration_too() -> None:
 
 def test_the_nearest_tsconfig_counts_and_references_are_followed() -> None:
     files = {
-        "tsconfig.json": '{"compilerOptions": {"paths": {"~/*": ["./root/*"]}}}',
+        "tsconfig.json": '{"compilerOptions": {"paths": {"~/*": ["./base/*"]}}}',
         "web/tsconfig.json": '{"files": [], "references": [{"path": "./tsconfig.app.json"}]}',
         "web/tsconfig.app.json": '{"compilerOptions": {"paths": {"~/*": ["./src/*"]}}}',
-        "root/a.ts": "",
+        "base/a.ts": "",
         "web/src/a.ts": "",
         "web/main.ts": "import '~/a'",
         "main.ts": "import '~/a'",
     }
     assert leads(files, "web/main.ts") == {"web/src/a.ts": 1}
-    assert leads(files, "main.ts") == {"root/a.ts": 1}
+    assert leads(files, "main.ts") == {"base/a.ts": 1}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.imports import Graph, Import, Link
+from lurcher.imports.graph import Graph
+from lurcher.imports.types import Import, Link
 from tests.imports.trees import graph
 
 CHAIN = {
@@ -126,7 +127,7 @@ def many(count: int) -> list[tuple[str, str, tuple[Import, ...]]]:
                     Import(f".m{other}", names, line, "from"),
                 )[line % 3]
             )
-        files.append((f"src/root/p{number // 20}/m{number}.py", "python", tuple(imports)))
+        files.append((f"src/base/p{number // 20}/m{number}.py", "python", tuple(imports)))
     packages = {path.rpartition("/")[0] for path, _, _ in files} | {"src/root"}
     return files + [(f"{package}/__init__.py", "python", ()) for package in sorted(packages)]
 

@@ -8,7 +8,9 @@ from importlib import import_module
 from tree_sitter import Language, Parser
 
 from lurcher.chunking.languages import LANGUAGES, detect
-from lurcher.imports import Graph, Import, imports_of
+from lurcher.imports.extract import imports_of
+from lurcher.imports.graph import Graph
+from lurcher.imports.types import Import
 
 
 @cache

@@ -15,7 +15,6 @@ from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
 from lurcher.planning.checks import filter_of, several
-from lurcher.survey.answers import Standing
 from lurcher.types import Answer, Progress, silent
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from lurcher.history.project import PastProject
     from lurcher.history.search import PastRoot
     from lurcher.index.reader import Snapshot
+    from lurcher.survey.answers import Standing
 
 Kind = TypeVar("Kind")
 
@@ -101,6 +101,7 @@ class Histories(ABC):
     ) -> BriefAnswer:
         """What to know before editing a file, or a symbol: its past, what depends on it, what documents say; one page."""
         from lurcher.history.brief import brief
+        from lurcher.survey.answers import Standing
         from lurcher.survey.places import file_or_symbol
 
         most = self.settings.history.brief_budget if budget is None else budget

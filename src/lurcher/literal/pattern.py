@@ -10,9 +10,9 @@ from typing import Any
 
 from lurcher.errors import QueryError
 from lurcher.literal.syntax import Syntax, read
+from lurcher.types import CASES
 
-SMART, IGNORE, EXACT = "smart", "ignore", "exact"
-CASES = (SMART, IGNORE, EXACT)
+SMART, IGNORE, EXACT = CASES
 _NO_WORD = r"[^\pL\pM\p{Nd}\p{Nl}\p{Pc}\n]"
 _MEMORY = 64 << 20
 _MANY = 500

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Protocol
 
 from lurcher.errors import QueryError
-from lurcher.literal.pattern import CASES
 from lurcher.planning.filters import check_globs, resolve_languages
 from lurcher.registry import ranking_named
-from lurcher.types import CONTEXTS, MODES, Filter, Query
+from lurcher.types import CASES, CONTEXTS, MODES, Filter, Query
 
 MAX_QUERY_CHARS = 100_000
 _TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")

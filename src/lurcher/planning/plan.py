@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from lurcher.literal.pattern import IGNORE, Pattern, compiled
 from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
 from lurcher.planning.intent import (
     LANGUAGE,
@@ -20,9 +20,11 @@ from lurcher.planning.intent import (
     reads_as_pattern,
     wants_change,
 )
-from lurcher.planning.metavariables import is_pattern, looks_like_pattern
 from lurcher.planning.report import Report, read_report
 from lurcher.types import Query
+
+if TYPE_CHECKING:
+    from lurcher.literal.pattern import Pattern
 
 _PHRASE = re.compile(r"[\w.'-]+(?: [\w.'-]+){1,3}")
 
@@ -56,9 +58,11 @@ class Plan:
 def literal_pattern(query: Query) -> Pattern | None:
     """What a literal query looks for; None for every other."""
     text = query.text.rstrip("\r\n")
-    guessed = query.mode == "auto" and reads_as_pattern(query.text) and not looks_like_pattern(query.text)
+    guessed = query.mode == "auto" and reads_as_pattern(query.text) and not _has_metavariables(query.text)
     if query.mode != "literal" and not guessed:
         return None
+    from lurcher.literal.pattern import compiled
+
     return compiled(text, fixed=query.fixed, case=query.case, word=query.word, multiline=query.multiline)
 
 
@@ -69,7 +73,7 @@ def make_plan(
     `languages`, those of the files that may answer."""
     if pattern is not None:
         return Plan(text, "literal", LITERAL, (), (), pattern=pattern)
-    if mode == "structural" or (mode == "auto" and is_pattern(text, languages)):
+    if mode == "structural" or (mode == "auto" and _has_metavariables(text, languages)):
         return Plan(text, "structural", PATTERN, (), ())
     intent = intent_of(text)
     if mode == "auto":
@@ -91,10 +95,21 @@ def make_plan(
     return Plan(text, mode, intent, expand(snapshot, terms.items()), names, None, change, phrase)
 
 
+def _has_metavariables(text: str, languages: Collection[str] | None = None) -> bool:
+    """Whether a query reads as code with metavariables, and where languages are given, parses in one of them."""
+    if "$" not in text:  # most have none, and need not load what reads patterns
+        return False
+    from lurcher.planning.metavariables import is_pattern, looks_like_pattern
+
+    return looks_like_pattern(text) if languages is None else is_pattern(text, languages)
+
+
 def phrase_in(text: str) -> Pattern | None:
     """A query of a few plain words, as a phrase to be found as it stands. That is one more sign, and not the question."""
     line = text.strip()
     if not _PHRASE.fullmatch(line):
         return None
+    from lurcher.literal.pattern import IGNORE, compiled
+
     return compiled(line, fixed=True, case=IGNORE)
 
