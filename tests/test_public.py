@@ -79,6 +79,14 @@ def test_commands_that_search_nothing_load_nothing_heavy(arguments: tuple[str, .
     assert not after_command(*arguments) & {"numpy", "tree_sitter", "rs_bpe"}
 
 
+def test_an_engine_loads_only_what_every_query_needs() -> None:
+    loaded = modules_after("import lurcher.engine")
+    kept_for_later = (
+        "structural", "literal", "survey.answers", "survey.why", "imports.graph", "imports.resolvers", "history.reader",
+    )  # fmt: skip
+    assert not {name for name in loaded if name.startswith(tuple(f"lurcher.{module}" for module in kept_for_later))}
+
+
 def test_only_surfaces_know_the_command_line_and_the_network() -> None:
     found = importers("argparse", "mcp", "starlette", "uvicorn")
     assert found
