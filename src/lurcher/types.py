@@ -121,6 +121,8 @@ class Query:
     """Whether letters must match in case: smart (only if the pattern has a capital), ignore, exact."""
     word: bool = False
     multiline: bool = False
+    rerank: tuple[str, ...] = ()
+    """Second looks at the first hits, one after the other."""
 
 
 # -- what comes back --------------------------------------------------------------------------------------------------

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from lurcher.errors import FilterError, QueryError
 from lurcher.history.outcomes.verdicts import VERDICTS
 from lurcher.history.planning import MODES
 from lurcher.planning.checks import check_page, clean_text
+from lurcher.rerank.second import checked_names
 from lurcher.types import Filter
 
 RANKINGS = ("default", "classic")
 FUSIONS = ("rrf", "linear")
-RERANKS = ("outcome", "none")
+OWN_RERANKS = ("outcome",)
+"""Second looks that only history has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,11 @@ class PastQuery:
         return {"linear": "linear", "rrf": "classic", None: self.ranking}[self.fusion]
 
 
+def looks_of(names: Sequence[str]) -> tuple[str, ...]:
+    """The second looks asked for."""
+    return checked_names(names, OWN_RERANKS)
+
+
 def checked(query: PastQuery) -> PastQuery:
     text = clean_text(query.text)
     check_page(query)
@@ -63,7 +71,4 @@ def checked(query: PastQuery) -> PastQuery:
     for verdict in query.outcomes:
         if verdict not in VERDICTS:
             raise FilterError(f"unknown outcome '{verdict}'", f"known are: {', '.join(VERDICTS)}")
-    for stage in query.rerank:
-        if stage not in RERANKS:
-            raise QueryError(f"unknown reranker '{stage}'", f"known are: {', '.join(RERANKS)}")
     return query if text == query.text else replace(query, text=text)

@@ -70,6 +70,7 @@ def run_search(parsed: Namespace) -> int:
             case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
             word=parsed.word,
             multiline=parsed.multiline,
+            rerank=_rerankers(parsed),
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
@@ -83,7 +84,7 @@ def run_search(parsed: Namespace) -> int:
     return FOUND if answer.hits else NOTHING
 
 
-_PAST_ONLY = ("since", "until", "author", "outcome", "fusion", "alpha", "mmr", "rerank", "no_rerank")
+_PAST_ONLY = ("since", "until", "author", "outcome", "fusion", "alpha", "mmr")
 
 
 def _check_source(parsed: Namespace) -> None:
@@ -99,6 +100,11 @@ def _check_source(parsed: Namespace) -> None:
             raise UsageError(f"--{flag.replace('_', '-')} is not for --in {source}", "leave one of them out")
 
 
+def _rerankers(parsed: Namespace) -> list[str] | None:
+    """The second looks that were asked for; None where it is left to the settings."""
+    return [] if parsed.no_rerank else parsed.rerank or None
+
+
 def run_history(parsed: Namespace) -> int:
     from lurcher.engine import Engine
     from lurcher.history.explain import is_bare
@@ -110,7 +116,6 @@ def run_history(parsed: Namespace) -> int:
         opened = Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
     else:
         opened = _engine(parsed)
-    rerank = [] if parsed.no_rerank else [name for name in parsed.rerank if name != "none"]
     with opened as engine, Meter(parsed.quiet) as meter:
         answer = engine.history(
             text,
@@ -127,7 +132,7 @@ def run_history(parsed: Namespace) -> int:
             languages=parsed.lang,
             paths=parsed.glob,
             excludes=parsed.exclude,
-            rerank=rerank,
+            rerank=_rerankers(parsed),
             budget=parsed.budget,
             cursor=getattr(parsed, "continue"),
             context=parsed.context,

@@ -45,10 +45,13 @@ PAST = (
     Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
     Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
     Flag(("--mmr",), "with --fusion linear: prefer unlike commits; 1 is relevance alone", "float", "LAMBDA"),
-    Flag(("--rerank",), "a second look: outcome prefers what stuck (repeatable)", "list", "HOW", ("outcome", "none")),
-    Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
 )
 """What only questions about history take."""
+
+RERANK = (
+    Flag(("--rerank",), "a second look at the first hits (repeatable)", "list", "HOW", ("cross", "llm", "outcome", "none")),
+    Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
+)
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -69,6 +72,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
+            *RERANK,
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
             Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
@@ -198,6 +202,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
+            *RERANK,
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
             Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
