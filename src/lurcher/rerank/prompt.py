@@ -47,13 +47,19 @@ _ADDRESSES = re.compile(
     | \b(?:you\s+are\s+(?:now\s+)?an?|dear|attention,?|note\s+to(?:\s+the)?|hey,?)\s+
         (?:ai|llm|assistant|judge|language\s+model|(?:re)?ranker|model)\b
     | \bnew\s+(?:system\s+)?(?:instructions?|rules?|prompt)\s*:
-    | <\|?/?\s*(?:im_start|im_end|system|assistant|user|endoftext|eot_id|start_header_id|end_header_id|s|inst)\s*\|?>
-    | \[/?INST\]
+    | <\|\w{2,30}\|> | <</?SYS>> | \[/?INST\] | <(?:start|end)_of_turn>
     | \bINDEX\s*:\s*SCORE\b
     | (?:^|\n)[ \t]*\W{0,3}\d{1,3}[ \t]*[:=][ \t]*10(?:\.0+)?[ \t]*(?:/10)?[ \t]*(?=\n|$)
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_PLAIN = {code: None for code in (*range(32), 127)} | dict.fromkeys(map(ord, "\r\v\f\x1c\x1d\x1e"), "\n") | {9: "\t", 10: "\n"}
+_TALK = re.compile(
+    r"ignore|disregard|forget|overrid|bypass|rate|rank|score|grade|mark|give|assign|award|relevan|judge|instruction|prompt|rule"
+    r"|assistant|model|\b(?:ai|llm)\b|INST|SYS|<\||_of_turn|[:=][ \t]*10",
+    re.IGNORECASE,
+)
+"""Without one of these words nobody is addressed; it is the quicker look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,8 @@ def make_prompt(query: str, candidates: Sequence[Candidate], chars: int) -> Prom
 
 def plain(text: str) -> str:
     """Text without letters that show nothing, and with those that stand for others made plain."""
+    if text.isascii():
+        return text.translate(_PLAIN)
     out = []
     for letter in unicodedata.normalize("NFKC", text):
         if letter in "\n\t":
@@ -113,6 +121,8 @@ def plain(text: str) -> str:
 def addresses_judge(text: str) -> bool:
     """Whether a text tries to tell a judge what to do. It may well be about such texts: then it keeps its place, no more."""
     made = plain(text)
+    if not _TALK.search(made):
+        return False
     if _ADDRESSES.search(made):
         return True
     # Words that are broken over lines, or set apart by signs of comments.

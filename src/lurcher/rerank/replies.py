@@ -13,8 +13,8 @@ MOST_CHARS = 200_000
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _LINE = re.compile(
     r"""^[^\w\n]{0,8} (?:(?:index|document|doc|candidate|item|id)\b [^\w\n]{0,4})?
-        (\d{1,4}) [\]\)"'*`]{0,4} [ \t]* (?:[:=|,\-–—→>]|is\b|score\b){1,3} [ \t"'*`]* (?:(?:score|rating)\b [^\w\n\-]{0,4})?
-        (-?\d{1,4}(?:\.\d{1,6})?) (?:[ \t]*/[ \t]*10\b)? (?![\d.:])""",
+        (\d{1,4}) [\]\)"'*`]{0,4} [ \t]* (?:[:=|,→>]|[-–—](?=[ \t>])|is\b|score\b){1,3} [ \t"'*`]* (?:(?:score|rating)\b [^\w\n\-]{0,4})?
+        (-?\d{1,4}(?:\.\d{1,20})?) (?:[ \t]*/[ \t]*10\b)? (?![\d.:])""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
 _INDEX = ("index", "id", "document", "doc", "candidate", "item", "i", "n", "number")
@@ -98,7 +98,7 @@ def _pair(index: Any, score: Any) -> Iterator[tuple[int, float]]:
 
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
-        found = re.fullmatch(r"\s*\[?(-?\d{1,4}(?:\.\d{1,6})?)\]?(?:\s*/\s*10)?\s*", value)
+        found = re.fullmatch(r"\s*\[?(-?\d{1,4}(?:\.\d{1,20})?)\]?(?:\s*/\s*10)?\s*", value)
         return float(found[1]) if found else None
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e6:
         return float(value)

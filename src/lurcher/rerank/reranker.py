@@ -38,9 +38,6 @@ class Warm:
             found: Kind = self._kept[key]
             return found
 
-    def __len__(self) -> int:
-        return len(self._kept)
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
