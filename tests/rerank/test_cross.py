@@ -83,7 +83,7 @@ def test_a_model_of_the_hub_cache_is_found_by_its_name(tmp_path: Path, monkeypat
     assert found.scores == pytest.approx([sigmoid(0)])
 
 
-def test_a_model_that_is_missing_is_named_with_the_command_that_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_is_named_with_the_command_that_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ModelError, match=r"BAAI/bge-reranker-base is not on this machine") as raised:
         cross.rerank(request(["parcel"]))
@@ -164,7 +164,8 @@ def infinity(wire: socket.socket, played: Played, path: str, body: Any) -> None:
 
 
 def forgetful(wire: socket.socket, played: Played, path: str, body: Any) -> None:
-    send(wire, [{"index": 1, "score": 0.9}, {"index": 77, "score": 1}, {"index": 0, "score": "high"}, {"index": True, "score": 1}, 5])
+    odd = [{"index": 77, "score": 1}, {"index": 0, "score": "high"}, {"index": True, "score": 1}, 5]
+    send(wire, [{"index": 1, "score": 0.9}, *odd])
 
 
 def test_tei_is_asked_in_parts_that_it_takes() -> None:
@@ -177,7 +178,8 @@ def test_tei_is_asked_in_parts_that_it_takes() -> None:
 
 def test_infinity_and_scores_that_are_no_shares() -> None:
     with playing(infinity) as played:
-        found = cross.rerank(request(["stamp", "weigh", "weigh parcel"], reranker__url=played.url, reranker__protocol="infinity"))
+        texts = ["stamp", "weigh", "weigh parcel"]
+        found = cross.rerank(request(texts, reranker__url=played.url, reranker__protocol="infinity"))
     assert found.scores == pytest.approx([sigmoid(-4), sigmoid(0), sigmoid(4)])
 
 

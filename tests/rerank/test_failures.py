@@ -26,7 +26,8 @@ QUERY = "how is a parcel weighed"
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("parcels")
     for name in ("weigh", "parcel", "post", "scale", "stamp"):
-        (root / f"{name}.py").write_text(f"def {name}_parcel(parcel):\n    '''How a parcel is weighed: {name}.'''\n    return {name!r}\n")
+        text = f"def {name}_parcel(parcel):\n    '''How a parcel is weighed: {name}.'''\n    return {name!r}\n"
+        (root / f"{name}.py").write_text(text)
     with Engine.open(root, root=root) as engine:
         engine.index()
     return root

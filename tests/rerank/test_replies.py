@@ -52,7 +52,9 @@ def test_of_two_scores_the_lower_counts() -> None:
     assert read_scores("0:2\n1:6\n0:10", 2) == [2.0, 6.0]
 
 
-@pytest.mark.parametrize("reply", ["", "I cannot help with that.", "{", "[" * 100_000, "0:", "7", "\0\0", '{"0": NaN}', "1e999:3"])
+@pytest.mark.parametrize(
+    "reply", ["", "I cannot help with that.", "{", "[" * 100_000, "0:", "7", "\0\0", '{"0": NaN}', "1e999:3"]
+)
 def test_nothing_is_found_in_garbage(reply: str) -> None:
     assert read_scores(reply, 3) == [None, None, None]
 

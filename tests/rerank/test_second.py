@@ -122,7 +122,8 @@ def test_a_failure_on_the_first_page_is_one_on_all(tree: Path) -> None:
         found = pages(engine, 10, rerank=["llm"])
         assert len(played.asked) == 1
         assert all(page.degraded[-1].stage == "llm" for page in found)
-        assert [hit.id for page in found for hit in page.hits] == [hit.id for hit in engine.search("weigh a parcel", limit=100).hits]
+        plain = engine.search("weigh a parcel", limit=100)
+        assert [hit.id for page in found for hit in page.hits] == [hit.id for hit in plain.hits]
 
 
 def test_a_budget_counts_what_is_shown_after_the_second_look(tree: Path) -> None:
@@ -166,8 +167,8 @@ def test_commits_are_reranked_as_code_is(tmp_path: Path) -> None:
     def rate(system: str, text: str, body: Any) -> str:
         import re
 
-        return json.dumps([{"index": int(n), "score": 2 * int(part)} for n, part in
-                           re.findall(r"^<document (\d+) \w+>\n\| Weigh parcels anew, part (\d)", text, re.MULTILINE)])  # fmt: skip
+        found = re.findall(r"^<document (\d+) \w+>\n\| Weigh parcels anew, part (\d)", text, re.MULTILINE)
+        return json.dumps([{"index": int(number), "score": 2 * int(part)} for number, part in found])
 
     with playing(replying(rate)) as played, Engine.open(repo.top, overrides={"judge.url": played.url}) as engine:
         found = engine.history("weigh parcels", rerank=["llm", "outcome"])
@@ -203,7 +204,8 @@ def test_the_doctor_asks_nobody_unless_a_server_is_configured(tree: Path) -> Non
 
 def test_models_that_a_server_tells_the_abilities_of(tree: Path) -> None:
     def able(wire: socket.socket, played: Played, path: str, body: Any) -> None:
-        send(wire, {"data": [{"id": "a", "capabilities": ["embedding"]}, {"id": "embedded-chat", "capabilities": ["completion"]}, 7]})
+        chat = {"id": "embedded-chat", "capabilities": ["completion"]}
+        send(wire, {"data": [{"id": "a", "capabilities": ["embedding"]}, chat, 7]})
 
     with playing(able) as played:
         overrides = {"judge.url": played.url + "/v1", "judge.protocol": "openai"}

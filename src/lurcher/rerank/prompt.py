@@ -53,7 +53,7 @@ _ADDRESSES = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_PLAIN = {code: None for code in (*range(32), 127)} | dict.fromkeys(map(ord, "\r\v\f\x1c\x1d\x1e"), "\n") | {9: "\t", 10: "\n"}
+_PLAIN = dict.fromkeys((*range(32), 127)) | dict.fromkeys(map(ord, "\r\v\f\x1c\x1d\x1e"), "\n") | {9: "\t", 10: "\n"}
 _TALK = re.compile(
     r"ignore|disregard|forget|overrid|bypass|rate|rank|score|grade|mark|give|assign|award|relevan|judge|instruction|prompt|rule"
     r"|assistant|model|\b(?:ai|llm)\b|INST|SYS|<\||_of_turn|[:=][ \t]*10",

@@ -13,7 +13,8 @@ MOST_CHARS = 200_000
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _LINE = re.compile(
     r"""^[^\w\n]{0,8} (?:(?:index|document|doc|candidate|item|id)\b [^\w\n]{0,4})?
-        (\d{1,4}) [\]\)"'*`]{0,4} [ \t]* (?:[:=|,→>]|[-–—](?=[ \t>])|is\b|score\b){1,3} [ \t"'*`]* (?:(?:score|rating)\b [^\w\n\-]{0,4})?
+        (\d{1,4}) [\]\)"'*`]{0,4} [ \t]*
+        (?:[:=|,→>]|[-–—](?=[ \t>])|is\b|score\b){1,3} [ \t"'*`]* (?:(?:score|rating)\b [^\w\n\-]{0,4})?
         (-?\d{1,4}(?:\.\d{1,20})?) (?:[ \t]*/[ \t]*10\b)? (?![\d.:])""",
     re.VERBOSE | re.MULTILINE | re.IGNORECASE,
 )
