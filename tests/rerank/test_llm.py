@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from lurcher.errors import ServerError
 from lurcher.rerank import llm, prompt
 from lurcher.rerank.prompt import MARK, addresses_judge, make_prompt
 from lurcher.rerank.reranker import Candidate, Judged, Request
-from tests.rerank.server import playing, replying
+from tests.rerank.server import Played, playing, replying, send
 
 Model = Callable[[str, str, Any], str]
 
@@ -46,6 +47,22 @@ def test_a_server_that_speaks_as_openai_does_judges_with_its_first_chat_model() 
     assert found.scores == (0.1, 0.9)
     assert [path for path, _ in asked] == ["/v1/models", "/v1/chat/completions"]
     assert asked[1][1]["model"] == "small-chat" and asked[1][1]["temperature"] == 0
+
+
+@pytest.mark.parametrize("protocol", ["ollama", "openai"])
+def test_a_server_is_held_to_a_shape_and_one_that_cannot_be_is_asked_again(protocol: str) -> None:
+    def plain_only(wire: socket.socket, played: Played, path: str, body: Any) -> None:
+        if body and ("format" in body or "response_format" in body):
+            send(wire, {"error": {"message": "response_format is not supported"}}, "400 Bad Request")
+        else:
+            replying(always("0:4\n1:6"))(wire, played, path, body)
+
+    with playing(plain_only) as played:
+        settings = apply(Settings(), {"judge.url": played.url, "judge.protocol": protocol, "judge.model": "m"}, "flag")
+        candidates = [Candidate("a", "one", 1.0), Candidate("b", "two", 1.0)]
+        assert llm.rerank(Request("x", candidates, settings, Path())).scores == (0.4, 0.6)
+    shape = played.asked[0][1].get("format") or played.asked[0][1]["response_format"]["json_schema"]["schema"]
+    assert shape["required"] == ["0", "1"] and len(played.asked) == 2
 
 
 def test_nothing_that_could_be_read_is_a_failure() -> None:

@@ -44,8 +44,17 @@ class Chat:
                 found.append(name)
         return found
 
-    def reply(self, system: str, text: str, most_tokens: int, deadline: Deadline) -> str:
-        """What the model says to a prompt."""
+    def reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any = None) -> str:
+        """What the model says to a prompt; held to the JSON schema `shape` where the server can do that."""
+        if shape is not None:
+            try:
+                return self._reply(system, text, most_tokens, deadline, shape)
+            except ServerError as problem:
+                if problem.status not in (400, 422, 501):  # it knows of no such thing
+                    raise
+        return self._reply(system, text, most_tokens, deadline, None)
+
+    def _reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any) -> str:
         if self.protocol == "ollama":
             room = int((len(system) + len(text)) / _TOKEN_CHARS) + most_tokens + 256
             body: dict[str, Any] = {
@@ -53,6 +62,8 @@ class Chat:
                 # Unless told, it cuts a prompt off that is longer than its default.
                 "options": {"temperature": 0, "seed": 0, "num_predict": most_tokens, "num_ctx": 1024 * -(-room // 1024)},
             }  # fmt: skip
+            if shape is not None:
+                body["format"] = shape
             answer = self._ask("/api/generate", deadline, body)
             said = answer.get("response") if isinstance(answer, dict) else None
         else:
@@ -61,6 +72,9 @@ class Chat:
                 "stream": False,
                 "messages": [{"role": "system", "content": system}, {"role": "user", "content": text}],
             }  # fmt: skip
+            if shape is not None:
+                named = {"name": "scores", "schema": shape, "strict": True}
+                body["response_format"] = {"type": "json_schema", "json_schema": named}
             answer = self._ask(self._v1("/chat/completions"), deadline, body)
             said = _content(answer)
         if not isinstance(said, str):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, place
@@ -27,7 +29,8 @@ def rerank(request: Request) -> Judged:
     scores: list[float | None] = [None] * len(request.candidates)
     notes: list[Degraded] = []
     if prompt.shown:
-        reply = chat.reply(prompt.system, prompt.text, _TOKENS_EACH * len(prompt.shown) + _TOKENS_MORE, deadline)
+        most = _TOKENS_EACH * len(prompt.shown) + _TOKENS_MORE
+        reply = chat.reply(prompt.system, prompt.text, most, deadline, _shape(len(prompt.shown)))
         found = read_scores(reply, len(prompt.shown))
         if all(score is None for score in found):
             raise ServerError(f"the model at {place(chat.base)} gave no scores", "use another model: set judge.model")
@@ -38,3 +41,11 @@ def rerank(request: Request) -> Judged:
             said = f"the model gave no score to {missed} of {len(found)} hits, which count as 5 of 10"
             notes.append(Degraded("llm", said, "a larger model forgets less: set judge.model"))
     return Judged(tuple(scores), prompt.held, tuple(notes))
+
+
+def _shape(count: int) -> dict[str, Any]:
+    """A score for every number: small models otherwise forget some, or talk of something else."""
+    score = {"type": "integer", "minimum": 0, "maximum": int(HIGHEST)}
+    numbers = [str(number) for number in range(count)]
+    properties = dict.fromkeys(numbers, score)
+    return {"type": "object", "properties": properties, "required": numbers, "additionalProperties": False}
