@@ -144,6 +144,15 @@ class ClassicRankingSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class LinearRankingSettings:
+    """`--fusion linear` over code: cosines and BM25 of units, added up."""
+
+    alpha: float = setting(0.6, "Weight of cosines.", low=0, high=1)
+    candidates: int = setting(100, "Nearest units beside all that match; five times the limit if that is more.", low=1)
+    mmr_top: int = setting(50, "Units among which `--mmr` chooses.", low=1, high=1000)
+
+
+@dataclass(frozen=True, slots=True)
 class GraphSettings:
     """What `impact` and `context` show."""
 
@@ -276,6 +285,7 @@ class Settings:
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
     classic: ClassicRankingSettings = ClassicRankingSettings()
+    linear: LinearRankingSettings = LinearRankingSettings()
     graph: GraphSettings = GraphSettings()
     history: HistorySettings = HistorySettings()
     past: PastRankingSettings = PastRankingSettings()

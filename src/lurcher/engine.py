@@ -154,12 +154,16 @@ class Engine(Surveys, Histories):
         word: bool = False,
         multiline: bool = False,
         rerank: Sequence[str] | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
+        `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         """
@@ -171,8 +175,8 @@ class Engine(Surveys, Histories):
         if wanted == ("history",):
             return self.history(
                 text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
-                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, rerank=rerank, refresh=refresh,
-                progress=progress,
+                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, rerank=rerank,
+                fusion=fusion, alpha=alpha, mmr=mmr, refresh=refresh, progress=progress,
             )  # fmt: skip
         if wanted != ("code",):
             raise UsageError(f"code and history are asked one by one, not {', '.join(wanted) or 'nothing'}", "name one of them")
@@ -193,6 +197,9 @@ class Engine(Surveys, Histories):
                 word,
                 multiline,
                 self._rerankers(rerank),
+                fusion,
+                alpha,
+                mmr,
             )
         )
         return self._sound(lambda notes: self._answer(query, started, (refresh, check), progress, notes), progress)
@@ -367,17 +374,17 @@ class Engine(Surveys, Histories):
         allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
         clock.lap("filter")
         notes: tuple[Degraded, ...] = ()
-        name = _OWN_RANKING.get(plan.mode, query.ranking)
+        name = _OWN_RANKING.get(plan.mode, query.order)
         try:
             request = Request(snapshot, plan, self.settings, allowed, model, query.filter.languages)
             found, failed = self._lanes(name, request, clock)
         except ModelError as problem:
             # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
             notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
-            plan, name = replace(plan, mode="lexical"), query.ranking
+            plan, name = replace(plan, mode="lexical"), query.order
             found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
         own = own_words(snapshot, plan, [root.name for root in self.roots])
-        context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own)
+        context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
         return ranking_named(name)(context), context, name, notes + failed
 
     def _lanes(self, ranking: str, request: Request, clock: _Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:

@@ -123,6 +123,15 @@ class Query:
     multiline: bool = False
     rerank: tuple[str, ...] = ()
     """Second looks at the first hits, one after the other."""
+    fusion: str | None = None
+    """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
+    alpha: float | None = None
+    mmr: float | None = None
+
+    @property
+    def order(self) -> str:
+        """Which ranking puts the units in order."""
+        return {"linear": "linear", "rrf": "classic"}.get(self.fusion or "", self.ranking)
 
 
 # -- what comes back --------------------------------------------------------------------------------------------------

@@ -71,6 +71,9 @@ def run_search(parsed: Namespace) -> int:
             word=parsed.word,
             multiline=parsed.multiline,
             rerank=_rerankers(parsed),
+            fusion=parsed.fusion,
+            alpha=parsed.alpha,
+            mmr=parsed.mmr,
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
@@ -84,7 +87,7 @@ def run_search(parsed: Namespace) -> int:
     return FOUND if answer.hits else NOTHING
 
 
-_PAST_ONLY = ("since", "until", "author", "outcome", "fusion", "alpha", "mmr")
+_PAST_ONLY = ("since", "until", "author", "outcome")
 
 
 def _check_source(parsed: Namespace) -> None:

@@ -42,16 +42,17 @@ PAST = (
     Flag(("--until",), "only commits until then", "text", "WHEN"),
     Flag(("--author",), "only commits whose author's name or address has this", "text", "NAME"),
     Flag(("--outcome",), "only commits that ended so (repeatable)", "list", "OUTCOME", ("success", "reverted", "hotfixed")),
-    Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
-    Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
-    Flag(("--mmr",), "with --fusion linear: prefer unlike commits; 1 is relevance alone", "float", "LAMBDA"),
 )
 """What only questions about history take."""
 
-RERANK = (
+ORDER = (
+    Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
+    Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
+    Flag(("--mmr",), "with --fusion linear: prefer unlike hits; 1 is relevance alone", "float", "LAMBDA"),
     Flag(("--rerank",), "a second look at the first hits (repeatable)", "list", "HOW", ("cross", "llm", "outcome", "none")),
     Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
 )
+"""How hits of any source get their order."""
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -72,7 +73,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
-            *RERANK,
+            *ORDER,
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
             Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
@@ -202,7 +203,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
-            *RERANK,
+            *ORDER,
             Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
             Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
             Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
