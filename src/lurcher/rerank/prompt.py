@@ -23,6 +23,8 @@ from lurcher.rerank.window import best_window
 MARK = "| "
 _MOST_QUERY = 4_000
 _MOST_HEADER = 200
+_MOST_TEXT = 8_000
+"""Characters of a text that are looked at; a unit of code rarely has more than a quarter."""
 
 SYSTEM = (
     "You are a search relevance judge. You rate how well each document answers a query, from 0 (unrelated) to 10 (exactly what "
@@ -78,12 +80,13 @@ def make_prompt(query: str, candidates: Sequence[Candidate], chars: int) -> Prom
     held: set[int] = set()
     for i, candidate in enumerate(candidates):
         header = " ".join(plain(candidate.header).split())[:_MOST_HEADER]
+        text = candidate.text[:_MOST_TEXT]
         # All of it is looked at, not only what is shown: what is shown depends on the question.
-        if addresses_judge(candidate.text) or addresses_judge(candidate.header):
+        if addresses_judge(text) or addresses_judge(candidate.header[:_MOST_TEXT]):
             held.add(i)
             continue
         shown.append(i)
-        parts.append(f"{header}\n{plain(best_window(candidate.text, query, chars))}"[: chars + len(header) + 1])
+        parts.append(f"{header}\n{plain(best_window(text, query, chars))}"[: chars + len(header) + 1])
     asked = plain(query)[:_MOST_QUERY]
     fence = hashlib.blake2b("\0".join([asked, *parts]).encode("utf-8", "replace"), digest_size=8).hexdigest()
     lines = [f"The query is between the lines <query {fence}> and </query {fence}>.", f"<query {fence}>"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _WORD = re.compile(r"[^\W_]{3,}")
 
@@ -12,21 +13,28 @@ def best_window(text: str, query: str, most: int) -> str:
     text = text.strip("\n")
     if len(text) <= most:
         return text
-    wanted = {word.lower() for word in _WORD.findall(query)}
+    wanted = set(_words(query))
     rows = text.split("\n")
-    found = [wanted & {word.lower() for word in _WORD.findall(row)} for row in rows]
+    found = [wanted.intersection(_words(row)) for row in rows]
+    there: Counter[str] = Counter()
+    size, total, distinct, end = 0, 0, 0, 0
     best, chosen = -1, (0, 1)
-    end, size = 0, 0
-    for start in range(len(rows)):
-        end = max(end, start)
-        while end < len(rows) and size + len(rows[end]) + 1 <= most + 1:
+    for start, row in enumerate(rows):
+        while end < len(rows) and (end == start or size + len(rows[end]) < most):
             size += len(rows[end]) + 1
+            total += len(found[end])
+            distinct += sum(not there[word] for word in found[end])
+            there.update(found[end])
             end += 1
-        there = found[start:end]
-        value = 4 * len(set().union(*there)) + sum(map(len, there))
-        if value > best and end > start:
+        value = 4 * distinct + total
+        if value > best:
             best, chosen = value, (start, end)
-        size -= len(rows[start]) + 1 if end > start else 0
-        if end == len(rows):
-            break
+        size -= len(row) + 1
+        total -= len(found[start])
+        there.subtract(found[start])
+        distinct -= sum(not there[word] for word in found[start])
     return "\n".join(rows[chosen[0] : chosen[1]])[:most]
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
