@@ -22,7 +22,7 @@ def make_model(folder: Path, words: Iterable[str], *, bias: float = 1.0, place: 
     vocabulary = [*SPECIAL, *sorted(set(words) - set(SPECIAL))]
     file = folder / place
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes(_model(len(vocabulary), bias, classes))
+    file.write_bytes(_model(vocabulary, bias, classes))
     _tokenizer(vocabulary).save(str(folder / "tokenizer.json"))
     about = {"model_type": "bert", "max_position_embeddings": 128, "pad_token_id": 0}
     (folder / "config.json").write_text(json.dumps(about))
@@ -41,9 +41,10 @@ def _tokenizer(vocabulary: list[str]):  # type: ignore[no-untyped-def]
     return made
 
 
-def _model(size: int, bias: float, classes: int) -> bytes:
-    table = np.eye(size, dtype=np.float32)
+def _model(vocabulary: list[str], bias: float, classes: int) -> bytes:
+    table = np.eye(len(vocabulary), dtype=np.float32)
     table[: len(SPECIAL)] = 0
+    table[0] = table[vocabulary.index("stamp")]  # padding would count as this word, were it not masked
     nodes = [
         _node("Cast", ["attention_mask"], "mask", [("to", _FLOAT)]),
         _node("Cast", ["token_type_ids"], "kind", [("to", _FLOAT)]),

@@ -15,10 +15,13 @@ from tests.rerank import server
 from tests.rerank.server import playing
 
 SECONDS = 0.6
-CONDUCTS = (
-    server.failing, server.no_model, server.garbage, server.not_json, server.other_json, server.hanging, server.dripping_head,
-    server.dripping_body, server.going_on, server.half, server.huge, server.elsewhere, server.hanging_up,
-)  # fmt: skip
+CONDUCTS = {
+    server.failing: "answers 500: out of memory", server.no_model: "", server.garbage: "cannot be asked",
+    server.not_json: "something else than JSON", server.other_json: "answers without", server.hanging: "did not answer within",
+    server.dripping_head: "did not answer within", server.dripping_body: "did not answer within",
+    server.going_on: "did not answer within", server.half: "broke off in the middle", server.huge: "more than 4,000,000 bytes",
+    server.elsewhere: "which is not followed", server.hanging_up: "cannot be asked",
+}  # fmt: skip
 QUERY = "how is a parcel weighed"
 
 
@@ -51,7 +54,8 @@ def test_the_order_stays_and_the_answer_says_why(tree: Path, name: str, conduct:
     assert [hit.id for hit in after.hits] == [hit.id for hit in before.hits]
     assert [hit.score for hit in after.hits] == [hit.score for hit in before.hits]
     note = next(note for note in after.degraded if note.stage == name)
-    assert "the order is as it was before" in note.reason and note.hint
+    assert CONDUCTS[conduct] in note.reason and "the order is as it was before" in note.reason and note.hint
+    assert len(played.asked) == 1
     assert took < SECONDS + 0.2
 
 
