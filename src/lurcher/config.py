@@ -51,6 +51,7 @@ class SearchSettings:
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
     )
+    rerank: str = setting("none", "Second looks unless others are asked for, such as `cross` or `outcome llm`.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,15 @@ class ClassicRankingSettings:
     stem: float = setting(1.5, "Boost when query words match the file's name or folder.", low=0, high=10)
     stem_share: float = setting(0.1, "Share of the query's words that must match for that boost.", low=0, high=1)
     saturation: float = setting(0.5, "Factor for each further unit of the same file.", low=0, high=1)
+
+
+@dataclass(frozen=True, slots=True)
+class LinearRankingSettings:
+    """`--fusion linear` over code: cosines and BM25 of units, added up."""
+
+    alpha: float = setting(0.6, "Weight of cosines.", low=0, high=1)
+    candidates: int = setting(100, "Nearest units beside all that match; five times the limit if that is more.", low=1)
+    mmr_top: int = setting(50, "Units among which `--mmr` chooses.", low=1, high=1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +253,31 @@ class BlameSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankerSettings:
+    """`--rerank cross`: a model that scores question and text as a pair, here or on a server."""
+
+    model: str = setting("BAAI/bge-reranker-base", "A folder with an ONNX cross-encoder, or its name in the local hub cache.")
+    url: str = setting("", "A server to ask instead; empty: the model runs here, and nothing leaves the machine.")
+    protocol: str = setting("tei", "What the server speaks.", choices=("tei", "infinity"))
+    seconds: float = setting(30.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)
+    top: int = setting(50, "How many of the first hits it looks at.", low=1, high=200)
+    tokens: int = setting(512, "Tokens of a pair, at most; the text is cut, not the question.", low=64, high=32_768)
+    batch: int = setting(8, "Pairs that are scored together.", low=1, high=1024)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """`--rerank llm`: a chat model on a server gives each hit 0 to 10."""
+
+    model: str = setting("", "The chat model; empty: `llama3.2:1b` of Ollama, the first chat model of another server.")
+    url: str = setting("http://127.0.0.1:11434", "The server; as it comes, Ollama on this machine.")
+    protocol: str = setting("ollama", "What the server speaks.", choices=("ollama", "openai"))
+    seconds: float = setting(10.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)
+    top: int = setting(30, "How many of the first hits it looks at.", low=1, high=200)
+    chars: int = setting(500, "Characters that it sees of each.", low=50, high=20_000)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -252,6 +287,7 @@ class Settings:
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
     classic: ClassicRankingSettings = ClassicRankingSettings()
+    linear: LinearRankingSettings = LinearRankingSettings()
     graph: GraphSettings = GraphSettings()
     history: HistorySettings = HistorySettings()
     past: PastRankingSettings = PastRankingSettings()
@@ -259,6 +295,8 @@ class Settings:
     commits: CommitSettings = CommitSettings()
     recency: RecencySettings = RecencySettings()
     blame: BlameSettings = BlameSettings()
+    reranker: RerankerSettings = RerankerSettings()
+    judge: JudgeSettings = JudgeSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 
@@ -391,6 +429,17 @@ def data_folder(environ: Mapping[str, str] | None = None) -> Path:
     if base is None:
         raise ConfigError("there is no folder for the user's data", "set HOME or XDG_DATA_HOME")
     return Path(base) / "lurcher"
+
+
+def hub_folder(environ: Mapping[str, str] | None = None) -> Path | None:
+    """Where the hub's own tools keep what they downloaded."""
+    environ = os.environ if environ is None else environ
+    if environ.get("HF_HUB_CACHE"):
+        return Path(environ["HF_HUB_CACHE"])
+    if environ.get("HF_HOME"):
+        return Path(environ["HF_HOME"]) / "hub"
+    base = environ.get("XDG_CACHE_HOME") or (os.path.join(environ["HOME"], ".cache") if environ.get("HOME") else None)
+    return Path(base) / "huggingface" / "hub" if base else None
 
 
 def set_for_user(key: str, value: str, environ: Mapping[str, str] | None = None) -> Path:

@@ -1,6 +1,6 @@
 """The composition root: sources, index, lanes, ranking and budget put together.
 
-    refresh → plan → lanes → ranking → pack → Answer
+    refresh → plan → lanes → ranking → rerank → pack → Answer
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
+from lurcher.rerank.reranker import Warm
+from lurcher.rerank.second import Head, checked_names, look_again
 from lurcher.sources.roots import Root, find_root
 from lurcher.survey.asked import Surveys
 from lurcher.terms.split import compound
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 SOURCES = ("code", "history")
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
+_NOT_RERANKED = ("literal", "structural", "related")
+"""Modes whose hits match exactly, or have no question that a model could read."""
 
 
 class Engine(Surveys, Histories):
@@ -63,6 +67,7 @@ class Engine(Surveys, Histories):
     ) -> None:
         self._together = Together(projects, prefixes)
         self._pasts = {}
+        self._warm = Warm()
         self.settings = settings
         self._overrides = overrides
 
@@ -148,12 +153,18 @@ class Engine(Surveys, Histories):
         case: str = "smart",
         word: bool = False,
         multiline: bool = False,
+        rerank: Sequence[str] | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
+        `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
+        `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         """
         started = time.perf_counter()
@@ -164,7 +175,8 @@ class Engine(Surveys, Histories):
         if wanted == ("history",):
             return self.history(
                 text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
-                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress,
+                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, rerank=rerank,
+                fusion=fusion, alpha=alpha, mmr=mmr, refresh=refresh, progress=progress,
             )  # fmt: skip
         if wanted != ("code",):
             raise UsageError(f"code and history are asked one by one, not {', '.join(wanted) or 'nothing'}", "name one of them")
@@ -184,6 +196,10 @@ class Engine(Surveys, Histories):
                 case,
                 word,
                 multiline,
+                self._rerankers(rerank),
+                fusion,
+                alpha,
+                mmr,
             )
         )
         return self._sound(lambda notes: self._answer(query, started, (refresh, check), progress, notes), progress)
@@ -285,6 +301,7 @@ class Engine(Surveys, Histories):
         ranked = self._ranked(query, clock, freshness, progress, plan)
         snapshot, context = ranked.snapshot, ranked.context
         focus = Focus(context)
+        exact = context.plan.mode in _NOT_RERANKED
         places = places_of(snapshot, ranked.ranking, query.context, focus)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
@@ -294,14 +311,27 @@ class Engine(Surveys, Histories):
             checksum=",".join(name for view in ranked.views for name in view.manifest.segments),
             options=self._options,
         )
-        place = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
+        came = cursors.decode(query.cursor, expect=print_) if query.cursor is not None else None
         shown = Shown(snapshot, places, ranked.ranking, query, focus)
-        page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=place)
-        hits = tuple(shown.hit(i) for i in page.indices)
+        second = look_again(
+            () if exact else query.rerank, query.text, Head(len(places), shown.score, shown.candidate), self.settings,
+            self.roots[0], self._warm, said=came.said if came else None,
+        )  # fmt: skip
+        if query.rerank:
+            clock.lap("rerank")
+        page = pack(
+            lambda i: shown.cost(second.before(i)), len(places), budget=query.budget, limit=query.limit,
+            start=came.place if came else START,
+        )  # fmt: skip
+        hits = tuple(second.told(i, shown.hit(second.before(i))) for i in page.indices)
+        page = replace(page, oversized=tuple(second.before(i) for i in page.oversized))
         clock.lap("pack")
         searched, said = _searched(query, context, len(places))
-        notes += ranked.notes + said + _unknown_name(context)
-        following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
+        notes += ranked.notes + said + _unknown_name(context) + second.notes
+        if exact and query.rerank:
+            notes += (Degraded(query.rerank[0], f"{context.plan.mode} hits are not reranked", "use --mode hybrid"),)
+        kept = second.said if query.rerank and not exact else None
+        following = cursors.encode(cursors.CursorState(page.next, print_, kept)) if page.next else None
         degraded = notes + tuple(note for view in ranked.views for note in view.degraded) + oversized_note(page, shown)
         return Answer(
             query.text, context.plan.mode, context.plan.intent, ranked.name, ("code",), hits, len(places), page.tokens,
@@ -345,17 +375,17 @@ class Engine(Surveys, Histories):
         allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
         clock.lap("filter")
         notes: tuple[Degraded, ...] = ()
-        name = _OWN_RANKING.get(plan.mode, query.ranking)
+        name = _OWN_RANKING.get(plan.mode, query.order)
         try:
             request = Request(snapshot, plan, self.settings, allowed, model, query.filter.languages)
             found, failed = self._lanes(name, request, clock)
         except ModelError as problem:
             # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
             notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
-            plan, name = replace(plan, mode="lexical"), query.ranking
+            plan, name = replace(plan, mode="lexical"), query.order
             found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
         own = own_words(snapshot, plan, [root.name for root in self.roots])
-        context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own)
+        context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
         return ranking_named(name)(context), context, name, notes + failed
 
     def _lanes(self, ranking: str, request: Request, clock: _Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
@@ -364,6 +394,12 @@ class Engine(Surveys, Histories):
             # Who wants no model need not be told on each query that there is none.
             names = tuple(name for name in names if name != "dense")
         return run_lanes(names, request, clock.lap)
+
+    def _rerankers(self, asked: Sequence[str] | None) -> tuple[str, ...]:
+        """The second looks that were asked for, else those that are set and are for code."""
+        if asked is not None:
+            return checked_names(several(asked))
+        return checked_names([name for name in self.settings.search.rerank.split() if name != "outcome"])
 
     @property
     def _model(self) -> Model:

@@ -12,6 +12,7 @@
     │   ├── OutdatedIndex     made by another version or configuration
     │   └── IndexLocked       another process is writing it
     ├── ModelError            a term table cannot be read or made
+    ├── ServerError           a configured server does not do what it should
     ├── DatasetError          an evaluation set cannot be used
     └── MissingExtra          a feature needs a package that is not installed
 
@@ -77,6 +78,15 @@ class IndexLocked(IndexError_):
 
 class ModelError(LurcherError):
     code = "model"
+
+
+class ServerError(LurcherError):
+    code = "server"
+
+    def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
+        super().__init__(message, hint)
+        self.status = status
+        """What HTTP calls it; 0 where it did not come to that."""
 
 
 class DatasetError(LurcherError):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from lurcher.lanes.lane import Found, Request
     from lurcher.planning.plan import Plan
     from lurcher.ranking.context import Context, Ranking
+    from lurcher.rerank.reranker import Judged
+    from lurcher.rerank.reranker import Request as RerankRequest
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 RANKINGS = ("default", "classic")
@@ -64,6 +66,15 @@ def past_ranking_named(name: str) -> Callable[[PastContext], PastRanking]:
         raise UsageError(f"unknown ranking '{name}' of history", "a ranking is a file of lurcher.history.ranking")
     ranking: Callable[[PastContext], PastRanking] = found
     return ranking
+
+
+def reranker_named(name: str) -> tuple[Callable[[RerankRequest], Judged], Callable[[Settings], int]]:
+    """What a reranker does, and how many candidates it looks at."""
+    rerank, top = find("rerank", name, "rerank"), find("rerank", name, "top")
+    if rerank is None or top is None:
+        hint = "a reranker is a file of lurcher.rerank, or an entry point in that group"
+        raise UsageError(f"unknown reranker '{name}'", hint)
+    return rerank, top
 
 
 def ranking_lanes(name: str, plan: Plan, settings: Settings) -> tuple[str, ...]:

@@ -122,6 +122,17 @@ class Query:
     """Whether letters must match in case: smart (only if the pattern has a capital), ignore, exact."""
     word: bool = False
     multiline: bool = False
+    rerank: tuple[str, ...] = ()
+    """Second looks at the first hits, one after the other."""
+    fusion: str | None = None
+    """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
+    alpha: float | None = None
+    mmr: float | None = None
+
+    @property
+    def order(self) -> str:
+        """Which ranking puts the units in order."""
+        return {"linear": "linear", "rrf": "classic"}.get(self.fusion or "", self.ranking)
 
 
 # -- what comes back --------------------------------------------------------------------------------------------------

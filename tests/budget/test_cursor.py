@@ -116,7 +116,7 @@ def test_a_very_long_text_is_refused_as_such() -> None:
 
 def test_a_cursor_of_another_version_is_told_from_a_damaged_one() -> None:
     raw = base64.urlsafe_b64decode(encode(STATE) + "==")
-    later = bytes([cursor.VERSION + 1]) + b"whatever a later version carries"
+    later = bytes([cursor.RERANKED + 1]) + b"whatever a later version carries"
     assert "another version" in refusal(cursor._text(later + cursor._seal(later))).message
     assert "damaged" in refusal(cursor._text(later + raw[-8:])).message
 

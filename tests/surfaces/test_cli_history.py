@@ -95,7 +95,7 @@ def test_history_as_text_and_as_json(repository: Path, ask: Run) -> None:
 
 
 def test_flags_of_one_source_are_not_for_another(repository: Path, ask: Run) -> None:
-    for flags in (("--since", "30d"), ("--outcome", "reverted"), ("--mmr", "0.5"), ("--rerank", "outcome")):
+    for flags in (("--since", "30d"), ("--outcome", "reverted"), ("--rerank", "outcome")):
         told = ask("search", "x", repository, *flags)
         assert told.status == 2 and "--in history" in told.err
     assert ask("search", "x", repository, "--in", "history", "--literal").status == 2

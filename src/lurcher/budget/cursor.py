@@ -5,7 +5,9 @@ A cursor is base64url text (no padding) of
     version (1 byte) | body | seal (8 bytes: keyed BLAKE2b over version and body)
 
 and the body of version 1 is: query digest (8), root digest (6), index digest (6), then as variable-length numbers the
-index generation, the position and the waiting results, each as its distance from the one before.
+index generation, the position and the waiting results, each as its distance from the one before. Version 2 is for
+answers that had a second look: before the waiting results it has how many rerankers there were, and what each said, as many
+numbers as it tells first. So a later page follows from the same scores, and asks no model.
 
 Later versions keep the version and the seal where they are, so that a foreign cursor is told from a damaged one. The
 key is no secret: the seal catches accidents and edits by hand, and a cursor grants nothing that a query does not.
@@ -27,7 +29,7 @@ from lurcher.errors import CursorError
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-VERSION = 1
+VERSION, RERANKED = 1, 2
 MAX_LENGTH = 4096
 
 _KEY = b"lurcher cursor"
@@ -53,6 +55,8 @@ class Fingerprint:
 class CursorState:
     place: PackState
     fingerprint: Fingerprint
+    said: tuple[tuple[int, ...], ...] | None = None
+    """What each reranker said of the first hits; None where there was no second look."""
 
 
 def fingerprint(query: DataclassInstance, *, root: str, generation: int, checksum: str = "", options: str = "") -> Fingerprint:
@@ -74,11 +78,15 @@ def encode(state: CursorState) -> str:
     """The same state always gives the same string."""
     print_ = state.fingerprint
     numbers = [print_.generation, state.place.position]
+    if state.said is not None:
+        numbers.append(len(state.said))
+        for scores in state.said:
+            numbers += [len(scores), *scores]
     before = 0
     for index in state.place.waiting:
         numbers.append(index - before)
         before = index
-    head = bytes([VERSION]) + print_.query + print_.root + print_.index
+    head = bytes([VERSION if state.said is None else RERANKED]) + print_.query + print_.root + print_.index
     sealed = head + b"".join(_number(value) for value in numbers)
     return _text(sealed + _seal(sealed))
 
@@ -88,9 +96,9 @@ def decode(text: str, *, expect: Fingerprint) -> CursorState:
     if len(text) > MAX_LENGTH:
         raise CursorError(f"the cursor is too long ({len(text)} characters)", f"pass it as it was given, or {_AGAIN}")
     sealed = _unsealed(text)
-    if sealed[0] != VERSION:
+    if sealed[0] not in (VERSION, RERANKED):
         raise CursorError("the cursor was made by another version of lurcher", _AGAIN)
-    state = _parsed(sealed[1:])
+    state = _parsed(sealed[1:], sealed[0] == RERANKED)
     if encode(state) != text:
         raise _damaged()
     made = state.fingerprint
@@ -121,13 +129,16 @@ def _unsealed(text: str) -> bytes:
     return sealed
 
 
-def _parsed(body: bytes) -> CursorState:
+def _parsed(body: bytes, reranked: bool) -> CursorState:
     cuts = (_QUERY_BYTES, _QUERY_BYTES + _ROOT_BYTES, _QUERY_BYTES + _ROOT_BYTES + _INDEX_BYTES)
     query, root, index = body[: cuts[0]], body[cuts[0] : cuts[1]], body[cuts[1] : cuts[2]]
     numbers = _numbers(body[cuts[2] :])
     if len(numbers) < 2:
         raise _damaged()
     generation, position, *gaps = numbers
+    said = None
+    if reranked:
+        said, gaps = _said(gaps)
     waiting: list[int] = []
     for gap in gaps:
         waiting.append(gap + (waiting[-1] if waiting else 0))
@@ -135,7 +146,20 @@ def _parsed(body: bytes) -> CursorState:
         place = PackState(position, tuple(waiting))
     except ValueError as error:
         raise _damaged() from error
-    return CursorState(place, Fingerprint(query, root, index, generation))
+    return CursorState(place, Fingerprint(query, root, index, generation), said)
+
+
+def _said(numbers: list[int]) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
+    """What each reranker said, and the numbers behind it."""
+    if not numbers:
+        raise _damaged()
+    found, place = [], 1
+    for _ in range(numbers[0]):
+        if place >= len(numbers) or place + 1 + numbers[place] > len(numbers):
+            raise _damaged()
+        found.append(tuple(numbers[place + 1 : place + 1 + numbers[place]]))
+        place += 1 + numbers[place]
+    return tuple(found), numbers[place:]
 
 
 def _damaged() -> CursorError:

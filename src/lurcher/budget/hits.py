@@ -15,6 +15,7 @@ from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import Located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
+from lurcher.rerank.reranker import Candidate
 from lurcher.types import Definition, Degraded, Hit, Match, Query
 
 
@@ -143,6 +144,16 @@ class Shown:
             measure = tokens.estimate if self._query.budget is None else tokens.count
             self._costs[i] = measure(self.text(i)[0])
         return self._costs[i]
+
+    def score(self, i: int) -> float:
+        return self._ranked.score(self._places[i][0])
+
+    def candidate(self, i: int) -> Candidate:
+        """A hit as a reranker reads it: all of its text, however much of it is shown."""
+        position, place = self._places[i]
+        named = self._focus.definition(self._ranked.unit(position), place.focus)
+        header = self._snapshot.path(place.file) + (f" {named.qualified}" if named else "")
+        return Candidate(header, text_at(self._snapshot, place), self.score(i))
 
     def location(self, i: int) -> str:
         place = self._places[i][1]

@@ -15,6 +15,7 @@ from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
 from lurcher.planning.checks import filter_of, several
+from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Progress, silent
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Histories(ABC):
     settings: Settings
     _together: Together
     _pasts: dict[Path, PastProject]
+    _warm: Warm
 
     def history(
         self,
@@ -54,7 +56,7 @@ class Histories(ABC):
         languages: Sequence[str] = (),
         paths: Sequence[str] = (),
         excludes: Sequence[str] = (),
-        rerank: Sequence[str] = (),
+        rerank: Sequence[str] | None = None,
         budget: int | None = None,
         cursor: str | None = None,
         context: str | None = None,
@@ -67,7 +69,7 @@ class Histories(ABC):
         `since` and `until` take a date, an age such as 30d, or a tag. What is not indexed yet is read for at most
         `history.refresh_seconds`; the answer says how much of the history it covers.
         """
-        from lurcher.history.question import PastQuery, checked
+        from lurcher.history.question import PastQuery, checked, looks_of
         from lurcher.history.search import answer
 
         started = time.perf_counter()
@@ -79,15 +81,16 @@ class Histories(ABC):
         found = [(root, project) for root, project in self._past_roots(refresh, progress)]
         lap("refresh")
         first, last = self._dates(since, until, [project.top for _, project in found])
+        looks = self.settings.search.rerank.split() if rerank is None else several(rerank)
         query = checked(
             PastQuery(
                 text, self.settings.search.limit if limit is None else limit, mode or "auto",
                 ranking or self.settings.past.ranking, fusion, alpha, mmr, filter_of(languages, paths, excludes), first, last,
-                author or None, several(outcomes), several(rerank), budget, cursor, context or self.settings.search.context,
+                author or None, several(outcomes), looks_of(looks), budget, cursor, context or self.settings.search.context,
                 snippet_lines,
             )
         )  # fmt: skip
-        result, _ = answer([root for root, _ in found], query, self.settings, lap, self._past_options)
+        result, _ = answer([root for root, _ in found], query, self.settings, lap, self._past_options, self._warm)
         return replace(result, timings_ms={**laps, "total": 1000 * (time.perf_counter() - started)})
 
     def brief(
@@ -128,7 +131,7 @@ class Histories(ABC):
 
     @property
     def _past_options(self) -> str:
-        sections = ("past", "commits", "recency", "outcomes")
+        sections = ("past", "commits", "recency", "outcomes", "reranker", "judge")
         return repr(sorted((key, value) for key, value in self.settings.to_dict().items() if key.split(".")[0] in sections))
 
     def _past_roots(self, refresh: bool, progress: Progress) -> list[tuple[PastRoot, PastProject]]:

@@ -13,6 +13,7 @@ from lurcher.history.outcomes.verdicts import Verdicts
 from lurcher.history.question import PastQuery
 from lurcher.history.ranking.context import PastContext, PastRanking
 from lurcher.history.views import HunkView
+from lurcher.rerank.reranker import Candidate
 from lurcher.types import Hit
 
 _LINES = 16
@@ -45,6 +46,15 @@ class PastShown:
 
     def cost(self, i: int) -> int:
         return self._of(i)[2]
+
+    def candidate(self, i: int) -> Candidate:
+        """A commit as a reranker reads it, however much of it is shown."""
+        commit = int(self._ranking.commits[i])
+        hunk, text, _ = self._of(i)
+        header = self._context.past.header(commit)
+        paths = self._context.past.paths_of(commit)
+        about = f"{header.subject} ({', '.join(paths[:3])})" if paths else header.subject
+        return Candidate(about, text or self._text(commit, hunk), float(self._ranking.scores[i]))
 
     def location(self, i: int) -> str:
         return self._context.past.sha(int(self._ranking.commits[i]))[:10]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from lurcher.errors import FilterError, QueryError
 from lurcher.history.outcomes.verdicts import VERDICTS
 from lurcher.history.planning import MODES
-from lurcher.planning.checks import check_page, clean_text
+from lurcher.planning.checks import check_fusion, check_page, clean_text
+from lurcher.rerank.second import checked_names
 from lurcher.types import Filter
 
 RANKINGS = ("default", "classic")
-FUSIONS = ("rrf", "linear")
-RERANKS = ("outcome", "none")
+OWN_RERANKS = ("outcome",)
+"""Second looks that only history has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,11 @@ class PastQuery:
         return {"linear": "linear", "rrf": "classic", None: self.ranking}[self.fusion]
 
 
+def looks_of(names: Sequence[str]) -> tuple[str, ...]:
+    """The second looks asked for."""
+    return checked_names(names, OWN_RERANKS)
+
+
 def checked(query: PastQuery) -> PastQuery:
     text = clean_text(query.text)
     check_page(query)
@@ -52,18 +59,8 @@ def checked(query: PastQuery) -> PastQuery:
         value = getattr(query, name)
         if value not in known:
             raise QueryError(f"unknown {name} '{value}' for history", f"known are: {', '.join(known)}")
-    if query.fusion is not None and query.fusion not in FUSIONS:
-        raise QueryError(f"unknown fusion '{query.fusion}'", f"known are: {', '.join(FUSIONS)}")
-    for name in ("alpha", "mmr"):
-        value = getattr(query, name)
-        if value is not None and not 0 <= value <= 1:
-            raise QueryError(f"{name} is {value}", "use 0 to 1")
-        if value is not None and query.fusion != "linear":
-            raise QueryError(f"--{name} is for --fusion linear", "use both, or neither")
+    check_fusion(query)
     for verdict in query.outcomes:
         if verdict not in VERDICTS:
             raise FilterError(f"unknown outcome '{verdict}'", f"known are: {', '.join(VERDICTS)}")
-    for stage in query.rerank:
-        if stage not in RERANKS:
-            raise QueryError(f"unknown reranker '{stage}'", f"known are: {', '.join(RERANKS)}")
     return query if text == query.text else replace(query, text=text)

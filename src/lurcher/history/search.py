@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lurcher.budget import cursor as cursors
@@ -18,9 +19,11 @@ from lurcher.history.planning import PastPlan, plan_past
 from lurcher.history.project import PastView
 from lurcher.history.question import PastQuery
 from lurcher.history.ranking.context import PastContext, PastRanking
-from lurcher.history.ranking.stuck import prefer_stuck
+from lurcher.history.ranking.stuck import lasting
 from lurcher.index.vectors import Direction, direction_of
 from lurcher.registry import past_ranking_named
+from lurcher.rerank.reranker import Candidate, Warm
+from lurcher.rerank.second import Head, Second, look_again
 from lurcher.types import Answer, Degraded, Hit, IndexState
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ class _Part:
 
 
 def answer(
-    roots: Sequence[PastRoot], query: PastQuery, settings: Settings, lap: Callable[[str], None], options: str
+    roots: Sequence[PastRoot], query: PastQuery, settings: Settings, lap: Callable[[str], None], options: str, warm: Warm
 ) -> tuple[Answer, PastPlan]:
     """The best commits of all roots together; `options` names what else than the query the order depends on."""
     parts: list[_Part] = []
@@ -59,8 +62,6 @@ def answer(
         lap("plan")
         plan = plan or context.plan
         ranking = past_ranking_named(query.order)(context)
-        if "outcome" in query.rerank:
-            ranking = prefer_stuck(context, ranking, root.view.verdicts, settings.past.fused)
         notes += context.notes
         parts.append(_Part(root, ranking, PastShown(context, ranking, query, root.view.verdicts)))
         lap("ranking")
@@ -73,18 +74,27 @@ def answer(
         checksum=",".join(name for root in roots for name in root.view.manifest.segments),
         options=options,
     )
-    start = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
+    came = cursors.decode(query.cursor, expect=print_) if query.cursor is not None else None
+    second = _second(parts, places, query, settings, warm, came.said if came else None)
+    if query.rerank:
+        lap("rerank")
+
+    def place(i: int) -> tuple[_Part, int]:
+        number, position = places[second.before(i)]
+        return parts[number], position
 
     def cost(i: int) -> int:
-        number, position = places[i]
-        return parts[number].shown.cost(position)
+        part, position = place(i)
+        return part.shown.cost(position)
 
-    page = pack(cost, len(places), budget=query.budget, limit=query.limit, start=start)
-    hits = tuple(_hit(parts[number], position) for number, position in (places[i] for i in page.indices))
+    page = pack(cost, len(places), budget=query.budget, limit=query.limit, start=came.place if came else START)
+    hits = tuple(second.told(i, _hit(*place(i))) for i in page.indices)
+    notes += second.notes
     lap("pack")
-    following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
+    kept = second.said if query.rerank else None
+    following = cursors.encode(cursors.CursorState(page.next, print_, kept)) if page.next else None
     if page.oversized:
-        named = ", ".join(parts[places[i][0]].shown.location(places[i][1]) for i in page.oversized[:3])
+        named = ", ".join(part.shown.location(position) for part, position in map(place, page.oversized[:3]))
         notes.append(
             Degraded("budget", f"larger than the whole budget: {named}", "raise the budget, or use --snippet-lines")
         )
@@ -94,6 +104,32 @@ def answer(
         query.order, (SOURCE,), hits, len(places), page.tokens, following, _state(roots), degraded, {},
     )  # fmt: skip
     return found, plan
+
+
+def _second(
+    parts: Sequence[_Part], places: Sequence[tuple[int, int]], query: PastQuery, settings: Settings, warm: Warm,
+    said: tuple[tuple[int, ...], ...] | None,
+) -> Second:  # fmt: skip
+    """What rerankers make of the first commits of all roots together."""
+
+    def score(i: int) -> float:
+        number, position = places[i]
+        return float(parts[number].ranking.scores[position])
+
+    def candidate(i: int) -> Candidate:
+        number, position = places[i]
+        return parts[number].shown.candidate(position)
+
+    def stuck(i: int) -> tuple[float, str]:
+        number, position = places[i]
+        part = parts[number]
+        sha = part.root.view.past.sha(int(part.ranking.commits[position]))
+        return lasting(part.root.view.verdicts.of(sha))
+
+    return look_again(
+        query.rerank, query.text, Head(len(places), score, candidate), settings, Path(parts[0].root.name), warm,
+        said=said, factors={"outcome": (settings.past.fused, stuck)},
+    )  # fmt: skip
 
 
 def _context(root: PastRoot, query: PastQuery, settings: Settings, notes: list[Degraded]) -> PastContext:

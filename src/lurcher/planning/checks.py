@@ -70,12 +70,38 @@ def check_page(query: Asked) -> None:
         raise QueryError(f"unknown context '{query.context}'", f"known are: {', '.join(CONTEXTS)}")
 
 
+class Fused(Protocol):
+    """What a query says about how lanes become one order."""
+
+    @property
+    def fusion(self) -> str | None: ...
+    @property
+    def alpha(self) -> float | None: ...
+    @property
+    def mmr(self) -> float | None: ...
+
+
+FUSIONS = ("rrf", "linear")
+
+
+def check_fusion(query: Fused) -> None:
+    if query.fusion is not None and query.fusion not in FUSIONS:
+        raise QueryError(f"unknown fusion '{query.fusion}'", f"known are: {', '.join(FUSIONS)}")
+    for name in ("alpha", "mmr"):
+        value = getattr(query, name)
+        if value is not None and not 0 <= value <= 1:
+            raise QueryError(f"{name} is {value}", "use 0 to 1")
+        if value is not None and query.fusion != "linear":
+            raise QueryError(f"--{name} is for --fusion linear", "use both, or neither")
+
+
 def checked(query: Query) -> Query:
     text = clean_text(query.text)
     check_page(query)
     if query.mode not in MODES:
         raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
     ranking_named(query.ranking)
+    check_fusion(query)
     if query.case not in CASES:
         raise QueryError(f"unknown case '{query.case}'", f"known are: {', '.join(CASES)}")
     return query if text == query.text else replace(query, text=text)

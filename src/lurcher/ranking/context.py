@@ -40,6 +40,10 @@ class Context:
     """Units that are nearest to the question in meaning, one for each file that was compared."""
     notes: dict[tuple[str, int], str] = field(default_factory=dict)
     """(evidence, file) → what it found, for `why`."""
+    alpha: float | None = None
+    """Weight of cosines where scores are added up; None: as it is set."""
+    mmr: float | None = None
+    """How much relevance counts against being unlike what is already there; None: no such choice is made."""
 
     @property
     def lexical(self) -> LexicalScores:

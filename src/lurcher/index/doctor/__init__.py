@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurcher.index.doctor import content, folder, history, installation, tree
+from lurcher.index.doctor import content, folder, history, installation, rerankers, tree
 from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding, guarded
 from lurcher.index.project import Project
 from lurcher.types import Progress
@@ -23,6 +23,7 @@ def examine(project: Project, progress: Progress, *, quick: bool = False) -> Ite
     root = str(project.root.path)
     yield from guarded("settings", lambda: tree.settings(project), root)
     yield from guarded("model", lambda: tree.model(project), root)
+    yield from guarded("rerank", lambda: rerankers.examine(project), root)
     yield from guarded("git", lambda: tree.repository(project), root)
     yield from guarded("folder", lambda: folder.examine(project), root)
     yield from guarded("index", lambda: content.examine(project, progress, quick=quick), root)

@@ -89,13 +89,17 @@ def run_search(parsed: Namespace) -> int:
             case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
             word=parsed.word,
             multiline=parsed.multiline,
+            rerank=_rerankers(parsed),
+            fusion=parsed.fusion,
+            alpha=parsed.alpha,
+            mmr=parsed.mmr,
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
     return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
 
 
-_PAST_ONLY = ("since", "until", "author", "outcome", "fusion", "alpha", "mmr", "rerank", "no_rerank")
+_PAST_ONLY = ("since", "until", "author", "outcome")
 
 
 def _check_source(parsed: Namespace) -> None:
@@ -111,6 +115,11 @@ def _check_source(parsed: Namespace) -> None:
             raise UsageError(f"--{flag.replace('_', '-')} is not for --in {source}", "leave one of them out")
 
 
+def _rerankers(parsed: Namespace) -> list[str] | None:
+    """The second looks that were asked for; None where it is left to the settings."""
+    return [] if parsed.no_rerank else parsed.rerank or None
+
+
 def run_history(parsed: Namespace) -> int:
     from lurcher.engine import Engine
     from lurcher.history.explain import is_bare
@@ -122,7 +131,6 @@ def run_history(parsed: Namespace) -> int:
         opened = Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
     else:
         opened = _engine(parsed)
-    rerank = [] if parsed.no_rerank else [name for name in parsed.rerank if name != "none"]
     with opened as engine, Meter(parsed.quiet) as meter:
         answer = engine.history(
             text,
@@ -135,7 +143,7 @@ def run_history(parsed: Namespace) -> int:
             until=parsed.until,
             author=parsed.author,
             outcomes=parsed.outcome,
-            rerank=rerank,
+            rerank=_rerankers(parsed),
             **_narrowed(parsed),
             **_paged(parsed),
             refresh=not parsed.no_refresh,

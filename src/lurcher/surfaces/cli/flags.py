@@ -68,13 +68,17 @@ PAST = (
     Flag(("--until",), "only commits until then", "text", "WHEN"),
     Flag(("--author",), "only commits whose author's name or address has this", "text", "NAME"),
     Flag(("--outcome",), "only commits that ended so (repeatable)", "list", "OUTCOME", ("success", "reverted", "hotfixed")),
-    Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
-    Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
-    Flag(("--mmr",), "with --fusion linear: prefer unlike commits; 1 is relevance alone", "float", "LAMBDA"),
-    Flag(("--rerank",), "a second look: outcome prefers what stuck (repeatable)", "list", "HOW", ("outcome", "none")),
-    Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
 )
 """What only questions about history take."""
+
+ORDER = (
+    Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
+    Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
+    Flag(("--mmr",), "with --fusion linear: prefer unlike hits; 1 is relevance alone", "float", "LAMBDA"),
+    Flag(("--rerank",), "a second look at the first hits (repeatable)", "list", "HOW", ("cross", "llm", "outcome", "none")),
+    Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
+)
+"""How hits of any source get their order."""
 
 COMMANDS: tuple[Command, ...] = (
     Command(
@@ -95,6 +99,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
+            *ORDER,
             *PAGE,
             *FILTERS,
             *SHOWN,
@@ -210,6 +215,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
+            *ORDER,
             *PAGE,
             Flag(("-l", "--lang"), "only commits that change this language (repeatable)", "list", "LANG"),
             Flag(("--path",), "only commits that change files that match (repeatable)", "list", "GLOB"),

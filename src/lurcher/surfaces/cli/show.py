@@ -134,8 +134,9 @@ def why(hit: Hit, painter: Painter) -> Iterable[str]:
     if hit.why.scores:
         yield painter.dim("    " + ", ".join(f"{name} {value:.3f}" for name, value in hit.why.scores.items()))
     for stage in hit.why.stages:
-        push = f"× {stage.factor:.3g}" if stage.factor is not None else _signed(stage.amount or 0.0)
-        yield painter.dim(f"    {stage.stage} {push}" + (f"  {stage.note}" if stage.note else ""))
+        push = f" × {stage.factor:.3g}" if stage.factor is not None else ""
+        push = push or (f" {_signed(stage.amount)}" if stage.amount is not None else "")
+        yield painter.dim(f"    {stage.stage}{push}" + (f"  {stage.note}" if stage.note else ""))
 
 
 def _signed(amount: float) -> str:

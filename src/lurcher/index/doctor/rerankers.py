@@ -1,0 +1,64 @@
+"""The second look: whether the model is there, and which chat models a configured server has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from lurcher.errors import ConfigError, LurcherError
+from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding, few
+from lurcher.index.project import Project
+
+_SECONDS = 3.0
+"""How long a server may take to list its models."""
+
+
+def examine(project: Project) -> Iterator[Finding]:
+    """Only what somebody set: who wants no second look need not hear of it, and no server is asked."""
+    settings = project.settings
+    wanted = settings.search.rerank.split()
+    if "cross" in wanted or any(key.startswith("reranker.") for key in settings.origins):
+        yield from _cross(project)
+    if "llm" in wanted or any(key.startswith("judge.") for key in settings.origins):
+        yield from _judge(project)
+
+
+def _cross(project: Project) -> Iterator[Finding]:
+    from lurcher.rerank.encoder import INSTALL
+    from lurcher.rerank.hub import find_model
+    from lurcher.rerank.reranker import users_url
+
+    settings = project.settings
+    try:
+        if users_url(settings, "reranker.url").strip():
+            yield Finding("cross", OK, f"{settings.reranker.url} is asked, as {settings.reranker.protocol}")
+            return
+        missing = [name for name in ("onnxruntime", "tokenizers") if find_spec(name) is None]
+        if missing:
+            yield Finding("cross", NOTE, f"{' and '.join(missing)} not installed: no cross-encoder can run here", INSTALL)
+        found = find_model(settings.reranker.model, settings, "reranker.model", project.root.path)
+    except LurcherError as problem:
+        yield Finding("cross", PROBLEM if isinstance(problem, ConfigError) else NOTE, problem.message, problem.hint)
+        return
+    yield Finding("cross", OK, f"{settings.reranker.model} is there, {found.model.stat().st_size / 1e6:.0f} MB")
+
+
+def _judge(project: Project) -> Iterator[Finding]:
+    from lurcher.remote import Deadline, place
+    from lurcher.rerank.chat import OLLAMA_MODEL, chat_of
+
+    try:
+        chat = chat_of(project.settings)
+        models = chat.models(Deadline.after(_SECONDS))
+    except LurcherError as problem:
+        yield Finding("llm", PROBLEM if isinstance(problem, ConfigError) else NOTE, problem.message, problem.hint)
+        return
+    wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else "")
+    listed = f"chat models at {place(chat.base)}: {few(models, 20) or 'none'}"
+    if wanted and not {wanted, f"{wanted}:latest"} & set(models):
+        mend = f"run: ollama pull {wanted}" if chat.protocol == "ollama" else "set judge.model to one that is there"
+        yield Finding("llm", NOTE, f"{listed}; {wanted} is not one of them", mend)
+    elif not models:
+        yield Finding("llm", NOTE, listed, "load a chat model there")
+    else:
+        yield Finding("llm", OK, listed)

@@ -1,0 +1,132 @@
+"""Chat models on a server: Ollama's own interface, or the one of OpenAI that most other servers speak."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult
+
+from lurcher.config import Settings
+from lurcher.errors import ServerError
+from lurcher.remote import Deadline, ask, checked_url, place
+from lurcher.rerank.reranker import users_url
+
+OLLAMA_MODEL = "llama3.2:1b"
+_FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)
+_NOT_CHAT = re.compile(r"embed|rerank|minilm|\b(?:bge|gte|e5|clip|whisper|tts|dall-e)\b", re.IGNORECASE)
+_TOKEN_CHARS = 3.0
+"""Characters of a token, counted low."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    base: SplitResult
+    protocol: str
+    model: str
+    """Empty: whatever the server has."""
+
+    def models(self, deadline: Deadline) -> list[str]:
+        """The chat models that the server has, those that only embed left out."""
+        if self.protocol == "ollama":
+            answer = self._ask("/api/tags", deadline)
+            entries = answer.get("models") if isinstance(answer, dict) else None
+        else:
+            answer = self._ask(self._v1("/models"), deadline)
+            entries = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(entries, list):
+            raise ServerError(f"{place(self.base)} does not list its models", "check judge.url and judge.protocol")
+        found = []
+        for entry in entries:
+            name = (entry.get("name") or entry.get("model") or entry.get("id")) if isinstance(entry, dict) else None
+            if isinstance(name, str) and name.isprintable() and _is_chat(name, entry):
+                found.append(name)
+        return found
+
+    def reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any = None) -> str:
+        """What the model says to a prompt; held to the JSON schema `shape` where the server can do that."""
+        if shape is not None:
+            try:
+                return self._reply(system, text, most_tokens, deadline, shape)
+            except ServerError as problem:
+                if problem.status not in (400, 422, 501):  # it knows of no such thing
+                    raise
+        return self._reply(system, text, most_tokens, deadline, None)
+
+    def _reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any) -> str:
+        if self.protocol == "ollama":
+            room = int((len(system) + len(text)) / _TOKEN_CHARS) + most_tokens + 256
+            body: dict[str, Any] = {
+                "model": self.model or OLLAMA_MODEL, "system": system, "prompt": text, "stream": False,
+                # Unless told, it cuts a prompt off that is longer than its default.
+                "options": {"temperature": 0, "seed": 0, "num_predict": most_tokens, "num_ctx": 1024 * -(-room // 1024)},
+            }  # fmt: skip
+            if shape is not None:
+                body["format"] = shape
+            answer = self._ask("/api/generate", deadline, body)
+            said = answer.get("response") if isinstance(answer, dict) else None
+        else:
+            body = {
+                "model": self.model or self._first(deadline), "temperature": 0, "seed": 0, "max_tokens": most_tokens,
+                "stream": False,
+                "messages": [{"role": "system", "content": system}, {"role": "user", "content": text}],
+            }  # fmt: skip
+            if shape is not None:
+                named = {"name": "scores", "schema": shape, "strict": True}
+                body["response_format"] = {"type": "json_schema", "json_schema": named}
+            answer = self._ask(self._v1("/chat/completions"), deadline, body)
+            said = _content(answer)
+        if not isinstance(said, str):
+            raise ServerError(f"{place(self.base)} answers without a text", "check judge.url and judge.protocol")
+        return said
+
+    def _first(self, deadline: Deadline) -> str:
+        found = self.models(deadline)
+        if not found:
+            raise ServerError(f"{place(self.base)} has no chat model", "load one there, or set judge.model")
+        return found[0]
+
+    def _v1(self, path: str) -> str:
+        return path if self.base.path.rstrip("/").endswith("/v1") else f"/v1{path}"
+
+    def _ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
+        try:
+            return ask(self.base, path, deadline, body)
+        except ServerError as problem:
+            if problem.status == 404 and self.protocol == "ollama" and "model" in problem.message:
+                name = self.model or OLLAMA_MODEL
+                raise ServerError(f"Ollama has no model {name}", f"run: ollama pull {shlex.quote(name)}", 404) from None
+            if problem.status == 404:
+                other = "openai" if self.protocol == "ollama" else "ollama"
+                hint = f"check judge.model (lurcher doctor lists what is there), or set judge.protocol to {other}"
+                raise ServerError(problem.message, hint, 404) from None
+            if self.protocol == "ollama" and problem.message.startswith("nothing answers"):
+                raise ServerError(problem.message, "run: ollama serve") from None
+            raise
+
+
+def chat_of(settings: Settings) -> Chat:
+    """The server and model that the settings name."""
+    judge = settings.judge
+    return Chat(checked_url(users_url(settings, "judge.url"), "judge.url"), judge.protocol, judge.model.strip())
+
+
+def _content(answer: Any) -> Any:
+    try:
+        return answer["choices"][0]["message"]["content"]
+    except (TypeError, KeyError, IndexError):
+        return None
+
+
+def _is_chat(name: str, entry: dict[str, Any]) -> bool:
+    able = entry.get("capabilities")
+    if isinstance(able, list) and able:
+        return any(word in able for word in ("completion", "chat"))
+    details = entry.get("details")
+    families: list[Any] = []
+    if isinstance(details, dict):
+        families = [details.get("family"), *(details.get("families") or [])]
+    if any(isinstance(family, str) and _FAMILIES.search(family) for family in families):
+        return False
+    return not _NOT_CHAT.search(name)

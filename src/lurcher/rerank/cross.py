@@ -1,0 +1,77 @@
+"""`--rerank cross`: a cross-encoder reads question and text together; here, or on a server that speaks TEI's or infinity's
+`/rerank` where `reranker.url` names one."""
+
+from __future__ import annotations
+
+from math import exp, isfinite
+from typing import Any
+
+from lurcher.config import Settings
+from lurcher.errors import ServerError
+from lurcher.remote import Deadline, ask, checked_url, place
+from lurcher.rerank.reranker import Judged, Request, users_url
+from lurcher.types import Degraded
+
+MOST_TEXT = 20_000
+"""Characters of a text that are looked at: no model has places for more."""
+AT_ONCE = 32
+"""Texts in one request: what servers take unless told otherwise."""
+
+
+def top(settings: Settings) -> int:
+    return settings.reranker.top
+
+
+def rerank(request: Request) -> Judged:
+    settings = request.settings.reranker
+    deadline = Deadline.after(settings.seconds)
+    texts = [f"{candidate.header}\n{candidate.text}"[:MOST_TEXT] for candidate in request.candidates]
+    url = users_url(request.settings, "reranker.url")
+    return _remote(request, url, texts, deadline) if url.strip() else _local(request, texts, deadline)
+
+
+def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
+    from lurcher.rerank.encoder import Encoder
+    from lurcher.rerank.hub import find_model
+
+    settings = request.settings.reranker
+    files = find_model(settings.model, request.settings, "reranker.model", request.root)
+    encoder = request.warm.get(("cross", files, settings.tokens), lambda: Encoder(files, settings.tokens))
+    scores, cut = encoder.score(request.query, texts, settings.batch, deadline)
+    said = "the question is longer than the model reads; its beginning was compared"
+    return Judged(tuple(scores), notes=(Degraded("cross", said, "ask a shorter question"),) if cut else ())
+
+
+def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) -> Judged:
+    base = checked_url(url, "reranker.url")
+    scores: list[float | None] = []
+    for first in range(0, len(texts), AT_ONCE):
+        part = texts[first : first + AT_ONCE]
+        if request.settings.reranker.protocol == "tei":
+            body = {"query": request.query, "texts": part, "truncate": True, "raw_scores": False}
+            answer = ask(base, "/rerank", deadline, body)
+            scores += _read(answer, "score", len(part), place(base))
+        else:
+            model = request.settings.reranker.model
+            body = {"query": request.query, "documents": part, "return_documents": False, "model": model}
+            answer = ask(base, "/rerank", deadline, body)
+            results = answer.get("results") if isinstance(answer, dict) else None
+            scores += _read(results, "relevance_score", len(part), place(base))
+    known = [score for score in scores if score is not None]
+    if any(not 0 <= score <= 1 for score in known):  # a server that leaves this to us
+        scores = [None if score is None else 1 / (1 + exp(-max(-60.0, min(60.0, score)))) for score in scores]
+    return Judged(tuple(scores))
+
+
+def _read(entries: Any, name: str, count: int, server: str) -> list[float | None]:
+    """The scores of some texts by their places; what makes no sense is passed over, unless nothing is left."""
+    found: list[float | None] = [None] * count
+    for entry in entries if isinstance(entries, list) else ():
+        index, score = (entry.get("index"), entry.get(name)) if isinstance(entry, dict) else (None, None)
+        if type(index) is not int or not 0 <= index < count:
+            continue
+        if isinstance(score, (int, float)) and not isinstance(score, bool) and isfinite(score):
+            found[index] = float(score)
+    if count and all(score is None for score in found):
+        raise ServerError(f"{server} answers without scores", "check the address and reranker.protocol")
+    return found

@@ -1,0 +1,85 @@
+"""What every reranker is asked and what it answers with.
+
+A reranker is one file of this folder (or an entry point in the group `lurcher.rerank`) with
+
+    rerank(request) -> Judged
+    top(settings)   -> how many of the first candidates it looks at
+
+It raises a LurcherError where it cannot do its work; the order then stays as it was, and the answer says why.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from lurcher import config
+from lurcher.config import Settings
+from lurcher.errors import ConfigError
+from lurcher.types import Degraded
+
+Kind = TypeVar("Kind")
+
+
+class Warm:
+    """What took long to load, kept for the next question; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: dict[Any, Any] = {}
+
+    def get(self, key: Any, make: Callable[[], Kind]) -> Kind:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            found: Kind = self._kept[key]
+            return found
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One hit as a reranker reads it."""
+
+    header: str
+    """What it is: path and symbol of code, subject of a commit, title and heading of a note."""
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    query: str
+    candidates: Sequence[Candidate]
+    """Best first."""
+    settings: Settings
+    root: Path
+    """The folder that the project's own settings may name files of."""
+    warm: Warm = field(default_factory=Warm)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    scores: tuple[float | None, ...]
+    """One for each candidate, from 0 to 1; None for one that got none, which counts as the middle."""
+    held: frozenset[int] = frozenset()
+    """Candidates that must not be moved: they keep the place they have."""
+    notes: tuple[Degraded, ...] = ()
+
+
+def own_setting(settings: Settings, key: str) -> bool:
+    """Whether a setting is the project's own: a repository must not decide where text is sent."""
+    return settings.origins.get(key) in (config.PROJECT_FILE, config.PYPROJECT)
+
+
+def users_url(settings: Settings, key: str) -> str:
+    """The address of a server, which only the user may set."""
+    if own_setting(settings, key):
+        raise ConfigError(
+            f"{settings.origins[key]}: {key} decides where text is sent, which a project cannot",
+            f"set it yourself: in your own settings, as LURCHER_{key.upper().replace('.', '_')}, or with --set",
+        )
+    url: str = settings.to_dict()[key]
+    return url
