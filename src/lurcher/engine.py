@@ -28,6 +28,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
+from lurcher.notes.asked import Notes
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
@@ -46,12 +47,12 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
 
-SOURCES = ("code", "history")
+SOURCES = ("code", "history", "notes")
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 
 
-class Engine(Surveys, Histories):
+class Engine(Surveys, Histories, Notes):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -134,7 +135,7 @@ class Engine(Surveys, Histories):
         text: str,
         *,
         limit: int | None = None,
-        sources: Sequence[str] = ("code",),
+        sources: Sequence[str] | None = None,
         mode: str | None = None,
         ranking: str | None = None,
         languages: Sequence[str] = (),
@@ -154,10 +155,15 @@ class Engine(Surveys, Histories):
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
-        `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
+        Without `sources` the code is asked, or the notes where there is no code. `refresh=False` answers from the index as it
+        is and tells how stale that is; `check=False` does not even look.
         """
         started = time.perf_counter()
-        wanted = several(sources)
+        wanted = ("code",) if sources is None else several(sources)
+        if sources is None and self._reads_as_prose(text, mode, fixed or word or multiline) and self._only_notes(
+            progress, refresh, check
+        ):
+            wanted = ("notes",)
         for source in wanted:
             if source not in SOURCES:
                 raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
@@ -166,8 +172,14 @@ class Engine(Surveys, Histories):
                 text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
                 budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress,
             )  # fmt: skip
+        if wanted == ("notes",):
+            return self.notes(
+                text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
+                cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress,
+            )  # fmt: skip
         if wanted != ("code",):
-            raise UsageError(f"code and history are asked one by one, not {', '.join(wanted) or 'nothing'}", "name one of them")
+            asked = ", ".join(wanted) or "nothing"
+            raise UsageError(f"code, history and notes are asked one by one, not {asked}", "name one of them")
         defaults = self.settings.search
         query = checked(
             Query(
@@ -264,6 +276,13 @@ class Engine(Surveys, Histories):
             return why(ranked.context, ranked.ranking, ranked.name, query, meant, line, standing)
 
         return self._sound(work, progress)
+
+    def _reads_as_prose(self, text: str, mode: str | None, exact: bool) -> bool:
+        """Whether a question could be asked of notes: not one for exact text, a pattern or a name."""
+        mode = mode or self.settings.search.mode
+        if exact or mode not in ("auto", "hybrid", "lexical", "dense") or not isinstance(text, str):
+            return False
+        return mode != "auto" or literal_pattern(Query(text)) is None
 
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""

@@ -52,11 +52,14 @@ def run_search(parsed: Namespace) -> int:
     _check_source(parsed)
     if getattr(parsed, "in") == "history":
         return run_history(parsed)
+    if getattr(parsed, "in") == "notes":
+        return run_notes(parsed)
     query = _query_text(parsed.query)
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.search(
             query,
             limit=parsed.limit,
+            sources=None if getattr(parsed, "in") is None else [getattr(parsed, "in")],
             mode=_mode(parsed),
             ranking=parsed.ranking,
             languages=parsed.lang,
@@ -73,6 +76,10 @@ def run_search(parsed: Namespace) -> int:
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
+    return _show(answer, engine, parsed)
+
+
+def _show(answer: Answer, engine: Engine, parsed: Namespace) -> int:
     if parsed.json:
         value = answer.to_dict()
         if not parsed.timings:
@@ -83,17 +90,46 @@ def run_search(parsed: Namespace) -> int:
     return FOUND if answer.hits else NOTHING
 
 
+def run_notes(parsed: Namespace) -> int:
+    query = _query_text(parsed.query)
+    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+        answer = engine.notes(
+            query,
+            limit=parsed.limit,
+            mode="dense" if getattr(parsed, "semantic", False) else parsed.mode,
+            tags=parsed.tag,
+            since=parsed.since,
+            until=parsed.until,
+            languages=parsed.lang,
+            paths=parsed.glob,
+            excludes=parsed.exclude,
+            budget=parsed.budget,
+            cursor=getattr(parsed, "continue"),
+            context=parsed.context,
+            snippet_lines=parsed.snippet_lines,
+            refresh=not parsed.no_refresh,
+            progress=meter.update,
+        )
+    return _show(answer, engine, parsed)
+
+
 _PAST_ONLY = ("since", "until", "author", "outcome", "fusion", "alpha", "mmr", "rerank", "no_rerank")
+_OF_NOTES = ("since", "until")
 
 
 def _check_source(parsed: Namespace) -> None:
     """A flag that the chosen source does not know is an error, not ignored."""
     source = getattr(parsed, "in") or "code"
-    if source == "code":
-        for flag in _PAST_ONLY:
+    if parsed.tag and source != "notes":
+        raise UsageError("--tag is for --in notes", "add --in notes, or use lurcher notes")
+    if source != "history":
+        for flag in _PAST_ONLY if source == "code" else (flag for flag in _PAST_ONLY if flag not in _OF_NOTES):
             if getattr(parsed, flag) not in (None, [], False):
                 raise UsageError(f"--{flag.replace('_', '-')} is for --in history", "add --in history, or use lurcher history")
+    if source == "code":
         return
+    if source == "notes" and parsed.ranking is not None:
+        raise UsageError("--ranking is not for --in notes", "leave one of them out")
     for flag, mode in _SHORT_FORMS.items():
         if mode != "dense" and getattr(parsed, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is not for --in {source}", "leave one of them out")
