@@ -2,11 +2,11 @@
 
     python benchmarks/notes.py rfcs=…/rfcs curl=…/curl fastapi=…/fastapi --work /tmp/notes
 
-From each repository's Markdown some sections are drawn, at most one per file. Of half of them the heading is hidden and asked for,
-of the others the first sentence: what is asked for stands nowhere in the tree that is indexed. Headings and sentences that occur
-twice are not drawn. Two things are told: the reciprocal rank of the first hit that begins in the right section or holds its first
-line, and of the first hit in the right note. Beside it stands BM25 over whole notes (SQLite's FTS5), which can only be asked for
-the note. The documents stay where they are; a run writes its numbers with the commits they were made from.
+From each repository's Markdown some sections are drawn, at most one per file. Of half of them the heading is hidden and asked
+for, of the others the first sentence: what is asked for stands nowhere in the tree that is indexed. Headings and sentences that
+occur twice are not drawn. Two things are told: the reciprocal rank of the first hit that begins in the right section or holds its
+first line, and of the first hit in the right note. Beside them stands BM25 over whole notes (SQLite's FTS5), which can only be
+asked for the note. The documents stay where they are; a run writes its numbers with the commits they were made from.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ SEED = 7
 FENCE = re.compile(r"\s*(```|~~~)")
 HEADING = re.compile(r"(#{1,4}) +(\S.*?)\s*#*\s*$")
 SENTENCE = re.compile(r"(.+?[.!?。！？])(?:\s|$|(?<=[。！？]))")
+CUT_OFF = re.compile(r"\b(?:i\.e|e\.g|vs|etc|cf)\.$")
 HIDDEN = "Section"
+KINDS = ("heading", "sentence", "all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def draw(texts: dict[str, str], count: int) -> tuple[list[Question], dict[str, s
             kind, asked, line = "heading", section.heading, section.line
             marks = hidden[section.path].split("\n")[line].split(" ")[0]
             replaced = f"{marks} {HIDDEN}"
-        elif taken["sentence"] < count and 6 <= words(section.sentence) <= 40 and sentences[section.sentence] == 1:
+        elif taken["sentence"] < count and not CUT_OFF.search(section.sentence) and 6 <= words(section.sentence) <= 40 and sentences[section.sentence] == 1:
             kind, asked, line = "sentence", section.sentence, section.sentence_line
             replaced = texts[section.path].split("\n")[line].replace(asked, "", 1)
         else:
@@ -180,14 +182,14 @@ def main() -> None:
             engine.index()
             took = time.perf_counter() - began
             rows = [(question.kind, baseline(base, question), *ours(engine, question)) for question in questions]
-        part = {kind: means([row for row in rows if kind in ("all", row[0])]) for kind in ("heading", "sentence", "all")}
+        part = {kind: means([row for row in rows if kind in ("all", row[0])]) for kind in KINDS}
         result[name] = {
             "commit": commit, "notes": len(texts), "questions": len(rows), "index_seconds": round(took, 1),
             "p50_ms": round(statistics.median(row[4] for row in rows), 1), **part,
         }  # fmt: skip
         everything += [row[:4] for row in rows]
         print(name, json.dumps(result[name]))
-    result["all"] = {kind: means([row for row in everything if kind in ("all", row[0])]) for kind in ("heading", "sentence", "all")}
+    result["all"] = {kind: means([row for row in everything if kind in ("all", row[0])]) for kind in KINDS}
     print("all", json.dumps(result["all"]))
     if options.save:
         options.save.write_text(json.dumps(result, indent=1) + "\n")
@@ -195,7 +197,7 @@ def main() -> None:
 
 def means(rows: list[tuple[object, ...]]) -> dict[str, float]:
     names = ("bm25_notes", "section", "note")
-    return {name: round(statistics.fmean(float(str(row[i])) for row in rows), 4) for i, name in enumerate(names, 1)} if rows else {}
+    return {name: round(statistics.fmean(float(str(row[i])) for row in rows), 4) for i, name in enumerate(names, 1) if rows}
 
 
 if __name__ == "__main__":

@@ -29,6 +29,8 @@ class FieldScores:
     snapshot: Snapshot
     scores: NDArray[np.float64]
     """One per unit; 0 where nothing matched, and for what is no note."""
+    whole: NDArray[np.float64]
+    """One per file: the same over whole notes, which tells what a section is about where it does not say so itself."""
     shares: tuple[tuple[str, NDArray[np.int64], NDArray[np.float64]], ...]
 
     def terms_of(self, unit: int) -> dict[str, float]:
@@ -55,14 +57,21 @@ def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group],
     count = int(units.sum())
     norms = {field: _norm(snapshot, units, field, b) for field, (_, b) in weights.items()}
     scores = np.zeros(snapshot.unit_total)
-    shares, most = [], 0.0
+    whole = np.zeros(snapshot.file_total)
+    notes = np.bincount(snapshot.unit_file, units, snapshot.file_total) > 0
+    lengths = np.bincount(snapshot.unit_file, snapshot.lengths("body")[0], snapshot.file_total)
+    mean = float(lengths[notes].mean()) if count else 0.0
+    wide = settings.k1 * (1 - settings.b_whole + settings.b_whole * lengths / (mean or 1.0))
+    shares, most, most_whole = [], 0.0, 0.0
     for group in groups:
         tf, alone = np.zeros(snapshot.unit_total), 0
+        together = np.zeros(snapshot.file_total)
         for form in (group.word, *group.forms):
             own = _frequency(snapshot, form, weights, norms)
             if own is None:
                 continue
             own[~units] = 0
+            together += (1.0 if form == group.word else settings.variant) * _in_files(snapshot, form, settings.name)
             if form == group.word:
                 alone = int(np.count_nonzero(own))
                 tf += own
@@ -73,6 +82,10 @@ def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group],
         if alone:  # as for code: a rare word must not become common because of a common relative, nor the other way round
             rarity = (rarity + _idf(count, alone)) / 2
         most += group.weight * rarity
+        together[~notes] = 0
+        common = _idf(int(notes.sum()), int(np.count_nonzero(together)))
+        most_whole += group.weight * common
+        whole += group.weight * common * together / (together + wide + 1e-9)
         if len(having):
             here = tf[having]
             amounts = group.weight * rarity * here / (here + settings.k1)
@@ -81,7 +94,18 @@ def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group],
     if most:
         scores /= most
         shares = [(word, having, amounts / most) for word, having, amounts in shares]
-    return FieldScores(snapshot, scores, tuple(shares))
+    return FieldScores(snapshot, scores, whole / (most_whole or 1.0), tuple(shares))
+
+
+def _in_files(snapshot: Snapshot, term: str, name: float) -> NDArray[np.float64]:
+    """How often each file says a term, its name counting more."""
+    import numpy as np
+
+    owners, counts = snapshot.postings("body", term)
+    found = np.bincount(snapshot.unit_file[owners], counts, snapshot.file_total)
+    files, _ = snapshot.postings("name", term)
+    found[files] += name
+    return found
 
 
 def _frequency(

@@ -89,8 +89,11 @@ def _cuts(ruler: Ruler, outline: Outline, starts: list[int], lines: list[str]) -
         return [0]
     tops = [heading.line for heading in outline.headings if heading.level <= 2]
     marks = {heading.line for heading in outline.headings}
-    while tops and _silent(lines, outline.body, tops[0], marks):
-        tops.pop(0)  # front matter and a title alone are no section: they stay with the first that says something
+    # Front matter and a title alone are no section: they stay with the first that says something.
+    seen, first_top = outline.body, 0
+    while first_top < len(tops) and _silent(lines, seen, tops[first_top], marks):
+        seen, first_top = tops[first_top], first_top + 1
+    tops = tops[first_top:]
     cuts: list[int] = []
     for first, last in _between(tops, len(lines)):
         if ruler.size(starts[first], starts[last]) <= LONGEST:

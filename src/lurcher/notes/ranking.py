@@ -1,6 +1,6 @@
 """The order of sections: best one of each note first.
 
-    x = words + title + meaning + more of the same note + links
+    x = words + words of the whole note + title + meaning + links
 
 Words are told as a share of what could be said, so that scores mean the same in every vault.
 """
@@ -35,13 +35,11 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
     import numpy as np
 
     snapshot, settings = context.snapshot, context.settings.notes
-    units_of, total = snapshot.unit_file, snapshot.file_total
+    units_of = snapshot.unit_file
     parts: dict[str, NDArray[np.float64]] = {"words": np.where(may, said.scores, 0.0)}
     best = file_best(snapshot, parts["words"])
-    if settings.note:
-        sums = np.bincount(units_of, parts["words"], total)
-        more = np.where(best > 0, 1 - best / np.where(sums > 0, sums, 1.0), 0.0)
-        parts["note"] = (settings.note * best * more)[units_of]
+    if settings.whole:
+        parts["note"] = (settings.whole * said.whole)[units_of]
     if settings.title:
         parts["title"] = (settings.title * _titles(context, vault, best))[units_of]
     if near is not None and near:
@@ -53,7 +51,7 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
         linked = settings.links * _linked(vault, file_best(snapshot, x))
         parts["links"] = linked[units_of]
         x = np.where(may & (x > 0), x + parts["links"], x)
-    scale = 1 + settings.note + settings.title + settings.meaning + settings.links
+    scale = 1 + settings.whole + settings.title + settings.meaning + settings.links
     x /= scale
     found = np.flatnonzero(x > 0)
     order = best_first(snapshot, found, x[found])
