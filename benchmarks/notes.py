@@ -3,10 +3,11 @@
     python benchmarks/notes.py rfcs=…/rfcs curl=…/curl fastapi=…/fastapi --work /tmp/notes
 
 From each repository's Markdown some sections are drawn, at most one per file. Of half of them the heading is hidden and asked
-for, of the others the first sentence: what is asked for stands nowhere in the tree that is indexed. Headings and sentences that
-occur twice are not drawn. Two things are told: the reciprocal rank of the first hit that begins in the right section or holds its
-first line, and of the first hit in the right note. Beside them stands BM25 over whole notes (SQLite's FTS5), which can only be
-asked for the note. The documents stay where they are; a run writes its numbers with the commits they were made from.
+for, of the others the first sentence: what is asked for stands nowhere in the tree that is indexed. Headings and sentences
+that occur twice are not drawn. Two things are told: the reciprocal rank of the first hit that begins in the right section or
+holds its first line, and of the first hit in the right note. Beside them stands BM25 over whole notes (SQLite's FTS5), which
+can only be asked for the note. The documents stay where they are; a run writes its numbers with the commits they were made
+from.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def sections_of(path: str, text: str) -> Iterator[Section]:
         if place is None or len(body) < 300 or not lines[place][:1].isalnum():
             continue
         sentence = SENTENCE.match(lines[place])
-        yield Section(path, line, end, heading, sentence[1] if sentence else "", place)
+        whole = sentence is not None and not CUT_OFF.search(sentence[1])
+        yield Section(path, line, end, heading, sentence[1] if sentence and whole else "", place)
 
 
 def words(text: str) -> int:
@@ -113,7 +115,7 @@ def draw(texts: dict[str, str], count: int) -> tuple[list[Question], dict[str, s
             kind, asked, line = "heading", section.heading, section.line
             marks = hidden[section.path].split("\n")[line].split(" ")[0]
             replaced = f"{marks} {HIDDEN}"
-        elif taken["sentence"] < count and not CUT_OFF.search(section.sentence) and 6 <= words(section.sentence) <= 40 and sentences[section.sentence] == 1:
+        elif taken["sentence"] < count and 6 <= words(section.sentence) <= 40 and sentences[section.sentence] == 1:
             kind, asked, line = "sentence", section.sentence, section.sentence_line
             replaced = texts[section.path].split("\n")[line].replace(asked, "", 1)
         else:

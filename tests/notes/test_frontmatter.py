@@ -14,7 +14,8 @@ def read(text: str) -> frontmatter.FrontMatter:
 
 def test_scalars_lists_in_both_styles_quotes_and_blocks() -> None:
     found = read(
-        '---\ntitle: "Keys: how \\"we\\" rotate"  \ntags: [ops, \'on, call\', area/home]\naliases:\n  - Rotation\n- "Key: care"\n'
+        '---\ntitle: "Keys: how \\"we\\" rotate"  \ntags: [ops, \'on, call\', area/home]\n'
+        'aliases:\n  - Rotation\n- "Key: care"\n'
         "date: 2024-05-31 # the day\nabout: >\n  long\n  text\nempty:\nnested:\n  a: 1\n---\nbody\n"
     )
     assert found.lines == 14 and not found.problem

@@ -25,7 +25,8 @@ def test_a_rule_or_a_table_is_no_heading() -> None:
 
 
 def test_nothing_in_code_counts() -> None:
-    found = read("```md\n# no\n#no [[no]] [a](b.md)\n```\n~~~~\n# no\n~~~\n# no\n~~~~\n> ```\n> # no\n> ```\n`#no [[no]]`\n# yes\n")
+    fences = "```md\n# no\n#no [[no]] [a](b.md)\n```\n~~~~\n# no\n~~~\n# no\n~~~~\n> ```\n> # no\n> ```\n"
+    found = read(fences + "`#no [[no]]`\n# yes\n")
     assert [item.text for item in found.headings] == ["yes"]
     assert found.tags == () and found.references == []
 
@@ -46,13 +47,15 @@ def test_headings_are_told_as_a_reader_sees_them() -> None:
 
 
 def test_tags_of_front_matter_and_text() -> None:
-    found = read("---\ntags: [a, '#b']\nkeywords: c, d\n---\n#e text #area/home, #42 x#no [y](#no)\n# Heading #no\n> [!note] #f\n")
+    front = "---\ntags: [a, '#b']\nkeywords: c, d\n---\n"
+    found = read(front + "#e text #area/home, #42 x#no [y](#no)\n# Heading #no\n> [!note] #f\n")
     assert found.tags == ("a", "b", "c", "d", "e", "area/home", "f")
 
 
 def test_links() -> None:
     found = read(
-        "[[Note#Part one|label]] ![[Pic]] [[#Here]] [[Note#^block]] [a](../b%20c.md#d) [w](https://x.y/z.md)\n[r]: ./e.md 'E'\nx ^id-1\n"
+        "[[Note#Part one|label]] ![[Pic]] [[#Here]] [[Note#^block]] [a](../b%20c.md#d) [w](https://x.y/z.md)\n"
+        "[r]: ./e.md 'E'\nx ^id-1\n"
     )
     told = [(item.kind, item.target, item.heading) for item in found.references]
     assert told == [
@@ -68,7 +71,8 @@ def test_title_aliases_and_the_later_date() -> None:
 
 
 def test_other_markups() -> None:
-    assert headings("=====\nTitle\n=====\n\nPart\n----\n\ntext::\n\n   Not\n   ---\n\nPart two\n--------\n", "restructuredtext") == [
+    text = "=====\nTitle\n=====\n\nPart\n----\n\ntext::\n\n   Not\n   ---\n\nPart two\n--------\n"
+    assert headings(text, "restructuredtext") == [
         (1, "Title", 1), (2, "Part", 5), (2, "Part two", 13),
     ]  # fmt: skip
     assert headings("= Title\n\n== Part\n----\n== no\n----\n=== Sub\n", "asciidoc") == [

@@ -13,7 +13,8 @@ from lurcher.notes.parse import LONGEST, WHOLE, parse_note
 from lurcher.types import ParsedFile
 
 PIECES = [
-    "# One\n", "## Two\n", "### Three\n", "text of a paragraph " * 20 + "\n", "\n", "```\n", "<!--", "-->", "[[x]]", "é漢字", "---\n", "%%",
+    "# One\n", "## Two\n", "### Three\n", "text of a paragraph " * 20 + "\n", "\n", "```\n", "<!--", "-->", "[[x]]", "é漢字",
+    "---\n", "%%",
 ]  # fmt: skip
 MARKUPS = ("markdown", "restructuredtext", "asciidoc", "org", "text")
 

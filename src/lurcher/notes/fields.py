@@ -102,7 +102,8 @@ def _in_files(snapshot: Snapshot, term: str, name: float) -> NDArray[np.float64]
     import numpy as np
 
     owners, counts = snapshot.postings("body", term)
-    found = np.bincount(snapshot.unit_file[owners], counts, snapshot.file_total)
+    found = np.zeros(snapshot.file_total)
+    found += np.bincount(snapshot.unit_file[owners], counts, snapshot.file_total)
     files, _ = snapshot.postings("name", term)
     found[files] += name
     return found

@@ -44,6 +44,8 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
         parts["title"] = (settings.title * _titles(context, vault, best))[units_of]
     if near is not None and near:
         parts["meaning"] = settings.meaning * _meaning(context, near, best, may)
+    # A section that neither says nor means anything that was asked does not answer, whatever the rest of its note says.
+    may = may & ((parts["words"] > 0) | (parts.get("meaning", parts["words"]) > 0))
     x = np.zeros(snapshot.unit_total)
     for values in parts.values():
         x += np.where(may, values, 0.0)
