@@ -244,7 +244,7 @@ class BlameSettings:
 class NoteSettings:
     """How sections of notes are ranked."""
 
-    k1: float = setting(1.5, "BM25: how fast repeated terms saturate.", low=0.01, high=10)
+    k1: float = setting(1.0, "BM25: how fast repeated terms saturate.", low=0.01, high=10)
     b: float = setting(0.3, "BM25: how much long sections are held back.", low=0, high=1)
     b_above: float = setting(0.5, "The same, for long titles and headings.", low=0, high=1)
     body: float = setting(1.0, "Weight of terms in the text.", low=0, high=100)

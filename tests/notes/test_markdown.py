@@ -43,6 +43,7 @@ def test_comments_hide_headings_and_one_without_end_does_not() -> None:
 
 def test_headings_are_told_as_a_reader_sees_them() -> None:
     assert markdown.plain("**Bold** `code` [link](x.md) [[Note|label]] <b>tag</b> {#id}") == "Bold code link label tag"
+    assert markdown.plain("Use it { #use-it }") == "Use it"
     assert markdown.plain("snake_case stays ^block") == "snake_case stays"
 
 

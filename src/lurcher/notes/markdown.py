@@ -154,7 +154,7 @@ def _declared_tags(front: frontmatter.FrontMatter) -> Iterable[str]:
 
 def plain(text: str) -> str:
     """A heading as a reader sees it."""
-    text = re.sub(r"\s*\{[#.:][^{}]*\}\s*$", "", text[:_LONGEST_HEADING].strip())
+    text = re.sub(r"\s*\{\s*[#.:][^{}]*\}\s*$", "", text[:_LONGEST_HEADING].strip())
     text = re.sub(r"\s\^[A-Za-z0-9-]+$", "", text)
     text = re.sub(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1", text)
     text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", text)

@@ -15,7 +15,6 @@ from lurcher.notes.fields import FieldScores
 from lurcher.notes.vault import Vault
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
 from lurcher.ranking.default import file_best
-from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import StageWhy, Why
 
@@ -55,17 +54,18 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
         x = np.where(may & (x > 0), x + parts["links"], x)
     scale = 1 + settings.whole + settings.title + settings.meaning + settings.links
     x /= scale
-    found = np.flatnonzero(x > 0)
-    order = best_first(snapshot, found, x[found])
-    found = found[order]
-    _, first = np.unique(units_of[found], return_index=True)
-    leading = np.zeros(len(found), bool)
-    leading[first] = True
-    leads, rest = found[leading], found[~leading]
+    top = np.flatnonzero((x > 0) & (x == file_best(snapshot, x)[units_of]))
+    _, first = np.unique(units_of[top], return_index=True)
+    leads = top[first]  # of equal sections of a note the first
+    leads = leads[best_first(snapshot, leads, x[leads])]
     ceiling = float(x[leads[-1]]) if len(leads) else 0.0
+    left = x > 0
+    left[leads] = False
 
     def further() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         # Below every note's first section, in their own order.
+        rest = np.flatnonzero(left)
+        rest = rest[best_first(snapshot, rest, x[rest])]
         return rest, x[rest] * (ceiling / float(x[rest[0]]) if len(rest) and x[rest[0]] > ceiling else 1.0)
 
     def why(unit: int, score: float) -> Why:
@@ -76,20 +76,17 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
             stages.append(StageWhy("further", factor=score / float(x[unit]), note="not its note's first section"))
         return Why(lane_whys(context, unit), float(x[unit]), tuple(stages))
 
-    return Ranking(leads, x[leads], why, Unordered(len(rest), further))
+    return Ranking(leads, x[leads], why, Unordered(int(left.sum()), further))
 
 
 def _titles(context: Context, vault: Vault, best: NDArray[np.float64]) -> NDArray[np.float64]:
     """How much of its title, or of another name, the question explains, for the best notes by words."""
     import numpy as np
 
-    asked = {stem(term) for group in context.plan.groups for term in (group.word,)}
+    asked = {stem(group.word) for group in context.plan.groups}
     found = np.zeros(len(best))
     for file in best_files(context.snapshot, np.flatnonzero(best > 0), best[best > 0], _TITLED).tolist():
-        for name in (vault.title(file), *vault.said(file, "alias")):
-            terms = {stem(term) for word in words(name) for term in split(word)[-2:]}
-            if terms:
-                found[file] = max(found[file], len(terms & asked) / len(terms))
+        found[file] = max((len(terms & asked) / len(terms) for terms in vault.name_stems(file)), default=0.0)
     return found
 
 

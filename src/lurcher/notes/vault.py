@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.index.reader import Snapshot
 from lurcher.notes.kinds import MARKED_UP, is_note
+from lurcher.terms.split import split, words
+from lurcher.terms.stem import stem
 from lurcher.types import Import
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ class Vault:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        self._stems: dict[int, list[frozenset[str]]] = {}
 
     @cached_property
     def notes(self) -> NDArray[np.bool_]:
@@ -49,6 +52,15 @@ class Vault:
 
     def title(self, file: int) -> str:
         return next(iter(self.said(file, "title")), "") or stem_of(self._snapshot.path(file))
+
+    def name_stems(self, file: int) -> list[frozenset[str]]:
+        """The stems of the words of its title, and of each other name."""
+        known = self._stems.get(file)
+        if known is None:
+            names = (self.title(file), *self.said(file, "alias"))
+            stems = (frozenset(stem(split(word)[0]) for word in words(name) if split(word)) for name in names)
+            known = self._stems[file] = [found for found in stems if found]
+        return known
 
     def tagged(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
         """Notes that have every one of the tags, or one below it: `area/home` is in `area`."""
