@@ -160,10 +160,7 @@ class Engine(Surveys, Histories, Notes):
         """
         started = time.perf_counter()
         wanted = ("code",) if sources is None else several(sources)
-        if sources is None and self._reads_as_prose(text, mode, fixed or word or multiline) and self._only_notes(
-            progress, refresh, check
-        ):
-            wanted = ("notes",)
+        undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
         for source in wanted:
             if source not in SOURCES:
                 raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
@@ -198,7 +195,21 @@ class Engine(Surveys, Histories, Notes):
                 multiline,
             )
         )
-        return self._sound(lambda notes: self._answer(query, started, (refresh, check), progress, notes), progress)
+
+        def work(notes: tuple[Degraded, ...]) -> Answer:
+            views = None
+            if undecided:
+                views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+                if self._only_notes(views):
+                    found = self.notes(
+                        text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
+                        cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check,
+                        progress=progress, views=views,
+                    )  # fmt: skip
+                    return replace(found, degraded=notes + found.degraded)
+            return self._answer(query, started, (refresh, check), progress, notes, views=views)
+
+        return self._sound(work, progress)
 
     def related(
         self,
@@ -299,9 +310,10 @@ class Engine(Surveys, Histories, Notes):
         progress: Progress,
         notes: tuple[Degraded, ...],
         plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
     ) -> Answer:
         clock = _Clock(started)
-        ranked = self._ranked(query, clock, freshness, progress, plan)
+        ranked = self._ranked(query, clock, freshness, progress, plan, views)
         snapshot, context = ranked.snapshot, ranked.context
         focus = Focus(context)
         places = places_of(snapshot, ranked.ranking, query.context, focus)
@@ -334,13 +346,17 @@ class Engine(Surveys, Histories, Notes):
         freshness: tuple[bool, bool],
         progress: Progress,
         plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
     ) -> _Ranked:
-        """A question as far as the order of all units; `plan` says how to answer it, where its text does not."""
+        """A question as far as the order of all units; `plan` says how to answer it, where its text does not.
+
+        `views` are what was seen of the tree, where somebody has looked already.
+        """
         refresh, check = freshness
         pattern = literal_pattern(query)
         if pattern is not None:
             from lurcher.index.passing import passing_view
-        views = [
+        views = views or [
             (passing_view(project, pattern) if pattern is not None else None)
             or project.view(progress, refresh=refresh, check=check)
             for project in self._projects

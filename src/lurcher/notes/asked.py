@@ -61,11 +61,13 @@ class Notes(ABC):
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
+        views: Sequence[View] | None = None,
     ) -> Answer:
         """The sections of notes that answer a question best, the best one of each note first.
 
         What stands in quotes must be found as it is. A note has to have all of `tags`, where `area` takes in `area/home`;
-        `since` and `until` go by the date in its front matter, else by when its file was written.
+        `since` and `until` go by the date in its front matter, else by when its file was written. `views` are for who has
+        looked at the tree already.
         """
         from lurcher.history import dates
         from lurcher.notes.question import NoteQuery, checked
@@ -90,12 +92,14 @@ class Notes(ABC):
         )  # fmt: skip
 
         def work(damage: tuple[Degraded, ...]) -> Answer:
-            views = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
+            seen = None if damage else views  # what turned out to be damaged has been made anew
+            if seen is None:
+                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
             lap("refresh")
-            snapshot = self._together.snapshot(views)
+            snapshot = self._together.snapshot(seen)
             found = answer(
-                snapshot, views, query, self._together.narrowed(query.filter), self.settings, self._model,
-                lambda: self._written(views), self._print(query, (since, until), views, snapshot.generation), lap,
+                snapshot, seen, query, self._together.narrowed(query.filter), self.settings, self._model,
+                lambda: self._written(seen), self._print(query, (since, until), seen, snapshot.generation), lap,
             )  # fmt: skip
             return replace(found, degraded=damage + found.degraded)
 
@@ -122,10 +126,9 @@ class Notes(ABC):
             options=self._options + repr(dates),
         )
 
-    def _only_notes(self, progress: Progress, refresh: bool, check: bool) -> bool:
+    def _only_notes(self, views: Sequence[View]) -> bool:
         """Whether there are notes and no code at all."""
         from lurcher.notes.vault import vault_of
 
-        views = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
         vault = vault_of(self._together.snapshot(views))
-        return bool(vault.notes.any()) and not vault.has_code
+        return not vault.has_code and bool(vault.notes.any())
