@@ -278,6 +278,27 @@ class JudgeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteSettings:
+    """How sections of notes are ranked."""
+
+    k1: float = setting(1.0, "BM25: how fast repeated terms saturate.", low=0.01, high=10)
+    b: float = setting(0.3, "BM25: how much long sections are held back.", low=0, high=1)
+    b_above: float = setting(0.5, "The same, for long titles and headings.", low=0, high=1)
+    body: float = setting(1.0, "Weight of terms in the text.", low=0, high=100)
+    above: float = setting(3.0, "Weight of terms in title, headings, tags and other names.", low=0, high=100)
+    comments: float = setting(0.3, "Weight of terms in comments, which readers do not see.", low=0, high=100)
+    name: float = setting(1.0, "Weight of terms in the file's name.", low=0, high=100)
+    folder: float = setting(0.3, "Weight of terms in the last three folders.", low=0, high=100)
+    variant: float = setting(0.3, "Weight of a word's other forms (same stem, known abbreviation).", low=0, high=1)
+    title: float = setting(0.03, "How much of its title the query explains.", low=0, high=10)
+    whole: float = setting(1.0, "Weight of the words of the whole note.", low=0, high=10)
+    b_whole: float = setting(0.75, "BM25: how much long notes are held back as a whole.", low=0, high=1)
+    meaning: float = setting(0.05, "Nearness in meaning: the shipped model knows code better than prose.", low=0, high=10)
+    links: float = setting(0.02, "What the best notes lend to those that are linked with them.", low=0, high=10)
+    compared: int = setting(200, "Notes whose sections are compared in meaning.", low=1, high=100_000)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -297,6 +318,7 @@ class Settings:
     blame: BlameSettings = BlameSettings()
     reranker: RerankerSettings = RerankerSettings()
     judge: JudgeSettings = JudgeSettings()
+    notes: NoteSettings = NoteSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 

@@ -28,6 +28,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
+from lurcher.notes.asked import Notes
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
 
-SOURCES = ("code", "history")
+SOURCES = ("code", "history", "notes")
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 _NOT_RERANKED = ("literal", "structural", "related")
 """Modes whose hits match exactly, or have no question that a model could read."""
 
 
-class Engine(Surveys, Histories):
+class Engine(Surveys, Histories, Notes):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -139,7 +140,7 @@ class Engine(Surveys, Histories):
         text: str,
         *,
         limit: int | None = None,
-        sources: Sequence[str] = ("code",),
+        sources: Sequence[str] | None = None,
         mode: str | None = None,
         ranking: str | None = None,
         languages: Sequence[str] = (),
@@ -163,12 +164,14 @@ class Engine(Surveys, Histories):
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
+        Without `sources` the code is asked, or the notes where there is no code.
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         """
         started = time.perf_counter()
-        wanted = several(sources)
+        wanted = ("code",) if sources is None else several(sources)
+        undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
         for source in wanted:
             if source not in SOURCES:
                 raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
@@ -178,8 +181,14 @@ class Engine(Surveys, Histories):
                 budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, rerank=rerank,
                 fusion=fusion, alpha=alpha, mmr=mmr, refresh=refresh, progress=progress,
             )  # fmt: skip
+        if wanted == ("notes",):
+            return self.notes(
+                text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
+                cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress,
+            )  # fmt: skip
         if wanted != ("code",):
-            raise UsageError(f"code and history are asked one by one, not {', '.join(wanted) or 'nothing'}", "name one of them")
+            asked = ", ".join(wanted) or "nothing"
+            raise UsageError(f"code, history and notes are asked one by one, not {asked}", "name one of them")
         defaults = self.settings.search
         query = checked(
             Query(
@@ -202,7 +211,21 @@ class Engine(Surveys, Histories):
                 mmr,
             )
         )
-        return self._sound(lambda notes: self._answer(query, started, (refresh, check), progress, notes), progress)
+
+        def work(notes: tuple[Degraded, ...]) -> Answer:
+            views = None
+            if undecided:
+                views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+                if self._only_notes(views):
+                    found = self.notes(
+                        text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
+                        cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check,
+                        progress=progress, views=views,
+                    )  # fmt: skip
+                    return replace(found, degraded=notes + found.degraded)
+            return self._answer(query, started, (refresh, check), progress, notes, views=views)
+
+        return self._sound(work, progress)
 
     def related(
         self,
@@ -281,6 +304,13 @@ class Engine(Surveys, Histories):
 
         return self._sound(work, progress)
 
+    def _reads_as_prose(self, text: str, mode: str | None, exact: bool) -> bool:
+        """Whether a question could be asked of notes: not one for exact text, a pattern or a name."""
+        mode = mode or self.settings.search.mode
+        if exact or mode not in ("auto", "hybrid", "lexical", "dense") or not isinstance(text, str):
+            return False
+        return mode != "auto" or literal_pattern(Query(text)) is None
+
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
         if not any([project.heal(progress) for project in self._projects]):
@@ -296,9 +326,10 @@ class Engine(Surveys, Histories):
         progress: Progress,
         notes: tuple[Degraded, ...],
         plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
     ) -> Answer:
         clock = _Clock(started)
-        ranked = self._ranked(query, clock, freshness, progress, plan)
+        ranked = self._ranked(query, clock, freshness, progress, plan, views)
         snapshot, context = ranked.snapshot, ranked.context
         focus = Focus(context)
         exact = context.plan.mode in _NOT_RERANKED
@@ -345,13 +376,17 @@ class Engine(Surveys, Histories):
         freshness: tuple[bool, bool],
         progress: Progress,
         plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
     ) -> _Ranked:
-        """A question as far as the order of all units; `plan` says how to answer it, where its text does not."""
+        """A question as far as the order of all units; `plan` says how to answer it, where its text does not.
+
+        `views` are what was seen of the tree, where somebody has looked already.
+        """
         refresh, check = freshness
         pattern = literal_pattern(query)
         if pattern is not None:
             from lurcher.index.passing import passing_view
-        views = [
+        views = views or [
             (passing_view(project, pattern) if pattern is not None else None)
             or project.view(progress, refresh=refresh, check=check)
             for project in self._projects

@@ -9,6 +9,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+HEADING = "heading"
+"""The kind of definition that a heading of a note is."""
+HEADING_PATH = " › "
+"""Stands between a heading and those above it."""
+
 # -- what chunking makes of a file ------------------------------------------------------------------------------------
 
 
@@ -28,7 +33,8 @@ class Definition:
 
     name: str
     kind: str
-    """class, struct, enum, interface, trait, type, module, function, method, constructor, macro, constant, variable, field"""
+    """class, struct, enum, interface, trait, type, module, function, method, constructor, macro, constant, variable, field,
+    heading"""
     container: str
     """Enclosing names joined by dots, outermost first; empty at the top level."""
     signature: str
@@ -41,7 +47,8 @@ class Definition:
 
     @property
     def qualified(self) -> str:
-        return f"{self.container}.{self.name}" if self.container else self.name
+        between = HEADING_PATH if self.kind == HEADING else "."
+        return f"{self.container}{between}{self.name}" if self.container else self.name
 
 
 class Import(NamedTuple):
@@ -65,6 +72,8 @@ class Import(NamedTuple):
     - Ruby: `require`, `relative`, `load`, `autoload`
     - PHP: `use`, `function`, `const`, `include`, `here` (relative to the file's own folder)
     - `package` in Java, Kotlin, Scala, C# and PHP
+    - notes: `wikilink`, `embed` and `link` lead elsewhere, `names` being the place in it; `title`, `alias`, `tag`, `date`,
+      `block` and `broken` are what a note says of itself
     """
 
 
@@ -78,6 +87,8 @@ class ParsedFile:
     comments: tuple[tuple[int, int], ...]
     """Byte ranges of comments and documentation strings, in order, disjoint."""
     imports: tuple[Import, ...] = ()
+    above: tuple[str, ...] = ()
+    """Of a note, for each chunk: its title and headings, which count when notes are ranked and are not shown."""
 
 
 Progress = Callable[[str, int, int], None]
@@ -231,6 +242,8 @@ class Hit:
     links: dict[str, list[Any]] = field(default_factory=lambda: {"commits": [], "notes": []})
     matches: tuple[Match, ...] = ()
     """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
+    note: dict[str, Any] | None = None
+    """Of a note: its title, the headings above, tags, date, and how to open it (`wikilink`, `anchor`)."""
 
     @property
     def captures(self) -> Captures:
@@ -254,6 +267,8 @@ class Hit:
             "why": self.why.to_dict(),
             "links": self.links,
         }
+        if self.note is not None:
+            out["note"] = self.note
         if self.matches:
             out["matches"] = [match.to_dict() for match in self.matches]
         if self.captures:

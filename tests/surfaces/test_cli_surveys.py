@@ -79,7 +79,8 @@ def test_outline_of_a_file_and_of_a_folder(shared: Path, run: Callable[..., Any]
         "src/client.py  python, 29 lines",
         "5-29   class Client  class",
     ]
-    assert run("outline", "docs", cwd=shared).status == 1
+    assert run("outline", "docs", cwd=shared).out.splitlines() == ["docs/guide.md  markdown, 9 lines", "1-9  # Guide  heading"]
+    assert run("outline", "schema.sql", "--kind", "class", cwd=shared).status == 1
     assert run("outline", "--kind", "clas", cwd=shared).status == 2
 
 

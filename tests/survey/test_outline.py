@@ -56,6 +56,12 @@ def test_an_unknown_kind_names_what_is_near() -> None:
 
 
 def test_a_file_without_symbols_is_shown_empty() -> None:
-    answer = asked("README.md")
+    answer = asked("shop/__init__.py")
     assert [file.symbols for file in answer.files] == [()]
     assert answer.total == 0
+
+
+def test_headings_are_the_symbols_of_a_document() -> None:
+    (file,) = asked("README.md").files
+    (shop,) = file.symbols
+    assert (shop.name, shop.kind, shop.start_line, shop.end_line) == ("Shop", "heading", 1, 3)

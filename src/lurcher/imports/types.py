@@ -17,6 +17,7 @@ PACKAGE = "package"
 KINDS = (
     PACKAGE, "import", "from", "export", "require", "dynamic", "static", "use", "mod", "mod-path", "crate", "quote", "angle",
     "using", "alias", "relative", "load", "autoload", "function", "const", "include", "here",
+    "wikilink", "embed", "link", "title", "tag", "date", "block", "broken",
 )  # fmt: skip
 """Every kind that a reader gives; an index holds their numbers, so new ones go to the end."""
 

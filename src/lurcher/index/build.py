@@ -22,20 +22,24 @@ from lurcher.index.segment import (
     KINDS,
     TYPE_KINDS,
     UNIT,
-    UNIT_FIELDS,
+    UNIT_FAMILIES,
     UNSEEN,
     SegmentData,
     StringPool,
 )
+from lurcher.notes.kinds import is_note
+from lurcher.notes.parse import parse_note
 from lurcher.terms.count import Postings, TermCounter
 from lurcher.terms.paths import folders_of, name_of, name_parts
 from lurcher.terms.split import compound, split, words
-from lurcher.types import Definition, ParsedFile, Span
+from lurcher.types import HEADING, Definition, ParsedFile, Span
 
 if TYPE_CHECKING:
     from lurcher.embedding.table import Table
 
 _WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
+_HEADINGS = "§"
+"""The term under which all headings are filed."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -68,7 +72,7 @@ def build(
         if begin is not None:
             begin(path)
         language = "text" if path in plain else detect(path, text[:512])
-        parsed = parse(text, language, chunk_chars)
+        parsed = parse_note(text, language) if is_note(path, language) else parse(text, language, chunk_chars)
         name, folders = name_of(path), folders_of(path)
         parts, stem = name_parts(name), compound(name)
         counter.add("name", number, " ".join(parts))
@@ -83,11 +87,16 @@ def build(
             _count_chunk(counter, first_unit + i, chunk, text, parsed.comments)
             units.append((
                 number, chunk.start_byte, chunk.end_byte, chunk.start_line, chunk.end_line,
-                -1 if shown[i] < 0 else first_definition + shown[i], 0, 0, 0,
+                -1 if shown[i] < 0 else first_definition + shown[i], 0, 0, 0, 0,
             ))  # fmt: skip
+        for i, words_above in enumerate(parsed.above):
+            counter.add("above", first_unit + i, words_above)
         for definition, owner in zip(parsed.definitions, owners, strict=True):
-            counter.add("symbols", first_unit + owner, definition.name)
-            key = compound(definition.name)
+            # A heading is no name that code would ask for: it is filed apart and counts among what stands above its unit.
+            heading = definition.kind == HEADING
+            if not heading:
+                counter.add("symbols", first_unit + owner, definition.name)
+            key = _HEADINGS if heading else compound(definition.name)
             counter.require(key)
             keys.append(key)
             named = name_parts(definition.name) if definition.kind in TYPE_KINDS else []
@@ -105,12 +114,12 @@ def build(
         offset += len(text)
     if begin is not None:
         begin("")
-    terms, postings = counter.finish((*UNIT_FIELDS, "name", "folder", "types"))
+    terms, postings = counter.finish((*UNIT_FAMILIES, "name", "folder", "types"))
     number_of = {term: i for i, term in enumerate(terms)}
     postings["stem"] = _one_each([number_of[stem] for stem, _ in stems], [count for _, count in stems])
     postings["definitions"] = _one_each([number_of[key] for key in keys], [1] * len(keys))
     unit_table = np.array(units, UNIT)
-    for field in UNIT_FIELDS:
+    for field in UNIT_FAMILIES:
         rows = postings[field]
         unit_table[field] = np.bincount(rows.owners, rows.counts, len(units)) if len(units) else 0
     file_table = np.array(files, FILE)

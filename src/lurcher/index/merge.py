@@ -18,7 +18,7 @@ from lurcher.index.segment import (
     FILE,
     FILE_FIELDS,
     UNIT,
-    UNIT_FIELDS,
+    UNIT_FAMILIES,
     as_bytes,
     check_shape,
     definitions_of,
@@ -55,7 +55,7 @@ class _Maps(NamedTuple):
     definitions: NDArray[np.int64]
 
     def of(self, family: str) -> NDArray[np.int64]:
-        return self.units if family in UNIT_FIELDS else self.files if family in FILE_FIELDS else self.definitions
+        return self.units if family in UNIT_FAMILIES else self.files if family in FILE_FIELDS else self.definitions
 
 
 def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder) -> str:

@@ -21,7 +21,7 @@ from lurcher.index.segment import (
     FAMILIES,
     FILE_FIELDS,
     KINDS,
-    UNIT_FIELDS,
+    UNIT_FAMILIES,
     definitions_of,
     files_of,
     owners_in,
@@ -158,7 +158,7 @@ class Segment:
         if found is None or self.live is None:
             return found
         owners, counts = found
-        if family in UNIT_FIELDS:
+        if family in UNIT_FAMILIES:
             files = self.units["file"][owners]
         else:
             files = owners if family in FILE_FIELDS else self.definitions["file"][owners]
@@ -382,7 +382,7 @@ class Snapshot:
 
         known = self._lengths.get(field)
         if known is None:
-            if field in UNIT_FIELDS:
+            if field in UNIT_FAMILIES:
                 values = self.unit_column(field).astype(np.float64)
             else:
                 values = self.file_column(field).astype(np.float64)[self.unit_file]
@@ -396,7 +396,7 @@ class Snapshot:
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Live owners of `term`, numbered across segments, with counts."""
-        base = "units" if family in UNIT_FIELDS else "files" if family in FILE_FIELDS else "definitions"
+        base = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
         parts = []
         for segment, offset in zip(self.segments, self._bases[base], strict=False):
             number = segment.find(term)

@@ -19,20 +19,24 @@ from lurcher.terms.count import Postings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT = 7
+FORMAT = 8
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
+NOTE_FIELDS = ("above",)
+"""Fields of units that only notes have, and only their rankings look at: title, headings, tags and other names."""
+UNIT_FAMILIES = (*UNIT_FIELDS, *NOTE_FIELDS)
 FILE_FIELDS = ("name", "folder", "stem")
 """Fields whose terms belong to a file, and so to each of its units: the parts of its name, its last three folders, and its
 whole name as one term (counted only where that differs from the parts)."""
 DEFINITION_FIELDS = ("definitions", "types")
 """Fields that lead to definitions: the whole name of each, and the parts of the names of types."""
-FAMILIES = (*UNIT_FIELDS, *FILE_FIELDS, *DEFINITION_FIELDS)
+FAMILIES = (*UNIT_FAMILIES, *FILE_FIELDS, *DEFINITION_FIELDS)
 
 KINDS = (
     "other", "class", "struct", "enum", "interface", "trait", "type", "module", "function", "method", "constructor", "macro",
     "constant", "variable", "field", "property", "object", "union", "namespace", "record", "protocol", "extension", "instance",
+    "heading",
 )  # fmt: skip
 TYPE_KINDS = frozenset(
     ("class", "struct", "enum", "interface", "trait", "type", "module", "object", "union", "namespace", "record", "protocol")
@@ -50,7 +54,7 @@ FILE = [
 ]  # fmt: skip
 UNIT = [
     ("file", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("definition", "<i4"),
-    ("body", "<u4"), ("comments", "<u4"), ("symbols", "<u4"),
+    ("body", "<u4"), ("comments", "<u4"), ("symbols", "<u4"), ("above", "<u4"),
 ]  # fmt: skip
 DEFINITION = [
     ("file", "<u4"), ("unit", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("name", "<u4"),
@@ -252,7 +256,7 @@ def _furthest(rows: NDArray[Any], first: str, count: str) -> int:
 
 def owners_in(container: Container, family: str) -> int:
     """How many owners the terms of `family` can have."""
-    kind = "units" if family in UNIT_FIELDS else "files" if family in FILE_FIELDS else "definitions"
+    kind = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
     return int(container.meta[kind])
 
 

@@ -22,7 +22,7 @@ def split(identifier: str) -> tuple[str, ...]:
     The compound carries no underscores, so that `get_user` and `getUser` are one term.
     """
     if len(identifier) > MAX_IDENTIFIER:
-        return ()
+        return _long(identifier)
     if not identifier.isascii():
         return _split_unicode(identifier)
     compound = identifier.replace("_", "").lower()
@@ -62,11 +62,19 @@ def _split_unicode(identifier: str) -> tuple[str, ...]:
         if position == len(identifier) or _border(identifier, start, position):
             run = identifier[start:position].replace("_", "")
             if run:
-                parts.extend(_bigrams(run) if _unspaced(run[0]) else [_lower(run)])
+                parts.extend(_bigrams(run) if is_unspaced(run[0]) else [_lower(run)])
             start = position
     if len(parts) == 1 and parts[0] == compound:
         return (compound,)
-    return (compound, *(part for part in parts if len(part) > 1 or part.isdigit() or _unspaced(part[0])))
+    return (compound, *(part for part in parts if len(part) > 1 or part.isdigit() or is_unspaced(part[0])))
+
+
+def _long(identifier: str) -> tuple[str, ...]:
+    """Of a run that is too long for a name: what is in scripts without spaces, where a whole sentence is one run."""
+    if identifier.isascii():
+        return ()
+    runs = _UNSPACED_RUN.findall(unicodedata.normalize("NFKC", identifier))
+    return tuple(part for run in runs for part in _bigrams(run))
 
 
 def _lower(text: str) -> str:
@@ -78,7 +86,7 @@ def _border(text: str, start: int, position: int) -> bool:
     before, after = text[position - 1], text[position]
     if before == "_" or after == "_":
         return before != after
-    if before.isdigit() != after.isdigit() or _unspaced(before) != _unspaced(after):
+    if before.isdigit() != after.isdigit() or is_unspaced(before) != is_unspaced(after):
         return True
     if after.isupper():
         if not before.isupper():
@@ -87,7 +95,10 @@ def _border(text: str, start: int, position: int) -> bool:
     return False
 
 
-def _unspaced(character: str) -> bool:
+_UNSPACED_RUN = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff\u0e00-\u0eff\u1000-\u109f]+")
+
+
+def is_unspaced(character: str) -> bool:
     """Scripts that write words without spaces between them."""
     code = ord(character)
     return (

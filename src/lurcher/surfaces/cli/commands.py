@@ -77,10 +77,13 @@ def run_search(parsed: Namespace) -> int:
     _check_source(parsed)
     if getattr(parsed, "in") == "history":
         return run_history(parsed)
+    if getattr(parsed, "in") == "notes":
+        return run_notes(parsed)
     query = _query_text(parsed.query)
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.search(
             query,
+            sources=None if getattr(parsed, "in") is None else [getattr(parsed, "in")],
             mode=_mode(parsed),
             ranking=parsed.ranking,
             **_narrowed(parsed),
@@ -99,17 +102,40 @@ def run_search(parsed: Namespace) -> int:
     return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
 
 
+def run_notes(parsed: Namespace) -> int:
+    query = _query_text(parsed.query)
+    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+        answer = engine.notes(
+            query,
+            mode="dense" if getattr(parsed, "semantic", False) else parsed.mode,
+            tags=parsed.tag,
+            since=parsed.since,
+            until=parsed.until,
+            **_narrowed(parsed),
+            **_paged(parsed),
+            refresh=not parsed.no_refresh,
+            progress=meter.update,
+        )
+    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
+
+
 _PAST_ONLY = ("since", "until", "author", "outcome")
+_OF_NOTES = ("since", "until")
 
 
 def _check_source(parsed: Namespace) -> None:
     """A flag that the chosen source does not know is an error, not ignored."""
     source = getattr(parsed, "in") or "code"
-    if source == "code":
-        for flag in _PAST_ONLY:
+    if parsed.tag and source != "notes":
+        raise UsageError("--tag is for --in notes", "add --in notes, or use lurcher notes")
+    if source != "history":
+        for flag in _PAST_ONLY if source == "code" else (flag for flag in _PAST_ONLY if flag not in _OF_NOTES):
             if getattr(parsed, flag) not in (None, [], False):
                 raise UsageError(f"--{flag.replace('_', '-')} is for --in history", "add --in history, or use lurcher history")
+    if source == "code":
         return
+    if source == "notes" and parsed.ranking is not None:
+        raise UsageError("--ranking is not for --in notes", "leave one of them out")
     for flag, mode in _SHORT_FORMS.items():
         if mode != "dense" and getattr(parsed, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is not for --in {source}", "leave one of them out")

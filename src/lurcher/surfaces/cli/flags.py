@@ -80,6 +80,8 @@ ORDER = (
 )
 """How hits of any source get their order."""
 
+TAG = Flag(("--tag",), "only notes that have this tag, or one below it (repeatable)", "list", "TAG")
+
 COMMANDS: tuple[Command, ...] = (
     Command(
         "search",
@@ -87,7 +89,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             Flag(("query",), "a question, a name, or a whole report; - reads it from standard input", "positional"),
             PATHS,
-            Flag(("--in",), "what to search", "text", "SOURCE", ("code", "history")),
+            Flag(("--in",), "what to search (default: code, else notes)", "text", "SOURCE", ("code", "history", "notes")),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
             Flag(("--literal",), "exact text: a regular expression (RE2), as --mode literal", "switch"),
@@ -100,6 +102,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
             *PAST,
             *ORDER,
+            TAG,
             *PAGE,
             *FILTERS,
             *SHOWN,
@@ -230,6 +233,33 @@ COMMANDS: tuple[Command, ...] = (
             QUIET,
         ),
         'lurcher history "have we tried caching this"',
+    ),
+    Command(
+        "notes",
+        "find the sections of notes and documents that answer a question",
+        (
+            Flag(("query",), 'a question; "what is in quotes" must be found; - reads it from standard input', "positional"),
+            PATHS,
+            Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
+            TAG,
+            Flag(("--since",), "only notes from then on, by front matter or file time: a date, 30d, 6m, 1y", "text", "WHEN"),
+            Flag(("--until",), "only notes until then", "text", "WHEN"),
+            Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
+            Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
+            Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
+            Flag(("-l", "--lang"), "only this markup, such as markdown (repeatable)", "list", "LANG"),
+            Flag(("--path",), "only notes that match (repeatable)", "list", "GLOB"),
+            Flag(("--exclude",), "not notes that match (repeatable)", "list", "GLOB"),
+            Flag(("--context",), "how much to show", "text", "HOW", ("none", "block")),
+            Flag(("--snippet-lines",), "show the N lines that match best", "int", "N"),
+            Flag(("--explain",), "show why each hit is there", "switch"),
+            Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
+            Flag(("--no-refresh",), "answer from the index as it is", "switch"),
+            JSON,
+            SET,
+            QUIET,
+        ),
+        'lurcher notes "how do we rotate keys" --tag runbook',
     ),
     Command(
         "brief",

@@ -69,6 +69,8 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
     else:
         head += f"  {hit.score:.3f}"
     yield head
+    if hit.note is not None:
+        yield from _note(hit.note, painter)
     if "structural" in hit.why.lanes:
         yield from _matches(hit, painter)
     if hit.text:
@@ -92,6 +94,14 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         left = len(lines) - len(shown)
         if left > 0:
             yield painter.dim(f"{'':>{width}}  … {left} more lines")
+
+
+def _note(note: dict[str, Any], painter: Painter) -> Iterable[str]:
+    """How a section can be opened, and what its note says of itself."""
+    said = [note["wikilink"], note["anchor"], *(f"#{tag}" for tag in note["tags"])]
+    yield painter.dim("    " + "  ".join(printable(part) for part in said))
+    if "front_matter_problem" in note:
+        yield painter.dim(f"    front matter: {printable(note['front_matter_problem'])}")
 
 
 def _matches(hit: Hit, painter: Painter) -> Iterable[str]:

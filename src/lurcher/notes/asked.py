@@ -1,0 +1,134 @@
+"""The questions about notes that an engine answers."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+from lurcher.config import Settings
+from lurcher.embedding.model import Model
+from lurcher.index.project import View
+from lurcher.index.together import Together
+from lurcher.planning.checks import filter_of, several
+from lurcher.types import Answer, Degraded, Progress, silent
+
+if TYPE_CHECKING:
+    from lurcher.budget.cursor import Fingerprint
+    from lurcher.notes.question import NoteQuery
+
+Kind = TypeVar("Kind")
+
+
+class Notes(ABC):
+    """The part of an engine that answers from notes."""
+
+    settings: Settings
+    _together: Together
+
+    @property
+    @abstractmethod
+    def _model(self) -> Model:
+        """The model of all roots."""
+
+    @property
+    @abstractmethod
+    def _options(self) -> str:
+        """What an order of hits depends on besides the query."""
+
+    @abstractmethod
+    def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
+        """Do some work, and once more if the index turned out to be damaged."""
+
+    def notes(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        mode: str | None = None,
+        tags: Sequence[str] = (),
+        since: str | None = None,
+        until: str | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+        views: Sequence[View] | None = None,
+    ) -> Answer:
+        """The sections of notes that answer a question best, the best one of each note first.
+
+        What stands in quotes must be found as it is. A note has to have all of `tags`, where `area` takes in `area/home`;
+        `since` and `until` go by the date in its front matter, else by when its file was written. `views` are for who has
+        looked at the tree already.
+        """
+        from lurcher.history import dates
+        from lurcher.notes.question import NoteQuery, checked
+        from lurcher.notes.search import answer
+
+        started = time.perf_counter()
+        laps: dict[str, float] = {}
+
+        def lap(name: str) -> None:
+            laps[name] = 1000 * (time.perf_counter() - started) - sum(laps.values())
+
+        now = int(time.time())
+        first = None if since is None else dates.parse(since, now=now)
+        last = None if until is None else dates.parse(until, now=now, until=True)
+        dates.check(first, last)
+        query = checked(
+            NoteQuery(
+                text, self.settings.search.limit if limit is None else limit, mode or "auto",
+                filter_of(languages, paths, excludes), several(tags), first, last, budget, cursor,
+                context or self.settings.search.context, snippet_lines,
+            )
+        )  # fmt: skip
+
+        def work(damage: tuple[Degraded, ...]) -> Answer:
+            seen = None if damage else views  # what turned out to be damaged has been made anew
+            if seen is None:
+                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
+            lap("refresh")
+            snapshot = self._together.snapshot(seen)
+            found = answer(
+                snapshot, seen, query, self._together.narrowed(query.filter), self.settings, self._model,
+                lambda: self._written(seen), self._print(query, (since, until), seen, snapshot.generation), lap,
+            )  # fmt: skip
+            return replace(found, degraded=damage + found.degraded)
+
+        found = self._sound(work, progress)
+        return replace(found, timings_ms={**laps, "total": 1000 * (time.perf_counter() - started)})
+
+    def _written(self, views: Sequence[View]) -> dict[str, int]:
+        return {
+            label + path: row.mtime_ns // 1_000_000_000
+            for view, label in zip(views, self._together.labels(), strict=True)
+            for path, row in view.manifest.rows.items()
+        }
+
+    def _print(
+        self, query: NoteQuery, dates: tuple[str | None, str | None], views: Sequence[View], generation: int
+    ) -> Fingerprint:
+        from lurcher.budget import cursor as cursors
+
+        return cursors.fingerprint(
+            replace(query, since=None, until=None),  # `30d` is another second with each page
+            root="\0".join(str(root) for root in self._together.roots),
+            generation=generation,
+            checksum=",".join(name for view in views for name in view.manifest.segments),
+            options=self._options + repr(dates),
+        )
+
+    def _only_notes(self, views: Sequence[View]) -> bool:
+        """Whether there are notes and no code at all."""
+        from lurcher.notes.vault import vault_of
+
+        vault = vault_of(self._together.snapshot(views))
+        return not vault.has_code and bool(vault.notes.any())

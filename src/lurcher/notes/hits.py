@@ -1,0 +1,78 @@
+"""Sections of notes as hits: how each is called, and how it can be opened."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from lurcher.budget.hits import Shown
+from lurcher.index.reader import Snapshot
+from lurcher.notes.vault import Vault, stem_of
+from lurcher.types import HEADING, HEADING_PATH, Definition, Hit
+
+SOURCE = "notes"
+_EXPLICIT = re.compile(r"\{\s*#([\w:.-]+)[^{}]*\}\s*$")
+_IN_LINK = re.compile(r"[\[\]|#^]+")
+
+
+class NoteShown:
+    """Turns positions of a ranking into hits of notes."""
+
+    def __init__(self, snapshot: Snapshot, shown: Shown, vault: Vault, unit_at: Callable[[int], int]) -> None:
+        self._snapshot, self._shown, self._vault, self._unit_at = snapshot, shown, vault, unit_at
+
+    def hit(self, i: int) -> Hit:
+        hit = self._shown.hit(i)
+        file, _, _, _, _, named = self._snapshot.unit(self._unit_at(i))
+        heading = self._snapshot.definition(named) if named >= 0 else None
+        heading = heading if heading is not None and heading.kind == HEADING else None
+        return replace(
+            hit, source=SOURCE, symbol=heading.qualified if heading else None, kind="section" if heading else "note",
+            note=self._note(file, heading, hit.path),
+        )  # fmt: skip
+
+    def _note(self, file: int, heading: Definition | None, path: str) -> dict[str, Any]:
+        vault = self._vault
+        title = vault.title(file)
+        headings = [] if heading is None else [*filter(None, heading.container.split(HEADING_PATH)), heading.name]
+        top = heading is None or (not heading.container and heading.name == title)
+        stem = stem_of(path)
+        out: dict[str, Any] = {
+            "title": title,
+            "headings": headings,
+            "wikilink": f"[[{stem}]]" if top or heading is None else f"[[{stem}#{link_text(heading.name)}]]",
+            "anchor": path if heading is None else f"{path}#{self._slug(file, heading)}",
+            "tags": list(vault.said(file, "tag")),
+        }
+        for name, key in (("alias", "aliases"), ("date", "date"), ("broken", "front_matter_problem")):
+            said = vault.said(file, name)
+            if said:
+                out[key] = list(said) if name == "alias" else said[0]
+        return out
+
+    def _slug(self, file: int, heading: Definition) -> str:
+        """The heading's anchor as GitHub makes it: headings of the same name are numbered."""
+        explicit = _EXPLICIT.search(heading.signature)
+        if explicit:
+            return explicit[1]
+        slug = slug_of(heading.name)
+        before = (
+            item
+            for item in self._snapshot.definitions_of(file)
+            if item.start_byte < heading.start_byte and item.kind == HEADING and slug_of(item.name) == slug
+        )
+        number = sum(1 for _ in before)
+        return f"{slug}-{number}" if number else slug
+
+
+def slug_of(text: str) -> str:
+    kept = (c for c in text.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
+    return "".join(kept).replace(" ", "-")
+
+
+def link_text(heading: str) -> str:
+    """A heading as a wiki-link may name it: what would end the link is left out."""
+    return " ".join(_IN_LINK.sub(" ", heading).split())

@@ -1,0 +1,159 @@
+"""All notes of a snapshot together: which files they are, what each says of itself, and how they link to each other."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lurcher.chunking.languages import LANGUAGES
+from lurcher.index.reader import Snapshot
+from lurcher.notes.kinds import MARKED_UP, is_note
+from lurcher.terms.split import split, words
+from lurcher.terms.stem import stem
+from lurcher.types import Import
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LEADING = ("wikilink", "embed", "link")
+_ROOM = ("", "notes")
+_MOST_SAME = 3
+"""Notes of one name beyond which a link to that name says nothing."""
+
+
+class Vault:
+    """Made once per generation, each part when it is first asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._stems: dict[int, list[frozenset[str]]] = {}
+
+    @cached_property
+    def notes(self) -> NDArray[np.bool_]:
+        """Which files are notes and live."""
+        import numpy as np
+
+        snapshot = self._snapshot
+        found = files_in(snapshot, MARKED_UP) & snapshot.live_files
+        for file in np.flatnonzero(files_in(snapshot, {"text"}) & snapshot.live_files).tolist():
+            found[file] = is_note(snapshot.path(file), "text")
+        return found
+
+    @cached_property
+    def facts(self) -> dict[int, tuple[Import, ...]]:
+        return self._snapshot.imports(set(self.notes.nonzero()[0].tolist()))
+
+    def said(self, file: int, kind: str) -> tuple[str, ...]:
+        """What a note says of itself: its `title`, `alias`, `tag`, `date`, or what is `broken` about its front matter."""
+        return tuple(fact.spec for fact in self.facts.get(file, ()) if fact.kind == kind)
+
+    def title(self, file: int) -> str:
+        return next(iter(self.said(file, "title")), "") or stem_of(self._snapshot.path(file))
+
+    def name_stems(self, file: int) -> list[frozenset[str]]:
+        """The stems of the words of its title, and of each other name."""
+        known = self._stems.get(file)
+        if known is None:
+            names = (self.title(file), *self.said(file, "alias"))
+            stems = (frozenset(stem(split(word)[0]) for word in words(name) if split(word)) for name in names)
+            known = self._stems[file] = [found for found in stems if found]
+        return known
+
+    def tagged(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """Notes that have every one of the tags, or one below it: `area/home` is in `area`."""
+        import numpy as np
+
+        asked = [tag.strip().lstrip("#").strip("/").casefold() for tag in wanted]
+        found = np.zeros(self._snapshot.file_total, bool)
+        for file, facts in self.facts.items():
+            own = [fact.spec.casefold() for fact in facts if fact.kind == "tag"]
+            found[file] = all(any(tag == one or tag.startswith(one + "/") for tag in own) for one in asked)
+        return found
+
+    @cached_property
+    def _named(self) -> dict[str, list[int]]:
+        """Notes by what a wiki-link may call them: file name, path without its ending, title, other names."""
+        found: dict[str, list[int]] = {}
+        for file in self.notes.nonzero()[0].tolist():
+            path = self._snapshot.path(file)
+            names = (stem_of(path), path, posixpath.splitext(path)[0], *self.said(file, "alias"))
+            for name in {name.casefold() for name in names}:
+                found.setdefault(name, []).append(file)
+        return found
+
+    @cached_property
+    def neighbours(self) -> dict[int, tuple[int, ...]]:
+        """For each note those that it links to and those that link to it."""
+        found: dict[int, set[int]] = {}
+        for file, facts in self.facts.items():
+            for fact in facts:
+                if fact.kind in _LEADING:
+                    for other in self.targets(file, fact):
+                        if other != file:
+                            found.setdefault(file, set()).add(other)
+                            found.setdefault(other, set()).add(file)
+        return {file: tuple(sorted(others)) for file, others in found.items()}
+
+    def targets(self, file: int, fact: Import) -> list[int]:
+        """The notes that a link of a note leads to."""
+        if not fact.spec:
+            return [file]
+        if fact.kind != "link":
+            wanted = fact.spec.strip("/").casefold()
+            found = self._named.get(wanted) or self._ending(wanted)
+            return found if len(found) <= _MOST_SAME else []
+        path = self._snapshot.path(file)
+        root = self._snapshot.prefix(file)
+        base = root if fact.spec.startswith("/") else posixpath.dirname(path)
+        place = posixpath.normpath(posixpath.join(base, fact.spec.lstrip("/")))
+        for name in (place, f"{place}/index", f"{place}/readme"):
+            known = self._named.get(name.casefold(), [])
+            exact = [other for other in known if self._snapshot.path(other).casefold().startswith(name.casefold())]
+            if exact:
+                return exact[:1]
+        return []
+
+    def _ending(self, wanted: str) -> list[int]:
+        """Notes whose path ends with a part of a path that a wiki-link names."""
+        bare = wanted.removesuffix(".md")
+        known = self._named.get(bare.rpartition("/")[2], [])
+        if "/" not in bare:
+            return known
+        return [file for file in known if posixpath.splitext(self._snapshot.path(file).casefold())[0].endswith("/" + bare)]
+
+    @cached_property
+    def has_code(self) -> bool:
+        """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
+        import numpy as np
+
+        parsed = {name for name, language in LANGUAGES.items() if language.grammar is not None}
+        for file in np.flatnonzero(files_in(self._snapshot, parsed) & self._snapshot.live_files).tolist():
+            if not any(part.startswith(".") for part in self._snapshot.bare_path(file).split("/")[:-1]):
+                return True
+        return False
+
+
+def vault_of(snapshot: Snapshot) -> Vault:
+    known: Vault | None = snapshot.graphs.get(_ROOM)
+    if known is None:
+        known = snapshot.graphs[_ROOM] = Vault(snapshot)
+    return known
+
+
+def files_in(snapshot: Snapshot, languages: Iterable[str]) -> NDArray[np.bool_]:
+    """Which files, live or not, are in one of some languages."""
+    import numpy as np
+
+    wanted = set(languages)
+    parts = [
+        np.isin(segment.files["language"], [i for i, name in enumerate(segment.meta["languages"]) if name in wanted])
+        for segment in snapshot.segments
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, bool)
+
+
+def stem_of(path: str) -> str:
+    return posixpath.splitext(posixpath.basename(path))[0]
