@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,20 +14,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from lurcher import config
+from lurcher.across.asked import Across, wanted_sources
+from lurcher.answering import Findings, answer_of, with_notes
 from lurcher.budget import cursor as cursors
-from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
-from lurcher.budget.pack import START, pack
+from lurcher.budget.hits import Focus, Shown, places_of
+from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.errors import ConfigError, LurcherError, ModelError, UsageError
-from lurcher.history.asked import Histories
 from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, View, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
-from lurcher.notes.asked import Notes
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
@@ -36,7 +35,7 @@ from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.rerank.reranker import Warm
-from lurcher.rerank.second import Head, checked_names, look_again
+from lurcher.rerank.second import checked_names
 from lurcher.sources.roots import Root, find_root
 from lurcher.survey.asked import Surveys
 from lurcher.terms.split import compound
@@ -49,14 +48,13 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
 
-SOURCES = ("code", "history", "notes")
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 _NOT_RERANKED = ("literal", "structural", "related")
 """Modes whose hits match exactly, or have no question that a model could read."""
 
 
-class Engine(Surveys, Histories, Notes):
+class Engine(Surveys, Across):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -158,37 +156,39 @@ class Engine(Surveys, Histories, Notes):
         fusion: str | None = None,
         alpha: float | None = None,
         mmr: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        author: str | None = None,
+        outcomes: Sequence[str] = (),
+        tags: Sequence[str] = (),
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
-        Without `sources` the code is asked, or the notes where there is no code.
+        `sources` are any of code, history and notes, or `all`; without them the code is asked, or the notes where there is
+        no code. Only history and notes have dates, only history has authors and outcomes, only notes have tags.
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         """
-        started = time.perf_counter()
-        wanted = ("code",) if sources is None else several(sources)
-        undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
-        for source in wanted:
-            if source not in SOURCES:
-                raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
-        if wanted == ("history",):
-            return self.history(
-                text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
-                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, rerank=rerank,
-                fusion=fusion, alpha=alpha, mmr=mmr, refresh=refresh, progress=progress,
+        asked = wanted_sources(sources, since=since, until=until, author=author, outcomes=outcomes, tags=tags)
+        page: dict[str, Any] = {
+            "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
+        }  # fmt: skip
+        files: dict[str, Any] = {"languages": languages, "paths": paths, "excludes": excludes}
+        order: dict[str, Any] = {"rerank": rerank, "fusion": fusion, "alpha": alpha, "mmr": mmr}
+        if asked.sources == ("history",):
+            past = self.history(
+                text, mode=mode, ranking=ranking, since=since, until=until, author=author, outcomes=outcomes, **page, **files,
+                **order, refresh=refresh, progress=progress,
             )  # fmt: skip
-        if wanted == ("notes",):
-            return self.notes(
-                text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
-                cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress,
-            )  # fmt: skip
-        if wanted != ("code",):
-            asked = ", ".join(wanted) or "nothing"
-            raise UsageError(f"code, history and notes are asked one by one, not {asked}", "name one of them")
+            return with_notes(past, asked.notes)
+        of_notes: dict[str, Any] = {"mode": mode, "tags": tags, "since": since, "until": until, **page, **files, **order}
+        fresh: dict[str, Any] = {"refresh": refresh, "check": check, "progress": progress}
+        if asked.sources == ("notes",):
+            return with_notes(self.notes(text, **of_notes, **fresh), asked.notes)
         defaults = self.settings.search
         query = checked(
             Query(
@@ -205,25 +205,24 @@ class Engine(Surveys, Histories, Notes):
                 case,
                 word,
                 multiline,
-                self._rerankers(rerank),
+                self._rerankers(rerank, "history" in asked.sources),
                 fusion,
                 alpha,
                 mmr,
             )
         )
+        if len(asked.sources) > 1:
+            narrowed = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
+            return with_notes(self._across(asked.sources, query, narrowed, **fresh), asked.notes)
+        undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
 
         def work(notes: tuple[Degraded, ...]) -> Answer:
             views = None
             if undecided:
                 views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
                 if self._only_notes(views):
-                    found = self.notes(
-                        text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
-                        cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check,
-                        progress=progress, views=views,
-                    )  # fmt: skip
-                    return replace(found, degraded=notes + found.degraded)
-            return self._answer(query, started, (refresh, check), progress, notes, views=views)
+                    return with_notes(self.notes(text, **of_notes, **fresh, views=views), notes)
+            return self._answer(query, (refresh, check), progress, notes, views=views)
 
         return self._sound(work, progress)
 
@@ -248,7 +247,6 @@ class Engine(Surveys, Histories, Notes):
         from lurcher.planning.likeness import RELATED, plan_like
         from lurcher.survey.places import file_at, unit_at
 
-        started = time.perf_counter()
         meant = self._together.meant(path)
         query = checked(
             Query(
@@ -263,7 +261,7 @@ class Engine(Surveys, Histories, Notes):
             return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, meant), line), query.text)
 
         return self._sound(
-            lambda notes: self._answer(query, started, (refresh, check), progress, notes, plan), progress
+            lambda notes: self._answer(query, (refresh, check), progress, notes, plan), progress
         )
 
     def why(
@@ -295,7 +293,7 @@ class Engine(Surveys, Histories, Notes):
         meant = self._together.meant(path)
 
         def work(notes: tuple[Degraded, ...]) -> WhyAnswer:
-            ranked = self._ranked(query, _Clock(time.perf_counter()), (refresh, check), progress)
+            ranked = self._ranked(query, Clock(), (refresh, check), progress)
             standing = ranked.standing(notes)
             missing = left_out(ranked.snapshot, meant, ranked.views, self._projects, self._together.labels())
             if missing is not None:
@@ -321,18 +319,30 @@ class Engine(Surveys, Histories, Notes):
     def _answer(
         self,
         query: Query,
-        started: float,
         freshness: tuple[bool, bool],
         progress: Progress,
         notes: tuple[Degraded, ...],
         plan: Callable[[Snapshot], Plan] | None = None,
         views: Sequence[View] | None = None,
     ) -> Answer:
-        clock = _Clock(started)
+        clock = Clock()
+        found = self._found(query, clock, freshness, progress, plan, views)
+        answer = answer_of(found, query, self.settings, self.roots[0], self._warm, clock.lap)
+        return replace(with_notes(answer, notes), timings_ms=clock.total())
+
+    def _found(
+        self,
+        query: Query,
+        clock: Clock,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
+    ) -> Findings:
+        """Every unit that answers a question, in order."""
         ranked = self._ranked(query, clock, freshness, progress, plan, views)
         snapshot, context = ranked.snapshot, ranked.context
         focus = Focus(context)
-        exact = context.plan.mode in _NOT_RERANKED
         places = places_of(snapshot, ranked.ranking, query.context, focus)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
@@ -342,37 +352,18 @@ class Engine(Surveys, Histories, Notes):
             checksum=",".join(name for view in ranked.views for name in view.manifest.segments),
             options=self._options,
         )
-        came = cursors.decode(query.cursor, expect=print_) if query.cursor is not None else None
-        shown = Shown(snapshot, places, ranked.ranking, query, focus)
-        second = look_again(
-            () if exact else query.rerank, query.text, Head(len(places), shown.score, shown.candidate), self.settings,
-            self.roots[0], self._warm, said=came.said if came else None,
-        )  # fmt: skip
-        if query.rerank:
-            clock.lap("rerank")
-        page = pack(
-            lambda i: shown.cost(second.before(i)), len(places), budget=query.budget, limit=query.limit,
-            start=came.place if came else START,
-        )  # fmt: skip
-        hits = tuple(second.told(i, shown.hit(second.before(i))) for i in page.indices)
-        page = replace(page, oversized=tuple(second.before(i) for i in page.oversized))
-        clock.lap("pack")
         searched, said = _searched(query, context, len(places))
-        notes += ranked.notes + said + _unknown_name(context) + second.notes
-        if exact and query.rerank:
-            notes += (Degraded(query.rerank[0], f"{context.plan.mode} hits are not reranked", "use --mode hybrid"),)
-        kept = second.said if query.rerank and not exact else None
-        following = cursors.encode(cursors.CursorState(page.next, print_, kept)) if page.next else None
-        degraded = notes + tuple(note for view in ranked.views for note in view.degraded) + oversized_note(page, shown)
-        return Answer(
-            query.text, context.plan.mode, context.plan.intent, ranked.name, ("code",), hits, len(places), page.tokens,
-            following, state_of(snapshot, ranked.views), degraded, clock.total(), searched,
+        notes = ranked.notes + said + _unknown_name(context) + tuple(note for view in ranked.views for note in view.degraded)
+        return Findings(
+            ("code",), Shown(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
+            ranked.name, state_of(snapshot, ranked.views), print_, notes, searched,
+            reranked=context.plan.mode not in _NOT_RERANKED,
         )  # fmt: skip
 
     def _ranked(
         self,
         query: Query,
-        clock: _Clock,
+        clock: Clock,
         freshness: tuple[bool, bool],
         progress: Progress,
         plan: Callable[[Snapshot], Plan] | None = None,
@@ -403,11 +394,15 @@ class Engine(Surveys, Histories, Notes):
         return _Ranked(views, snapshot, context, ranking, name, notes)
 
     def _rank(
-        self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock
+        self, snapshot: Snapshot, plan: Plan, query: Query, clock: Clock
     ) -> tuple[Ranking, Context, str, tuple[Degraded, ...]]:
         """The ranking with what it worked on, its name, and what was left out on the way."""
         model = self._model
         allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
+        if not query.prose:
+            from lurcher.notes.vault import vault_of
+
+            allowed &= ~vault_of(snapshot).notes
         clock.lap("filter")
         notes: tuple[Degraded, ...] = ()
         name = _OWN_RANKING.get(plan.mode, query.order)
@@ -423,18 +418,19 @@ class Engine(Surveys, Histories, Notes):
         context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
         return ranking_named(name)(context), context, name, notes + failed
 
-    def _lanes(self, ranking: str, request: Request, clock: _Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
+    def _lanes(self, ranking: str, request: Request, clock: Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
         names = ranking_lanes(ranking, request.plan, self.settings)
         if request.model.path is None and request.plan.mode != "dense":
             # Who wants no model need not be told on each query that there is none.
             names = tuple(name for name in names if name != "dense")
         return run_lanes(names, request, clock.lap)
 
-    def _rerankers(self, asked: Sequence[str] | None) -> tuple[str, ...]:
-        """The second looks that were asked for, else those that are set and are for code."""
+    def _rerankers(self, asked: Sequence[str] | None, past: bool = False) -> tuple[str, ...]:
+        """The second looks that were asked for, else those that are set; one of them only works where commits are asked."""
+        own = ("outcome",) if past else ()
         if asked is not None:
-            return checked_names(several(asked))
-        return checked_names([name for name in self.settings.search.rerank.split() if name != "outcome"])
+            return checked_names(several(asked), own)
+        return checked_names([name for name in self.settings.search.rerank.split() if past or name != "outcome"], own)
 
     @property
     def _model(self) -> Model:
@@ -588,20 +584,6 @@ class _Ranked:
 
         degraded = notes + self.notes + tuple(note for view in self.views for note in view.degraded)
         return Standing(state_of(self.snapshot, self.views), degraded)
-
-
-class _Clock:
-    def __init__(self, started: float) -> None:
-        self._started = self._last = started
-        self._laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self._laps[name] = (now - self._last) * 1000
-        self._last = now
-
-    def total(self) -> dict[str, float]:
-        return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
 
 
 def _unknown_name(context: Context) -> tuple[Degraded, ...]:

@@ -51,12 +51,35 @@ def answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> N
     for number, hit in enumerate(answer.hits):
         if number:
             out.append("")
-        out += _hit(hit, painter, shown(hit.path))
+        out += _of_source(hit, painter, shown)
+        out += _links(hit, painter, shown)
         if explain:
             out += why(hit, painter)
     for line in out:
         print(line)
     footer(answer, timings)
+
+
+def _of_source(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
+    if hit.source == "history":
+        from lurcher.surfaces.cli.past import commit_hit
+
+        return commit_hit(hit, painter)
+    return _hit(hit, painter, shown(hit.path))
+
+
+def _links(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
+    """What other sources have to do with a hit, one line each."""
+    for place in hit.links.get("code", ()):
+        named = f"  {place['symbol']}" if place["symbol"] else ""
+        yield painter.dim(f"    → {shown(place['path'])}:{place['start_line']}{printable(named)}  ({printable(place['why'])})")
+    for commit in hit.links["commits"]:
+        ended = "" if commit["outcome"] == "success" else f", {commit['outcome']}"
+        said = f"{commit['sha'][:10]}  {commit['date']}  {commit['subject']}  ({commit['why']}{ended})"
+        yield painter.dim(f"    → {printable(said)}")
+    for note in hit.links["notes"]:
+        said = f"{shown(note['path'])}:{note['line']}  {note['title']}  ({note['why']})"
+        yield painter.dim(f"    → {printable(said)}")
 
 
 def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
