@@ -22,7 +22,7 @@ from lurcher.planning.intent import REPORT, SYMBOL, wants_change
 
 _OF_THE_PAST = re.compile(
     r"\b(?:commit(?:s|ted)?|revert\w*|regress\w*|introduc\w+|histor\w+|chang(?:e|ed|elog)|ever|anyone|somebody|someone|tried"
-    r"|attempt\w*|used to|previously|originally|once|why (?:was|were|did|is|are|do|does)|when (?:was|were|did)|who|did we"
+    r"|attempt\w*|used to|previously|originally|once|why (?:was|were|did)|when (?:was|were|did)|who|did we"
     r"|have we|has anyone|went wrong|decision|decided|removed|dropped|replaced|renamed|switched|gave up|undo\w*|undone|fixed"
     r"|in the past|back then|no longer|stopp?ed)\b",
     re.IGNORECASE,
@@ -34,6 +34,8 @@ _FOR_ADVICE = re.compile(
 )
 _LOOKED_AT = 3
 """Hits of each source that are looked at for what they say."""
+_FAR_MORE = 0.5
+"""By so much of the question notes must say more than the code for that to count for itself."""
 _USUAL = {"code": 0.45, "history": 0.45, "notes": 0.55}
 """What the best hit scores as a rule; stands in where a ranking has another scale."""
 _FADING = {"code": 1.0, "history": 3.0, "notes": 4.0}
@@ -65,6 +67,7 @@ def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot, setti
     named = float(SYMBOL in intents)
     if "notes" in said:
         odds["notes"] = settings.notes - 7 * code + 1.5 * best["notes"] - 2.5 * words + 2.2 * said["notes"] - 0.65 * named
+        odds["notes"] += 12 * max(0.0, said["notes"] - words - _FAR_MORE)
         odds["notes"] += settings.advice * (_FOR_ADVICE.search(text) is not None)
         if REPORT in intents:
             odds["notes"] = min(odds["notes"], settings.report)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ _TERMINAL_LINES = 12
 _MOST_STEPS_UP = 3
 _MOST_MATCHES = 5
 _LONGEST_CAPTURE = 60
+_MOST_LINKS = 3
 
 
 def colours() -> bool:
@@ -69,17 +71,24 @@ def _of_source(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Itera
 
 
 def _links(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
-    """What other sources have to do with a hit, one line each."""
-    for place in hit.links.get("code", ()):
-        named = f"  {place['symbol']}" if place["symbol"] else ""
-        yield painter.dim(f"    → {shown(place['path'])}:{place['start_line']}{printable(named)}  ({printable(place['why'])})")
-    for commit in hit.links["commits"]:
-        ended = "" if commit["outcome"] == "success" else f", {commit['outcome']}"
-        said = f"{commit['sha'][:10]}  {commit['date']}  {commit['subject']}  ({commit['why']}{ended})"
-        yield painter.dim(f"    → {printable(said)}")
-    for note in hit.links["notes"]:
-        said = f"{shown(note['path'])}:{note['line']}  {note['title']}  ({note['why']})"
-        yield painter.dim(f"    → {printable(said)}")
+    """What other sources have to do with a hit, one line each: of every kind the first, then more while there is room."""
+    kinds = [
+        [_link_to_code(place, shown) for place in hit.links.get("code", ())],
+        [_link_to_commit(commit) for commit in hit.links["commits"]],
+        [f"{shown(note['path'])}:{note['line']}  {note['title']}  ({note['why']})" for note in hit.links["notes"]],
+    ]
+    for line in [line for row in zip_longest(*kinds) for line in row if line is not None][:_MOST_LINKS]:
+        yield painter.dim(f"    → {printable(line)}")
+
+
+def _link_to_code(place: dict[str, Any], shown: Callable[[str], str]) -> str:
+    named = f"  {place['symbol']}" if place["symbol"] else ""
+    return f"{shown(place['path'])}:{place['start_line']}{named}  ({place['why']})"
+
+
+def _link_to_commit(commit: dict[str, Any]) -> str:
+    ended = "" if commit["outcome"] == "success" else f", {commit['outcome']}"
+    return f"{commit['sha'][:10]}  {commit['date']}  {commit['subject']}  ({commit['why']}{ended})"
 
 
 def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
