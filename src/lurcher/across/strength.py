@@ -21,12 +21,18 @@ from lurcher.planning.groups import expand, query_terms
 from lurcher.planning.intent import REPORT, SYMBOL, wants_change
 
 _OF_THE_PAST = re.compile(
-    r"\b(?:commit(?:s|ted)?|revert\w*|regress\w*|introduc\w+|histor\w+|chang(?:e|ed|elog)|ever|anyone|somebody|someone|tried"
-    r"|attempt\w*|used to|previously|originally|once|why (?:was|were|did)|when (?:was|were|did)|who|did we"
-    r"|have we|has anyone|went wrong|decision|decided|removed|dropped|replaced|renamed|switched|gave up|undo\w*|undone|fixed"
-    r"|in the past|back then|no longer|stopp?ed)\b",
+    r"\b(?:did|didn't|wasn't|weren't|hadn't|have we|has any(?:one|body)|(?:why|when|where|how) (?:was|were|had)|since when|who"
+    r"|ever|any(?:one|body)|some(?:one|body)|tried|used to|previously|originally|went wrong|what (?:made|caused|happened)"
+    r"|gave up|in the past|over the years|back then|no longer|any ?more)\b",
     re.IGNORECASE,
 )
+_OF_CHANGE = re.compile(
+    r"\b(?:commits?|revert\w*|regress\w+|introduced|changed|changelog|decision|decided|removed|dropped|replaced|renamed"
+    r"|switched|withdrawn|undone|fixed)\b",
+    re.IGNORECASE,
+)
+"""Words of change, which may be what code is about as well: it removes entries and commits transactions."""
+_FOR_REASONS = re.compile(r"\bwhy\b", re.IGNORECASE)
 _FOR_ADVICE = re.compile(
     r"\bhow (?:do|can|should|would|could) (?:i|we|you|one)\b|\bhow to\b|\b(?:my|our)\b"
     r"|\b(?:guide|guidelines?|tutorial|getting started|walkthrough|best practices?|runbook|rfc|meeting|glossary|faq|readme)\b",
@@ -73,7 +79,7 @@ def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot, setti
             odds["notes"] = min(odds["notes"], settings.report)
     if "history" in said:
         odds["history"] = settings.history - code + 1.5 * (said["history"] - words) - named
-        odds["history"] += settings.past * (_OF_THE_PAST.search(text) is not None) + settings.complaint * wants_change(text)
+        odds["history"] += settings.past * _about_the_past(text) + settings.complaint * wants_change(text)
     values = {source: exp(settings.steep * odds[source]) for source in said}
     highest = max(values.values())
     return [
@@ -83,6 +89,13 @@ def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot, setti
         )
         for source in said
     ]  # fmt: skip
+
+
+def _about_the_past(text: str) -> float:
+    """1 for a question about the past; less for one that asks for reasons, which commits often tell, or speaks of change."""
+    if _OF_THE_PAST.search(text):
+        return 1.0
+    return 0.5 * (_FOR_REASONS.search(text) is not None) + 0.25 * (_OF_CHANGE.search(text) is not None)
 
 
 def _best(part: Findings) -> float:
