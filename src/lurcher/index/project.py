@@ -19,6 +19,7 @@ from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, 
 from lurcher.index import disk
 from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
+from lurcher.index.apart import KIND, names_in
 from lurcher.index.freshness import Changes, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
@@ -130,6 +131,7 @@ class Project:
                 break
         if not limited:
             self._tidy(manifest)
+        manifest = self._with_vectors(manifest, progress, notes, refresh, limited)
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
             notes += [locked] if locked else []
@@ -161,7 +163,9 @@ class Project:
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
                 manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
-            return View(self._open(manifest), manifest, 0, self._unwritten())
+            notes: list[Degraded] = []
+            manifest = self._with_vectors(manifest, progress, notes, refresh=True, limited=False)
+            return View(self._open(manifest), manifest, 0, (*notes, *self._unwritten()))
 
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
@@ -171,10 +175,27 @@ class Project:
                 _, opened = self._read()
                 for segment in opened[1].segments if opened is not None else ():
                     segment.container.verify()
-                return False
+                return opened is not None and self._forget_damaged(opened[0])
             except (OutdatedIndex, CorruptIndex):
                 self.rebuild(progress)
                 return True
+
+    def _forget_damaged(self, manifest: Manifest) -> bool:
+        """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
+        damaged = set()
+        for name in names_in(manifest.vectors):
+            try:
+                self.store.other(name, KIND).verify()
+            except CorruptIndex:
+                damaged.add(name)
+        if damaged:
+            vectors = {
+                digest: replace(apart, files={segment: name for segment, name in apart.files.items() if name not in damaged})
+                for digest, apart in manifest.vectors.items()
+            }
+            with self.store.lock(self.settings.index.lock_seconds):
+                self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+        return bool(damaged)
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
@@ -280,7 +301,7 @@ class Project:
             identity = self._disk_identity()
             try:
                 manifest = self.store.read(self.fingerprint)
-                return identity, None if manifest is None else (manifest, snapshot(self.store, manifest))
+                return identity, None if manifest is None else (manifest, snapshot(self.store, manifest, self.model.digest))
             except CorruptIndex:
                 if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
                     raise
@@ -339,8 +360,35 @@ class Project:
             self.model = self.model.broken(problem)
             manifest = write()
         self._identity = self._disk_identity()
-        self._view = (manifest, snapshot(self.store, manifest))
+        self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
         return manifest
+
+    def _with_vectors(
+        self, manifest: Manifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
+    ) -> Manifest:
+        """The index after its vectors were brought up to date, where they are not of the model in use or not all there."""
+        segments = self._open(manifest).segments
+        if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
+            return manifest
+        if not self.model.textual and all(segment.vectors is not None for segment in segments):
+            return manifest
+        from lurcher.index.upkeep import vectors_in
+
+        return vectors_in(self, manifest, progress, notes, refresh, limited)
+
+    def keep(self, manifest: Manifest) -> None:
+        """Make a manifest the index, under the lock that the caller holds."""
+        self.store.commit(manifest)
+        self._identity = self._disk_identity()
+        self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
+
+    def on_view(self, manifest: Manifest) -> Snapshot:
+        """What a manifest holds, opened."""
+        return self._open(manifest)
+
+    def current(self) -> Manifest:
+        """The manifest as it is now, under the lock that the caller holds."""
+        return self._current([])
 
     def _tidy(self, manifest: Manifest) -> None:
         """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
@@ -353,7 +401,7 @@ class Project:
 
     def _open(self, manifest: Manifest) -> Snapshot:
         if self._view is None or self._view[0] is not manifest:
-            self._view = (manifest, snapshot(self.store, manifest))
+            self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
         return self._view[1]
 
     def stale_in(self, manifest: Manifest, changes: Changes) -> int:

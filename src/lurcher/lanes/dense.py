@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from math import sqrt
 from typing import TYPE_CHECKING
 
-from lurcher.embedding.table import QUERY, Table
-from lurcher.errors import ModelError
+from lurcher.embedding.question import direction, unfit
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
 from lurcher.index.vectors import Direction, direction_of
@@ -79,30 +77,20 @@ class DenseCosines:
 
 
 def run(request: Request) -> DenseCosines:
-    model = request.model
-    if model.problem is not None:
-        raise model.problem
-    table = model.table
-    if table is None:
-        raise ModelError("no model is in use", "choose one: lurcher model use builtin")
-    snapshot = request.snapshot
-    if snapshot.unit_total and snapshot.nearness.dims != table.dims:
-        raise ModelError("the index has no vectors of this model", "run: lurcher index --rebuild")
-    if request.plan.like is not None:
-        return DenseCosines(snapshot, direction_of(snapshot.nearness.vector(request.plan.like)), True)
-    return DenseCosines(snapshot, *_direction(request.plan, table))
-
-
-def _direction(plan: Plan, table: Table) -> tuple[Direction, bool]:
-    """Where the question points, and whether the table knows any of its words."""
     import numpy as np
 
-    words = _words(plan)
-    terms = list(words)
-    amounts = np.array([sqrt(weight) for weight in words.values()])
-    found = table.find(terms)
-    vector = amounts @ table.vectors(terms, QUERY, found).astype(np.float64)
-    return direction_of(vector), bool((found >= 0).any())
+    model, snapshot, plan = request.model, request.snapshot, request.plan
+    dims = snapshot.nearness.dims
+    problem = unfit(model, dims if snapshot.unit_total else None)
+    if problem is not None:
+        raise problem
+    if model.textual and not snapshot.unit_total:
+        return DenseCosines(snapshot, direction_of(np.zeros(0)), True)
+    if plan.like is not None:
+        return DenseCosines(snapshot, direction_of(snapshot.nearness.vector(plan.like)), True)
+    title = plan.report is not None and plan.mode != "dense"
+    text = plan.report.title if plan.report is not None and title and plan.report.title.strip() else plan.text
+    return DenseCosines(snapshot, *direction(model, _words(plan), text, dims))
 
 
 def _words(plan: Plan) -> dict[str, float]:

@@ -1,0 +1,314 @@
+"""Brings vectors that lie apart from their segments up to date: what is known by its text is taken over, the rest embedded.
+
+    segments without vectors ──► digests of their texts ──► known ones copied ──► others embedded ──► file ──► manifest
+
+Nothing is parsed or counted. What was embedded is kept every now and then, so that whoever is interrupted goes on from there;
+a provider that fails leaves rows of zeros, which the next run fills.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from lurcher.embedding.question import other_size
+from lurcher.embedding.static import unit_length
+from lurcher.embedding.text import TextModel
+from lurcher.errors import CorruptIndex, LurcherError, ModelError, ServerError
+from lurcher.index.apart import KEY_BYTES, KIND, Apart, Group, check_apart
+from lurcher.index.container import Builder, Container
+from lurcher.index.described import Described
+from lurcher.index.segment import as_bytes
+from lurcher.index.store import Store
+from lurcher.remote import Deadline
+from lurcher.types import Progress
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CHECKPOINT = 30.0
+"""Seconds of work after which it is kept for the first time; then after twice as many each time."""
+_WINDOW = 64
+"""Batches whose texts are sorted by length: a short text beside a long one costs as much as that."""
+_UNFIT = (400, 413, 422)
+"""What servers say to a text, or to so many, that they will not take."""
+_MOST_REFUSED = 20
+"""Texts that a server may refuse one after the other before it is not the texts' fault."""
+
+Describe = Callable[[str, Container], list[Described]]
+"""The texts of the segment of that name."""
+Commit = Callable[[Mapping[str, Apart]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    vectors: Mapping[str, Apart]
+    problem: LurcherError | None
+    """Why some vectors are still missing, if a provider failed."""
+
+
+def complete(
+    store: Store,
+    segments: Sequence[str],
+    vectors: Mapping[str, Apart],
+    model: TextModel,
+    groups: tuple[Group, ...],
+    describe: Describe,
+    commit: Commit,
+    progress: Progress,
+    *,
+    seconds: float | None = None,
+) -> Embedded:
+    """Vectors for every segment, `seconds` for all of it at the most; `commit` makes them part of the index."""
+    return _Work(store, segments, vectors, model, groups, describe, commit, progress, seconds).run()
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is known of one group of one segment."""
+
+    texts: Described
+    keys: NDArray[np.uint64]
+    """Two numbers for each row."""
+    numbers: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    missing: list[int] = field(default_factory=list)
+
+
+class _Work:
+    def __init__(
+        self,
+        store: Store,
+        segments: Sequence[str],
+        vectors: Mapping[str, Apart],
+        model: TextModel,
+        groups: tuple[Group, ...],
+        describe: Describe,
+        commit: Commit,
+        progress: Progress,
+        seconds: float | None,
+    ) -> None:
+        self._store, self._segments, self._groups = store, segments, groups
+        self._model, self._describe, self._commit, self._progress = model, describe, commit, progress
+        self._others = {digest: apart for digest, apart in vectors.items() if digest != model.digest}
+        self._committed = dict(vectors)
+        self._known = vectors.get(model.digest)
+        self._dims = self._known.dims if self._known is not None else 0
+        self._about = dict(self._known.about) if self._known is not None else model.about()
+        self._files: dict[str, str] = {}
+        self._open: dict[str, list[_Rows]] = {}
+        """Segments whose vectors are incomplete."""
+        self._deadline = None if seconds is None else Deadline.after(seconds)
+        self._refused = 0
+
+    def run(self) -> Embedded:
+        self._gather()
+        total = sum(len(rows.missing) for parts in self._open.values() for rows in parts)
+        problem: LurcherError | None = None
+        if total:
+            try:
+                self._check_served()
+                self._embed(total)
+            except (ServerError, ModelError) as failure:
+                problem = failure
+        vectors = self._keep(final=problem is None)
+        return Embedded(vectors, problem)
+
+    def _gather(self) -> None:
+        """Find what is there: whole files as they are, else single rows by their texts."""
+        import numpy as np
+
+        known = _Known(self._groups)
+        for segment, name in (self._known.files if self._known is not None else {}).items():
+            try:
+                found = self._store.other(name, KIND)
+                if segment in self._segments:
+                    check_apart(found, self._store.container(segment), self._model.digest, self._groups)
+                    self._files[segment] = name
+                if found.meta.get("dims") == self._dims:
+                    known.add(found)
+            except (CorruptIndex, OSError):
+                self._files.pop(segment, None)  # what is damaged is made again
+        for segment in self._segments:
+            described = self._describe(segment, self._store.container(segment))
+            file = self._files.get(segment)
+            kept = self._store.other(file, KIND) if file is not None else None
+            parts = []
+            for texts in described:
+                if kept is not None:
+                    keys = kept.array(texts.group.keys, "<u8").reshape(-1, 2)
+                    numbers = kept.array(texts.group.numbers, "i1").reshape(-1, self._dims)
+                    scales = kept.array(texts.group.scales, "<f4")
+                else:
+                    keys = _keys_of(texts)
+                    numbers, scales = known.rows(keys, self._dims)
+                absent = scales == 0
+                if texts.needed is not None:
+                    absent &= texts.needed
+                parts.append(_Rows(texts, keys, numbers, scales, np.flatnonzero(absent).tolist()))
+            if kept is None or any(rows.missing for rows in parts):
+                for rows in parts:
+                    rows.numbers, rows.scales = rows.numbers.copy(), rows.scales.copy()
+                self._open[segment] = parts
+
+    def _check_served(self) -> None:
+        """Vectors of what a server has now must not stand beside those of what it had before."""
+        limit = self._deadline or Deadline.after(self._model.settings.seconds)
+        now, before = self._model.embedder().served(limit), self._about.get("served", "")
+        if before and now and now != before:
+            raise ModelError(
+                f"the server has the model {now} now, and the vectors are of {before}",
+                "set embedding.model to tell them apart, or run: lurcher index --rebuild",
+            )
+        if now:
+            self._about["served"] = now
+
+    def _embed(self, total: int) -> None:
+        done, pause, kept_at = 0, CHECKPOINT, time.monotonic()
+        self._progress("embedding", 0, total)
+        for batch in self._batches():
+            if self._deadline is not None and not self._deadline.left:
+                raise ModelError(f"{done:,} of {total:,} texts were embedded in {self._deadline.seconds:g} s", "")
+            self._embed_batch(batch)
+            done += len(batch)
+            self._progress("embedding", done, total)
+            if time.monotonic() - kept_at > pause and done < total:
+                self._keep(final=False)
+                pause, kept_at = 2 * pause, time.monotonic()
+
+    def _batches(self) -> Iterator[list[tuple[_Rows, int, str]]]:
+        """Texts that are embedded together, of about the same length."""
+        size = self._model.settings.batch
+        window: list[tuple[_Rows, int, str]] = []
+        for parts in self._open.values():
+            for rows in parts:
+                for number in rows.missing:
+                    window.append((rows, number, rows.texts.text(number)))
+                    if len(window) == size * _WINDOW:
+                        yield from _sorted_batches(window, size)
+                        window = []
+        yield from _sorted_batches(window, size)
+
+    def _embed_batch(self, batch: list[tuple[_Rows, int, str]]) -> None:
+        settings = self._model.settings
+        limit = self._deadline or Deadline.after(settings.seconds)
+        try:
+            found = self._model.documents([text for _, _, text in batch], limit)
+        except ServerError as problem:
+            if problem.status not in _UNFIT or self._refused >= _MOST_REFUSED:
+                raise
+            if len(batch) > 1:  # some of them may do
+                middle = len(batch) // 2
+                self._embed_batch(batch[:middle])
+                self._embed_batch(batch[middle:])
+            else:
+                self._refused += 1
+                if self._refused == _MOST_REFUSED:
+                    raise
+            return
+        self._refused = 0
+        self._put(batch, found)
+
+    def _put(self, batch: list[tuple[_Rows, int, str]], found: NDArray[np.float32]) -> None:
+        import numpy as np
+
+        dims = int(found.shape[1])
+        if not self._dims:
+            self._dims = dims
+            for parts in self._open.values():
+                for rows in parts:
+                    rows.numbers = np.zeros((rows.texts.count, dims), np.int8)
+        if dims != self._dims:
+            raise other_size(dims, self._dims)
+        numbers, scales = unit_length(found)
+        for i, (rows, number, _) in enumerate(batch):
+            rows.numbers[number], rows.scales[number] = numbers[i], scales[i]
+
+    def _keep(self, *, final: bool) -> Mapping[str, Apart]:
+        """Write what there is; vectors of other models are dropped once ours are whole."""
+        if not self._dims:
+            return self._others
+        for segment, parts in self._open.items():
+            if final or segment not in self._files or any(rows.scales[rows.missing].any() for rows in parts):
+                self._files[segment] = self._store.put(partial(self._write, parts), KIND)
+        mine = {self._model.digest: Apart(self._about, self._dims, dict(self._files))}
+        vectors = mine if final else {**self._others, **mine}
+        if vectors != self._committed:
+            self._commit(vectors)
+            self._committed = vectors
+        return vectors
+
+    def _write(self, parts: list[_Rows], out: Builder) -> str:
+        meta: dict[str, Any] = {"model": self._model.digest, "dims": self._dims}
+        for rows in parts:
+            group = rows.texts.group
+            meta[group.owners] = rows.texts.count
+            out.add(group.numbers, "i1", as_bytes(rows.numbers))
+            out.add(group.scales, "<f4", as_bytes(rows.scales.astype("<f4")))
+            out.add(group.keys, "<u8", as_bytes(rows.keys.astype("<u8")))
+        return out.finish(meta)
+
+
+class _Known:
+    """Vectors by the digests of their texts."""
+
+    def __init__(self, groups: tuple[Group, ...]) -> None:
+        self._groups = groups
+        self._containers: list[Container] = []
+        self._index: tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]] | None = None
+
+    def add(self, container: Container) -> None:
+        self._containers.append(container)
+        self._index = None
+
+    def rows(self, keys: NDArray[np.uint64], dims: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """The vectors of texts with these digests; zero for those that are not known."""
+        import numpy as np
+
+        numbers, scales = np.zeros((len(keys), dims), np.int8), np.zeros(len(keys), np.float32)
+        if not self._containers or not len(keys):
+            return numbers, scales
+        known, rows, lengths = self._sorted(dims)
+        if not len(known):
+            return numbers, scales
+        places = np.minimum(known[:, 0].searchsorted(keys[:, 0]), len(known) - 1)
+        same = np.flatnonzero((known[places] == keys).all(axis=1))
+        numbers[same], scales[same] = rows[places[same]], lengths[places[same]]
+        return numbers, scales
+
+    def _sorted(self, dims: int) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]]:
+        import numpy as np
+
+        if self._index is None:
+            pairs = [(container, group) for container in self._containers for group in self._groups]
+            keys = np.concatenate([container.array(group.keys, "<u8").reshape(-1, 2) for container, group in pairs])
+            rows = np.concatenate([container.array(group.numbers, "i1").reshape(-1, dims) for container, group in pairs])
+            lengths = np.concatenate([container.array(group.scales, "<f4") for container, group in pairs])
+            there = np.flatnonzero(lengths > 0)
+            order = there[np.argsort(keys[there, 0], kind="stable")]
+            self._index = keys[order], rows[order], lengths[order]
+        return self._index
+
+
+def _sorted_batches(window: list[tuple[_Rows, int, str]], size: int) -> Iterator[list[tuple[_Rows, int, str]]]:
+    window.sort(key=lambda item: len(item[2]))
+    for first in range(0, len(window), size):
+        yield window[first : first + size]
+
+
+def _keys_of(texts: Described) -> NDArray[np.uint64]:
+    """The digest of every text that is needed; zero for others."""
+    import numpy as np
+
+    needed = range(texts.count) if texts.needed is None else np.flatnonzero(texts.needed).tolist()
+    keys = np.zeros((texts.count, 2), np.uint64)
+    for number in needed:
+        text = texts.text(number).encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
+        keys[number] = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
+    return keys
