@@ -58,6 +58,7 @@ class TextModel(Model):
         self._embedder: Embedder | None = None
         self._asked: OrderedDict[str, NDArray[np.float64]] = OrderedDict()
         self._failed: tuple[float, ModelError] | None = None
+        _ = self._found  # a setting that will not do is told of at once
 
     @cached_property
     def _found(self) -> tuple[str, LurcherError | None]:
@@ -129,3 +130,18 @@ class TextModel(Model):
             with self._lock:
                 self._failed = time.monotonic(), told
         return told
+
+
+def describe_text(model: Model) -> dict[str, Any]:
+    """What there is to know of a provider and its model, which is asked for one vector."""
+    assert isinstance(model, TextModel)
+    chosen, started = model.settings, time.perf_counter()
+    limit = Deadline.after(chosen.query_seconds)
+    embedder = model.embedder()
+    vector = embedder.embed([f"{chosen.query_prefix}where is this"], limit)
+    took = 1000 * (time.perf_counter() - started)
+    return {
+        "name": model.setting, "setting": model.setting, "provider": chosen.provider, "model": chosen.model,
+        "served": embedder.served(limit), "dims": int(vector.shape[1]), "digest": model.digest,
+        "query_prefix": chosen.query_prefix, "document_prefix": chosen.document_prefix, "load_ms": round(took, 3),
+    }  # fmt: skip

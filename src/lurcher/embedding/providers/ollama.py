@@ -21,7 +21,7 @@ MODEL = "all-minilm"
 
 
 def identity(wanted: Wanted) -> Identity:
-    address(wanted, DEFAULT)
+    key_for(wanted, address(wanted, DEFAULT))
     return {"model": wanted.settings.model.strip() or MODEL}
 
 

@@ -13,7 +13,7 @@ CHARS_PER_TOKEN = 2
 
 
 def identity(wanted: Wanted) -> Identity:
-    address(wanted)
+    key_for(wanted, address(wanted))
     if not wanted.settings.model.strip():
         raise ConfigError("embedding.model is empty", "name the model that the server should use")
     return {"model": wanted.settings.model}

@@ -13,7 +13,7 @@ DEFAULT = "http://127.0.0.1:8080"
 
 
 def identity(wanted: Wanted) -> Identity:
-    address(wanted, DEFAULT)
+    key_for(wanted, address(wanted, DEFAULT))
     return {"model": wanted.settings.model}
 
 
