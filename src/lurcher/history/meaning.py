@@ -24,7 +24,7 @@ from lurcher.index.described import Described
 from lurcher.index.embedding import complete
 from lurcher.index.restated import copy, postings_of, terms_of
 from lurcher.index.segment import string_at
-from lurcher.index.upkeep import few, lack_in, lack_told
+from lurcher.index.upkeep import lack_in, lack_told, limits, worth
 from lurcher.types import Degraded, Progress
 
 if TYPE_CHECKING:
@@ -42,13 +42,13 @@ def vectors_in(
     """The index as it is then. What still lacks vectors is told of, and why."""
     model = past.model
     if isinstance(model, TextModel):
-        lacking, total = lack_in(past.on_view(manifest).segments, PAST_GROUPS)
+        segments = past.on_view(manifest).segments
+        lacking, total = lack_in(segments, PAST_GROUPS)
         problem: LurcherError | None = None
-        if lacking and refresh and (not limited or few(model, lacking)):
+        if lacking and refresh and (not limited or worth(model, lacking, segments, manifest.vectors)):
             try:
                 with past.store.lock(0 if limited else past.settings.index.lock_seconds):
-                    limit = model.settings.query_seconds if limited else None
-                    manifest, problem = _complete(past, model, past.current(), progress, limit)
+                    manifest, problem = _complete(past, model, past.current(), progress, limited)
             except IndexLocked as busy:
                 problem = busy
             lacking, total = lack_in(past.on_view(manifest).segments, PAST_GROUPS)
@@ -91,7 +91,7 @@ def _restate(container: Container, table: Table, out: Builder) -> str:
 
 
 def _complete(
-    past: PastProject, model: TextModel, manifest: PastManifest, progress: Progress, seconds: float | None
+    past: PastProject, model: TextModel, manifest: PastManifest, progress: Progress, limited: bool
 ) -> tuple[PastManifest, LurcherError | None]:
     live = dict(zip(manifest.segments, manifest.live, strict=True))
     latest = manifest
@@ -106,8 +106,9 @@ def _complete(
         past.keep(latest)
 
     done = complete(
-        past.store, manifest.segments, manifest.vectors, model, PAST_GROUPS, describe, commit, progress, seconds=seconds
-    )
+        past.store, manifest.segments, manifest.vectors, model, PAST_GROUPS, describe, commit, progress,
+        **limits(model, limited),
+    )  # fmt: skip
     return latest, model.failed(done.problem) if done.problem is not None else None
 
 

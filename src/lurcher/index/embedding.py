@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.embedding.question import other_size
 from lurcher.embedding.static import unit_length
@@ -63,9 +63,13 @@ def complete(
     progress: Progress,
     *,
     seconds: float | None = None,
+    most: int = -1,
 ) -> Embedded:
-    """Vectors for every segment, `seconds` for all of it at the most; `commit` makes them part of the index."""
-    return _Work(store, segments, vectors, model, groups, describe, commit, progress, seconds).run()
+    """Vectors for every segment, within so many `seconds`; `commit` makes them part of the index.
+
+    Where more than `most` texts would have to be embedded (-1: any number will do), only what is known is taken over.
+    """
+    return _Work(store, segments, vectors, model, groups, describe, commit, progress, seconds).run(most)
 
 
 @dataclass(slots=True)
@@ -78,6 +82,16 @@ class _Rows:
     numbers: NDArray[np.int8]
     scales: NDArray[np.float32]
     missing: list[int] = field(default_factory=list)
+
+
+class _Place(NamedTuple):
+    rows: _Rows
+    number: int
+
+
+class _Text(NamedTuple):
+    text: str
+    places: list[_Place]
 
 
 class _Work:
@@ -106,18 +120,22 @@ class _Work:
         self._deadline = None if seconds is None else Deadline.after(seconds)
         self._refused = 0
 
-    def run(self) -> Embedded:
+    def run(self, most: int) -> Embedded:
         self._gather()
-        total = sum(len(rows.missing) for parts in self._open.values() for rows in parts)
+        places = self._places()
+        total = len(places)
         problem: LurcherError | None = None
-        if total:
+        if total and (most < 0 or total <= most):
             try:
                 self._check_served()
-                self._embed(total)
+                self._embed(places)
             except (ServerError, ModelError) as failure:
                 problem = failure
-        vectors = self._keep(final=problem is None)
+        vectors = self._keep(final=not self._lacking())
         return Embedded(vectors, problem)
+
+    def _lacking(self) -> bool:
+        return any(not rows.scales[rows.missing].all() for parts in self._open.values() for rows in parts)
 
     def _gather(self) -> None:
         """Find what is there: whole files as they are, else single rows by their texts."""
@@ -168,10 +186,20 @@ class _Work:
         if now:
             self._about["served"] = now
 
-    def _embed(self, total: int) -> None:
-        done, pause, kept_at = 0, CHECKPOINT, time.monotonic()
+    def _places(self) -> list[list[_Place]]:
+        """Where vectors are missing, together where that is of the same text: a short file may be its own card."""
+        found: dict[tuple[int, int], list[_Place]] = {}
+        for parts in self._open.values():
+            for rows in parts:
+                for number in rows.missing:
+                    first, second = rows.keys[number].tolist()
+                    found.setdefault((first, second), []).append(_Place(rows, number))
+        return list(found.values())
+
+    def _embed(self, places: list[list[_Place]]) -> None:
+        done, total, pause, kept_at = 0, len(places), CHECKPOINT, time.monotonic()
         self._progress("embedding", 0, total)
-        for batch in self._batches():
+        for batch in self._batches(places):
             if self._deadline is not None and not self._deadline.left:
                 raise ModelError(f"{done:,} of {total:,} texts were embedded in {self._deadline.seconds:g} s", "")
             self._embed_batch(batch)
@@ -181,24 +209,20 @@ class _Work:
                 self._keep(final=False)
                 pause, kept_at = 2 * pause, time.monotonic()
 
-    def _batches(self) -> Iterator[list[tuple[_Rows, int, str]]]:
+    def _batches(self, places: list[list[_Place]]) -> Iterator[list[_Text]]:
         """Texts that are embedded together, of about the same length."""
         size = self._model.settings.batch
-        window: list[tuple[_Rows, int, str]] = []
-        for parts in self._open.values():
-            for rows in parts:
-                for number in rows.missing:
-                    window.append((rows, number, rows.texts.text(number)))
-                    if len(window) == size * _WINDOW:
-                        yield from _sorted_batches(window, size)
-                        window = []
-        yield from _sorted_batches(window, size)
+        for first in range(0, len(places), size * _WINDOW):
+            window = [_Text(same[0].rows.texts.text(same[0].number), same) for same in places[first : first + size * _WINDOW]]
+            window.sort(key=lambda item: len(item.text))
+            for start in range(0, len(window), size):
+                yield window[start : start + size]
 
-    def _embed_batch(self, batch: list[tuple[_Rows, int, str]]) -> None:
+    def _embed_batch(self, batch: list[_Text]) -> None:
         settings = self._model.settings
         limit = self._deadline or Deadline.after(settings.seconds)
         try:
-            found = self._model.documents([text for _, _, text in batch], limit)
+            found = self._model.documents([item.text for item in batch], limit)
         except ServerError as problem:
             if problem.status not in _UNFIT or self._refused >= _MOST_REFUSED:
                 raise
@@ -214,7 +238,7 @@ class _Work:
         self._refused = 0
         self._put(batch, found)
 
-    def _put(self, batch: list[tuple[_Rows, int, str]], found: NDArray[np.float32]) -> None:
+    def _put(self, batch: list[_Text], found: NDArray[np.float32]) -> None:
         import numpy as np
 
         dims = int(found.shape[1])
@@ -226,8 +250,9 @@ class _Work:
         if dims != self._dims:
             raise other_size(dims, self._dims)
         numbers, scales = unit_length(found)
-        for i, (rows, number, _) in enumerate(batch):
-            rows.numbers[number], rows.scales[number] = numbers[i], scales[i]
+        for i, item in enumerate(batch):
+            for rows, number in item.places:
+                rows.numbers[number], rows.scales[number] = numbers[i], scales[i]
 
     def _keep(self, *, final: bool) -> Mapping[str, Apart]:
         """Write what there is; vectors of other models are dropped once ours are whole."""
@@ -293,12 +318,6 @@ class _Known:
             order = there[np.argsort(keys[there, 0], kind="stable")]
             self._index = keys[order], rows[order], lengths[order]
         return self._index
-
-
-def _sorted_batches(window: list[tuple[_Rows, int, str]], size: int) -> Iterator[list[tuple[_Rows, int, str]]]:
-    window.sort(key=lambda item: len(item[2]))
-    for first in range(0, len(window), size):
-        yield window[first : first + size]
 
 
 def _keys_of(texts: Described) -> NDArray[np.uint64]:

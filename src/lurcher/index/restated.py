@@ -46,10 +46,14 @@ def restate(container: Container, table: Table, out: Builder) -> str:
 
 
 def copy(container: Container, sections: Sections, meta: Mapping[str, Any], out: Builder) -> str:
-    """Write what a container holds, with other `sections` and other entries of `meta`; its digest."""
+    """Write what a container holds, with other `sections`, which lie together, and other entries of `meta`; its digest."""
+    written = False
     for name, kind in container.sections():
         if name in sections:
-            out.add(name, *sections[name])
+            # Of empty ones nobody can tell which came first.
+            for other, content in sections.items() if not written else ():
+                out.add(other, *content)
+            written = True
             continue
         out.begin(name, kind)
         size = container.length(name)

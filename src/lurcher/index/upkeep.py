@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from lurcher.embedding.text import TextModel
 from lurcher.errors import IndexLocked, LurcherError
@@ -70,14 +70,13 @@ def _embedded(
     refresh: bool,
     limited: bool,
 ) -> Manifest:
-    settings = model.settings
-    lacking, total = lack_in(project.on_view(manifest).segments, VECTOR_GROUPS)
+    segments = project.on_view(manifest).segments
+    lacking, total = lack_in(segments, VECTOR_GROUPS)
     problem: LurcherError | None = None
-    if lacking and refresh and (not limited or few(model, lacking)):
+    if lacking and refresh and (not limited or worth(model, lacking, segments, manifest.vectors)):
         try:
             with project.store.lock(0 if limited else project.settings.index.lock_seconds):
-                manifest = project.current()
-                manifest, problem = _complete(project, model, manifest, progress, settings.query_seconds if limited else None)
+                manifest, problem = _complete(project, model, project.current(), progress, limited)
         except IndexLocked as busy:
             problem = busy
         lacking, total = lack_in(project.on_view(manifest).segments, VECTOR_GROUPS)
@@ -86,7 +85,7 @@ def _embedded(
 
 
 def _complete(
-    project: Project, model: TextModel, manifest: Manifest, progress: Progress, seconds: float | None
+    project: Project, model: TextModel, manifest: Manifest, progress: Progress, limited: bool
 ) -> tuple[Manifest, LurcherError | None]:
     places = dict(zip(manifest.segments, live_places(manifest), strict=True))
     latest = manifest
@@ -100,15 +99,29 @@ def _complete(
         project.keep(latest)
 
     done = complete(
-        project.store, manifest.segments, manifest.vectors, model, VECTOR_GROUPS, describe, commit, progress, seconds=seconds
-    )
+        project.store, manifest.segments, manifest.vectors, model, VECTOR_GROUPS, describe, commit, progress,
+        **limits(model, limited),
+    )  # fmt: skip
     return latest, model.failed(done.problem) if done.problem is not None else None
 
 
-def few(model: TextModel, lacking: int) -> bool:
-    """Whether so many texts are embedded while somebody waits for an answer."""
+class Limits(TypedDict):
+    seconds: float | None
+    most: int
+
+
+def limits(model: TextModel, limited: bool) -> Limits:
+    """What may be embedded while somebody waits for an answer, and while nobody does."""
+    settings = model.settings
+    return Limits(seconds=settings.query_seconds if limited else None, most=settings.refresh_units if limited else -1)
+
+
+def worth(model: TextModel, lacking: int, segments: Sequence[Segment], vectors: Mapping[str, Apart]) -> bool:
+    """Whether anything can be done about missing vectors while somebody waits: they are few, or known from elsewhere."""
     most = model.settings.refresh_units
-    return most < 0 or lacking <= most
+    if most < 0 or lacking <= most:
+        return True
+    return model.digest in vectors and any(segment.vectors is None for segment in segments)
 
 
 def lack_told(lacking: int, total: int, problem: LurcherError | None, command: str) -> list[Degraded]:
