@@ -129,7 +129,7 @@ def test_commits_are_found_by_what_they_mean(root: Path) -> None:
         commits = [text for text in texts_in(played) if text.startswith("Add ")]
         assert sorted(commits)[0] == "Add client\nsrc/client.py" and len(commits) == len(TREE)
         for ranking in ("default", "classic"):
-            found = engine.history("biscuit", ranking=ranking, mode="dense" if ranking == "classic" else None)
+            found = engine.history("where is the biscuit", ranking=ranking)
             assert found.hits[0].commit is not None and found.hits[0].commit["subject"] == "Add cookies"
             assert told(found) == []
     lost = engine_at(root).history("biscuit cookies")

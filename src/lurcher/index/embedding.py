@@ -258,12 +258,14 @@ class _Work:
         """Write what there is; vectors of other models are dropped once ours are whole."""
         if not self._dims:
             return self._others
+        wrote = False
         for segment, parts in self._open.items():
             if final or segment not in self._files or any(rows.scales[rows.missing].any() for rows in parts):
                 self._files[segment] = self._store.put(partial(self._write, parts), KIND)
+                wrote = True
         mine = {self._model.digest: Apart(self._about, self._dims, dict(self._files))}
         vectors = mine if final else {**self._others, **mine}
-        if vectors != self._committed:
+        if wrote or vectors != self._committed:
             self._commit(vectors)
             self._committed = vectors
         return vectors
