@@ -190,6 +190,37 @@ def test_many_new_units_are_left_to_the_next_run(root: Path) -> None:
         assert engine.search(QUESTION).degraded == ()
 
 
+# -- models of another kind --------------------------------------------------------------------------------------------
+
+
+def crowded(texts: Any) -> list[list[float]]:
+    """Vectors that all lie close together, as those of some models do: cosines of 0.9 and more."""
+    return [[3.0, *row] for row in vectors(texts)]
+
+
+@pytest.fixture
+def wide(root: Path) -> Path:
+    """A tree with enough files to tell what is usual."""
+    words = ("window", "colour", "figure", "letter", "number", "corner", "margin", "border")
+    return write(root, {f"ui/{word}_{i}.py": f"def {word}_{i}():\n    return {i}\n" for word in words for i in range(4)})
+
+
+@pytest.mark.parametrize("embed", [vectors, crowded])
+def test_vectors_that_lie_close_together_tell_files_apart_all_the_same(wide: Path, embed: Any) -> None:
+    with indexed(wide, embedding(embed)) as (engine, _):
+        answer = engine.search(QUESTION)
+        assert answer.hits[0].path == "src/cookies.py"
+        assert answer.total < 10, "what is no nearer than anything else is no answer"
+
+
+def test_what_has_no_vector_yet_is_found_by_words_as_before(wide: Path) -> None:
+    with indexed(wide, embedding(crowded), refresh_units=0) as (engine, _):
+        write(wide, {"ui/curtain.py": "def curtain():\n    '''Hangs a curtain before the window.'''\n"})
+        answer = engine.search("where is a curtain hung before the window")
+        assert answer.hits[0].path == "ui/curtain.py" and answer.hits[0].score > answer.hits[1].score
+        assert "2 of" in answer.degraded[0].reason
+
+
 # -- another model -----------------------------------------------------------------------------------------------------
 
 
