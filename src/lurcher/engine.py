@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 SOURCES = ("code", "history", "notes")
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
+_WITHOUT_MEANING = ("lexical", "symbol", "literal", "structural")
+"""Modes that look at no vectors."""
 _NOT_RERANKED = ("literal", "structural", "related")
 """Modes whose hits match exactly, or have no question that a model could read."""
 
@@ -388,7 +390,7 @@ class Engine(Surveys, Histories, Notes):
             from lurcher.index.passing import passing_view
         views = views or [
             (passing_view(project, pattern) if pattern is not None else None)
-            or project.view(progress, refresh=refresh, check=check)
+            or project.view(progress, refresh=refresh, check=check, meaning=query.mode not in _WITHOUT_MEANING)
             for project in self._projects
         ]
         snapshot = self._together.snapshot(views)
@@ -458,7 +460,7 @@ class Engine(Surveys, Histories, Notes):
         return self._sound(lambda notes: self._definitions(query, progress, notes), progress)
 
     def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
-        views = [project.view(progress) for project in self._projects]
+        views = [project.view(progress, meaning=False) for project in self._projects]
         snapshot = self._together.snapshot(views)
         allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
         matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
@@ -474,7 +476,7 @@ class Engine(Surveys, Histories, Notes):
         from lurcher.survey.answers import Standing
 
         refresh, check = freshness
-        views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+        views = [project.view(progress, refresh=refresh, check=check, meaning=False) for project in self._projects]
         snapshot = self._together.snapshot(views)
         return snapshot, Standing(state_of(snapshot, views), notes + tuple(note for view in views for note in view.degraded))
 

@@ -343,15 +343,28 @@ def test_a_text_that_a_server_refuses_does_not_cost_the_others(root: Path) -> No
         else:
             embedding()(wire, played, path, body)
 
-    with indexed(root, picky) as (engine, _):
-        assert engine.status()["model"]["missing"] == 2
+    with playing(picky) as played:
+        engine = engine_at(root, played.url)
+        status = engine.index()
+        assert [note["reason"] for note in status["degraded"]] == ["2 texts were refused by the server and have no vectors"]
+        played.asked.clear()
+        answer = engine_at(root, played.url).search(QUESTION)
+        assert answer.hits[0].path == "src/cookies.py" and answer.degraded == ()
+        assert texts_in(played) == [QUESTION], "what was refused is not asked for again"
+        assert engine.search("Pool.Acquire").hits[0].path == "server/pool.go"
+
+
+def test_a_server_that_refuses_everything_is_no_fault_of_the_texts(root: Path) -> None:
+    with playing(saying("422 Unprocessable Entity")) as played:
+        status = engine_at(root, played.url).index()
+        assert status["model"]["missing"] == TEXTS and len(played.asked) < 40
+    with indexed(root) as (engine, _):
         assert engine.search(QUESTION).hits[0].path == "src/cookies.py"
 
 
-def test_who_is_interrupted_has_the_old_generation_and_goes_on_from_there(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_interrupted_has_the_old_generation_and_goes_on_from_there(root: Path) -> None:
     with indexed(root, model="old") as (old, played):
         before = [hit.id for hit in old.search(QUESTION).hits]
-        monkeypatch.setattr(embedding_work, "CHECKPOINT", 0.0)
 
         def interrupt(what: str, done: int, total: int) -> None:
             if what == "embedding" and done >= 6:
@@ -365,7 +378,26 @@ def test_who_is_interrupted_has_the_old_generation_and_goes_on_from_there(root: 
         assert texts_in(played) == [QUESTION], "vectors of the old model are there still"
         played.asked.clear()
         assert engine_at(root, played.url, model="new", batch=2).index()["model"]["missing"] == 0
-        assert len(texts_in(played)) == UNIQUE - 4, "what was kept on the way is not embedded again"
+        assert len(texts_in(played)) == UNIQUE - 6, "what was embedded before is not embedded again"
+
+
+def test_who_is_killed_goes_on_from_what_was_kept_on_the_way(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(what: str, done: int, total: int) -> None:
+        if what == "embedding" and done >= 6:
+            raise Killed
+
+    monkeypatch.setattr(embedding_work, "CHECKPOINT", 0.0)
+    with playing(embedding()) as played:
+        with pytest.raises(Killed):
+            engine_at(root, played.url, batch=2).index(progress=kill)
+        answer = engine_at(root, refresh_units=0).search("how are redirects followed")
+        assert answer.hits[0].path == "src/client.py" and "no vectors yet" in answer.degraded[-1].reason
+        played.asked.clear()
+        assert engine_at(root, played.url, batch=2).index()["model"]["missing"] == 0
+        assert 0 < len(texts_in(played)) < UNIQUE
 
 
 def test_a_disk_that_fails_at_any_step_leaves_an_index_that_answers(root: Path) -> None:

@@ -104,6 +104,7 @@ class TextModel(Model):
         """Where a question points; whatever goes wrong is a ModelError."""
         import numpy as np
 
+        text = text.encode("utf-8", "replace").decode()
         with self._lock:
             known = self._asked.get(text)
             if known is not None:

@@ -24,7 +24,7 @@ from lurcher.index.described import Described
 from lurcher.index.embedding import complete
 from lurcher.index.restated import copy, postings_of, terms_of
 from lurcher.index.segment import string_at
-from lurcher.index.upkeep import lack_in, lack_told, limits, worth
+from lurcher.index.upkeep import lack_in, lack_told, limits, refusal, worth
 from lurcher.types import Degraded, Progress
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def vectors_in(
         if lacking and refresh and (not limited or worth(model, lacking, segments, manifest.vectors)):
             try:
                 with past.store.lock(0 if limited else past.settings.index.lock_seconds):
-                    manifest, problem = _complete(past, model, past.current(), progress, limited)
+                    manifest, problem = _complete(past, model, past.current(), progress, notes, limited)
             except IndexLocked as busy:
                 problem = busy
             lacking, total = lack_in(past.on_view(manifest).segments, PAST_GROUPS)
@@ -91,7 +91,7 @@ def _restate(container: Container, table: Table, out: Builder) -> str:
 
 
 def _complete(
-    past: PastProject, model: TextModel, manifest: PastManifest, progress: Progress, limited: bool
+    past: PastProject, model: TextModel, manifest: PastManifest, progress: Progress, notes: list[Degraded], limited: bool
 ) -> tuple[PastManifest, LurcherError | None]:
     live = dict(zip(manifest.segments, manifest.live, strict=True))
     latest = manifest
@@ -109,6 +109,8 @@ def _complete(
         past.store, manifest.segments, manifest.vectors, model, PAST_GROUPS, describe, commit, progress,
         **limits(model, limited),
     )  # fmt: skip
+    if done.refused and not done.problem:
+        notes.append(refusal(done.refused))
     return latest, model.failed(done.problem) if done.problem is not None else None
 
 

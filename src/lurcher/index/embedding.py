@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lurcher.embedding.question import other_size
 from lurcher.embedding.static import unit_length
 from lurcher.embedding.text import TextModel
-from lurcher.errors import CorruptIndex, LurcherError, ModelError, ServerError
+from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.index.apart import KEY_BYTES, KIND, Apart, Group, check_apart
 from lurcher.index.container import Builder, Container
 from lurcher.index.described import Described
@@ -45,11 +45,17 @@ Describe = Callable[[str, Container], list[Described]]
 Commit = Callable[[Mapping[str, Apart]], None]
 
 
+REFUSED = 1e-9
+"""The scale of a text that the provider would not take: it is near nothing, and not asked for again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Embedded:
     vectors: Mapping[str, Apart]
     problem: LurcherError | None
     """Why some vectors are still missing, if a provider failed."""
+    refused: int = 0
+    """Texts that the provider would not take."""
 
 
 def complete(
@@ -119,6 +125,10 @@ class _Work:
         """Segments whose vectors are incomplete."""
         self._deadline = None if seconds is None else Deadline.after(seconds)
         self._refused = 0
+        """One after the other."""
+        self._refusals: list[_Text] = []
+        self._taken = False
+        """Whether any text was not refused."""
 
     def run(self, most: int) -> Embedded:
         self._gather()
@@ -129,10 +139,20 @@ class _Work:
             try:
                 self._check_served()
                 self._embed(places)
-            except (ServerError, ModelError) as failure:
+                self._pass_over()
+            except (ServerError, ModelError, MissingExtra) as failure:
                 problem = failure
+            except KeyboardInterrupt:
+                self._keep(final=False)
+                raise
         vectors = self._keep(final=not self._lacking())
-        return Embedded(vectors, problem)
+        return Embedded(vectors, problem, len(self._refusals))
+
+    def _pass_over(self) -> None:
+        """Texts that were refused, where others were not, are not asked for again."""
+        for item in self._refusals if self._taken else ():
+            for rows, number in item.places:
+                rows.scales[number] = REFUSED
 
     def _lacking(self) -> bool:
         return any(not rows.scales[rows.missing].all() for parts in self._open.values() for rows in parts)
@@ -145,11 +165,12 @@ class _Work:
         for segment, name in (self._known.files if self._known is not None else {}).items():
             try:
                 found = self._store.other(name, KIND)
+                if found.meta.get("dims") != self._dims:
+                    raise found.corrupt("its vectors are of another size")
                 if segment in self._segments:
                     check_apart(found, self._store.container(segment), self._model.digest, self._groups)
                     self._files[segment] = name
-                if found.meta.get("dims") == self._dims:
-                    known.add(found)
+                known.add(found)
             except (CorruptIndex, OSError):
                 self._files.pop(segment, None)  # what is damaged is made again
         for segment in self._segments:
@@ -232,10 +253,11 @@ class _Work:
                 self._embed_batch(batch[middle:])
             else:
                 self._refused += 1
+                self._refusals.append(batch[0])
                 if self._refused == _MOST_REFUSED:
                     raise
             return
-        self._refused = 0
+        self._refused, self._taken = 0, True
         self._put(batch, found)
 
     def _put(self, batch: list[_Text], found: NDArray[np.float32]) -> None:

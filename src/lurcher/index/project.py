@@ -62,7 +62,7 @@ class Project:
         self._lock = threading.RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
-        self._last: tuple[int, tuple[bool, bool, bool], View] | None = None
+        self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -79,27 +79,37 @@ class Project:
                 place = self.store.folder.stat().st_ino
         return {**manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest), "place": place}
 
-    def view(self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True) -> View:
+    def view(
+        self,
+        progress: Progress,
+        *,
+        refresh: bool = True,
+        limited: bool = True,
+        check: bool = True,
+        meaning: bool = True,
+    ) -> View:
         """The current generation, after indexing what changed, if that is little enough or `limited` is false.
 
-        Without `check` the tree is not looked at, where there is an index to answer from.
+        Without `check` the tree is not looked at, where there is an index to answer from. Without `meaning` nobody asks for
+        vectors, so none are made.
         """
         asked = time.monotonic_ns()
+        wanted = (refresh, limited, check, meaning)
         with self._lock:
             # Whoever waited for a look that began after being asked has what that look found.
-            if self._last is not None and self._last[0] >= asked and self._last[1] == (refresh, limited, check):
+            if self._last is not None and self._last[0] >= asked and self._last[1] == wanted:
                 return self._last[2]
             began = time.monotonic_ns()
             try:
-                view = self._look(progress, refresh, limited, check)
+                view = self._look(progress, *wanted)
             except CorruptIndex:
                 # What we knew is gone from the disk, as after a checkout of a tree that holds its index: look again, afresh.
                 self._view = self._identity = None
-                view = self._look(progress, refresh, limited, check)
-            self._last = (began, (refresh, limited, check), view)
+                view = self._look(progress, *wanted)
+            self._last = (began, wanted, view)
             return view
 
-    def _look(self, progress: Progress, refresh: bool, limited: bool, check: bool) -> View:
+    def _look(self, progress: Progress, refresh: bool, limited: bool, check: bool, meaning: bool) -> View:
         notes: list[Degraded] = []
         if self.store.take_heart():
             self._view = self._identity = None
@@ -131,7 +141,8 @@ class Project:
                 break
         if not limited:
             self._tidy(manifest)
-        manifest = self._with_vectors(manifest, progress, notes, refresh, limited)
+        if meaning:
+            manifest = self._with_vectors(manifest, progress, notes, refresh, limited)
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
             notes += [locked] if locked else []

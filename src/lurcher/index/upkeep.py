@@ -76,7 +76,7 @@ def _embedded(
     if lacking and refresh and (not limited or worth(model, lacking, segments, manifest.vectors)):
         try:
             with project.store.lock(0 if limited else project.settings.index.lock_seconds):
-                manifest, problem = _complete(project, model, project.current(), progress, limited)
+                manifest, problem = _complete(project, model, project.current(), progress, notes, limited)
         except IndexLocked as busy:
             problem = busy
         lacking, total = lack_in(project.on_view(manifest).segments, VECTOR_GROUPS)
@@ -85,7 +85,7 @@ def _embedded(
 
 
 def _complete(
-    project: Project, model: TextModel, manifest: Manifest, progress: Progress, limited: bool
+    project: Project, model: TextModel, manifest: Manifest, progress: Progress, notes: list[Degraded], limited: bool
 ) -> tuple[Manifest, LurcherError | None]:
     places = dict(zip(manifest.segments, live_places(manifest), strict=True))
     latest = manifest
@@ -102,6 +102,8 @@ def _complete(
         project.store, manifest.segments, manifest.vectors, model, VECTOR_GROUPS, describe, commit, progress,
         **limits(model, limited),
     )  # fmt: skip
+    if done.refused and not done.problem:
+        notes.append(refusal(done.refused))
     return latest, model.failed(done.problem) if done.problem is not None else None
 
 
@@ -130,6 +132,11 @@ def lack_told(lacking: int, total: int, problem: LurcherError | None, command: s
     why = f": {problem.message}" if problem is not None else ""
     hint = command if problem is None or not problem.hint else f"{problem.hint}; then {command}"
     return [Degraded("dense", f"{lacking:,} of {total:,} texts have no vectors yet{why}", hint)]
+
+
+def refusal(count: int) -> Degraded:
+    told = f"{count:,} texts were refused by the server and have no vectors"
+    return Degraded("dense", told, "lower embedding.tokens, or use a model that reads more")
 
 
 def lack_in(segments: Sequence[Segment], groups: tuple[Group, ...]) -> tuple[int, int]:
