@@ -278,6 +278,20 @@ class BlameSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AcrossSettings:
+    """`--in all`: what speaks for a source against code, in logarithms of odds."""
+
+    notes: float = setting(0.4, "For notes, before their words and the code's are weighed.", low=-100, high=100)
+    advice: float = setting(2.0, "For notes, where the question asks for advice.", low=-100, high=100)
+    report: float = setting(-1.5, "For notes at most, where the question is a report of many lines.", low=-100, high=100)
+    history: float = setting(-1.5, "For history, before words are weighed.", low=-100, high=100)
+    past: float = setting(5.0, "For history, where the question asks about the past.", low=-100, high=100)
+    complaint: float = setting(2.0, "For history, where the question complains of a fault.", low=-100, high=100)
+    steep: float = setting(0.7, "How much odds count.", low=0, high=10)
+    floor: float = setting(0.6, "Share of the question that a source must say to be on the first page.", low=0, high=2)
+
+
+@dataclass(frozen=True, slots=True)
 class RerankerSettings:
     """`--rerank cross`: a model that scores question and text as a pair, here or on a server."""
 
@@ -342,6 +356,7 @@ class Settings:
     commits: CommitSettings = CommitSettings()
     recency: RecencySettings = RecencySettings()
     blame: BlameSettings = BlameSettings()
+    across: AcrossSettings = AcrossSettings()
     reranker: RerankerSettings = RerankerSettings()
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()

@@ -11,7 +11,8 @@ from typing import Any
 from lurcher.budget.hits import Shown
 from lurcher.index.reader import Snapshot
 from lurcher.notes.vault import Vault, stem_of
-from lurcher.types import HEADING, HEADING_PATH, Definition, Hit
+from lurcher.rerank.reranker import Candidate
+from lurcher.types import HEADING, HEADING_PATH, Definition, Hit, Why
 
 SOURCE = "notes"
 _EXPLICIT = re.compile(r"\{\s*#([\w:.-]+)[^{}]*\}\s*$")
@@ -23,6 +24,29 @@ class NoteShown:
 
     def __init__(self, snapshot: Snapshot, shown: Shown, vault: Vault, unit_at: Callable[[int], int]) -> None:
         self._snapshot, self._shown, self._vault, self._unit_at = snapshot, shown, vault, unit_at
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    def score(self, i: int) -> float:
+        return self._shown.score(i)
+
+    def cost(self, i: int) -> int:
+        return self._shown.cost(i)
+
+    def location(self, i: int) -> str:
+        return self._shown.location(i)
+
+    def why(self, i: int) -> Why:
+        return self._shown.why(i)
+
+    def candidate(self, i: int) -> Candidate:
+        """A section as a reranker reads it: what stands above it says what it is about."""
+        found = self._shown.candidate(i)
+        file, _, _, _, _, named = self._snapshot.unit(self._unit_at(i))
+        heading = self._snapshot.definition(named).qualified if named >= 0 else ""
+        title = self._vault.title(file)
+        return replace(found, header=" ".join((self._snapshot.path(file), title, heading if heading != title else "")).strip())
 
     def hit(self, i: int) -> Hit:
         hit = self._shown.hit(i)

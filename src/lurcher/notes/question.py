@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from lurcher.errors import FilterError, QueryError
 from lurcher.index.reader import Snapshot
-from lurcher.planning.checks import check_page, clean_text
+from lurcher.planning.checks import check_fusion, check_page, clean_text
 from lurcher.planning.groups import Group, expand, query_terms
 from lurcher.terms.split import is_unspaced
 from lurcher.types import Filter
@@ -27,6 +27,11 @@ class NoteQuery:
     since: int | None = None
     until: int | None = None
     """Seconds since 1970."""
+    rerank: tuple[str, ...] = ()
+    fusion: str | None = None
+    """linear adds words and nearness up, rrf fuses their ranks; None: as notes have it."""
+    alpha: float | None = None
+    mmr: float | None = None
     budget: int | None = None
     cursor: str | None = None
     context: str = "block"
@@ -36,6 +41,7 @@ class NoteQuery:
 def checked(query: NoteQuery) -> NoteQuery:
     text = clean_text(query.text)
     check_page(query)
+    check_fusion(query)
     if query.mode not in MODES:
         raise QueryError(f"unknown mode '{query.mode}' for notes", f"known are: {', '.join(MODES)}")
     for tag in query.tags:
