@@ -132,9 +132,24 @@ def test_commits_are_found_by_what_they_mean(root: Path) -> None:
             found = engine.history("where is the biscuit", ranking=ranking)
             assert found.hits[0].commit is not None and found.hits[0].commit["subject"] == "Add cookies"
             assert told(found) == []
+        path = next((root / ".lurcher/history").glob("*.vectors"))
+        data = bytearray(path.read_bytes())
+        data[40] ^= 1
+        path.write_bytes(data)
+        mended = engine_at(root, played.url)
+        assert mended._past_of(mended._projects[0]).heal(lambda what, done, total: None), "damage that was not seen"
+        assert mended.history("where is the biscuit").hits[0].commit == found.hits[0].commit
+        assert told(mended.history("where is the biscuit")) == []
     lost = engine_at(root).history("biscuit cookies")
     assert lost.hits[0].commit is not None and lost.hits[0].commit["subject"] == "Add cookies"
     assert "by words" in next(reason for stage, reason in told(lost) if stage == "dense")
+
+
+def test_one_question_is_asked_of_all_sources_by_meaning(root: Path) -> None:
+    with indexed(root) as (engine, _):
+        answer = engine.search(QUESTION, sources=["all"])
+    assert answer.hits[0].path == "src/cookies.py"
+    assert not [reason for stage, reason in told(answer) if stage == "dense"]
 
 
 def test_several_roots_with_one_model_are_asked_at_once(root: Path, tmp_path: Path) -> None:
@@ -470,14 +485,15 @@ def test_damaged_vectors_are_made_anew_and_nothing_else(root: Path, monkeypatch:
         assert engine_at(root, played.url).search(QUESTION).degraded == ()
 
 
-def test_the_doctor_says_who_embeds_and_how_fast(root: Path, run: Run) -> None:
+def test_the_doctor_says_who_embeds_and_how_fast(root: Path, ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
     with indexed(root) as (_, played):
-        env = {"LURCHER_EMBEDDING_PROVIDER": "tei", "LURCHER_EMBEDDING_URL": played.url, "LURCHER_CONFIG": "/dev/null"}
-        found = run("doctor", cwd=root, env=env)
-        line = next(line for line in found.out.splitlines() if " model " in line)
+        monkeypatch.setenv("LURCHER_EMBEDDING_PROVIDER", "tei")
+        monkeypatch.setenv("LURCHER_EMBEDDING_URL", played.url)
+        line = next(line for line in ask("doctor", "--quick").out.splitlines() if " model " in line)
         assert "tei (subjects) answers, 16 numbers per vector" in line and line.startswith("ok")
-        assert "provider        tei" in run("model", "info", cwd=root, env=env).out
-        assert "16 numbers per vector" in run("status", cwd=root, env=env).out
-    found = run("doctor", cwd=root, env={**env, "LURCHER_EMBEDDING_URL": "http://127.0.0.1:9"})
-    line = next(line for line in found.out.splitlines() if " model " in line)
+        assert "provider        tei" in ask("model", "info").out
+        assert "16 numbers per vector" in ask("status").out
+    monkeypatch.setenv("LURCHER_EMBEDDING_URL", "http://127.0.0.1:9")
+    line = next(line for line in ask("doctor", "--quick").out.splitlines() if " model " in line)
     assert line.startswith("problem") and "nothing answers at http://127.0.0.1:9" in line

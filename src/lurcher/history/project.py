@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -219,10 +219,19 @@ class PastProject:
                 for segment in opened[1].segments:
                     segment.check_tables()
                     segment.container.verify()
-                return self._mended(*opened)
+                return self._forget_damaged(opened[0]) or self._mended(*opened)
             except (OutdatedIndex, CorruptIndex):
                 self.rebuild(progress)
                 return True
+
+    def _forget_damaged(self, manifest: PastManifest) -> bool:
+        """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
+        vectors = self.store.sound(manifest.vectors)
+        if vectors == manifest.vectors:
+            return False
+        with self.store.lock(self.settings.index.lock_seconds):
+            self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+        return True
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""

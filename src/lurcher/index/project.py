@@ -19,7 +19,6 @@ from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, 
 from lurcher.index import disk
 from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
-from lurcher.index.apart import KIND, names_in
 from lurcher.index.freshness import Changes, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
@@ -193,20 +192,12 @@ class Project:
 
     def _forget_damaged(self, manifest: Manifest) -> bool:
         """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
-        damaged = set()
-        for name in names_in(manifest.vectors):
-            try:
-                self.store.other(name, KIND).verify()
-            except CorruptIndex:
-                damaged.add(name)
-        if damaged:
-            vectors = {
-                digest: replace(apart, files={segment: name for segment, name in apart.files.items() if name not in damaged})
-                for digest, apart in manifest.vectors.items()
-            }
-            with self.store.lock(self.settings.index.lock_seconds):
-                self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
-        return bool(damaged)
+        vectors = self.store.sound(manifest.vectors)
+        if vectors == manifest.vectors:
+            return False
+        with self.store.lock(self.settings.index.lock_seconds):
+            self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+        return True
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""

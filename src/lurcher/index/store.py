@@ -82,6 +82,19 @@ class Store:
             raise container.corrupt("it holds what belongs under another name")
         return container
 
+    def sound(self, vectors: Mapping[str, Apart]) -> dict[str, Apart]:
+        """The same without files of vectors that are damaged."""
+        damaged = set()
+        for name in names_in(vectors):
+            try:
+                self.other(name, KIND).verify()
+            except CorruptIndex:
+                damaged.add(name)
+        return {
+            digest: Apart(apart.about, apart.dims, {key: name for key, name in apart.files.items() if name not in damaged})
+            for digest, apart in vectors.items()
+        }
+
     def checked(self, container: Container) -> Container:
         """The container, if it is a segment."""
         return check_shape(container)
