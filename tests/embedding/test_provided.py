@@ -290,6 +290,12 @@ def test_a_prefix_of_questions_embeds_nothing_anew(root: Path) -> None:
         assert texts_in(played) == [f"query: {QUESTION}"]
 
 
+def test_what_is_cleared_is_gone(root: Path) -> None:
+    with indexed(root) as (engine, _):
+        assert files_in(root, "vectors")
+        assert engine.clear() and not files_in(root, "vectors")
+
+
 def test_the_status_tells_which_model_made_the_vectors(root: Path) -> None:
     with indexed(root, model="subjects", document_prefix="d: ") as (engine, _):
         model = engine.status()["model"]
@@ -460,6 +466,24 @@ def test_vectors_of_another_size_are_refused_in_plain_words(root: Path, moment: 
         assert engine.search(QUESTION).hits[0].path == "src/cookies.py"
 
 
+@pytest.mark.parametrize("moment", ["question", "index"])
+def test_a_provider_that_fails_in_its_own_way_costs_meaning_only(
+    root: Path, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Any, texts: Any, deadline: Any) -> Any:
+        raise ZeroDivisionError("division by zero")
+
+    with indexed(root) as (_, played):
+        monkeypatch.setattr(service.Service, "embed", broken)
+        engine = engine_at(root, played.url)
+        if moment == "index":
+            write(root, {"late.py": "def late():\n    pass\n"})
+            assert "ZeroDivisionError" in engine.index()["degraded"][0]["reason"]
+        for mode in ("auto", "dense"):
+            answer = engine.search("how are redirects followed", mode=mode)
+            assert answer.hits[0].path == "src/client.py" and "ZeroDivisionError" in answer.degraded[0].reason
+
+
 def test_vectors_of_another_model_of_the_same_size_are_not_put_beside_each_other(root: Path) -> None:
     with indexed(root):
         pass
@@ -483,6 +507,18 @@ def test_damaged_vectors_are_made_anew_and_nothing_else(root: Path, monkeypatch:
         path.unlink()
         assert engine_at(root, played.url).search(QUESTION).hits[0].path == "src/cookies.py"
         assert engine_at(root, played.url).search(QUESTION).degraded == ()
+
+
+def test_indexing_mends_damaged_vectors(root: Path) -> None:
+    with indexed(root) as (_, played):
+        path = next((root / ".lurcher").glob("*.vectors"))
+        data = bytearray(path.read_bytes())
+        data[40] ^= 1
+        path.write_bytes(data)
+        write(root, {"late.py": "def late():\n    pass\n"})
+        engine = engine_at(root, played.url)
+        assert engine.index()["model"]["missing"] == 0
+        assert engine.search(QUESTION).hits[0].path == "src/cookies.py" and engine.search(QUESTION).degraded == ()
 
 
 def test_the_doctor_says_who_embeds_and_how_fast(root: Path, ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:

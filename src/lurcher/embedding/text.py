@@ -98,7 +98,15 @@ class TextModel(Model):
     def documents(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
         """One row of length 1 for each text."""
         prefix = self.settings.document_prefix
-        return self.embedder().embed([prefix + text for text in texts], deadline)
+        return self._embed([prefix + text for text in texts], deadline)
+
+    def _embed(self, texts: list[str], deadline: Deadline) -> NDArray[np.float32]:
+        try:
+            return self.embedder().embed(texts, deadline)
+        except LurcherError:
+            raise
+        except Exception as error:  # a model or a plugin may fail in any way, and words are there without it
+            raise ModelError(f"the provider failed: {type(error).__name__}: {error}", "use another one") from error
 
     def question(self, text: str) -> NDArray[np.float64]:
         """Where a question points; whatever goes wrong is a ModelError."""
@@ -114,7 +122,7 @@ class TextModel(Model):
                 raise self._failed[1]
         try:
             limit = Deadline.after(self.settings.query_seconds)
-            rows = self.embedder().embed([self.settings.query_prefix + text], limit)
+            rows = self._embed([self.settings.query_prefix + text], limit)
         except LurcherError as problem:
             raise self.failed(problem) from problem
         found: NDArray[np.float64] = rows[0].astype(np.float64)

@@ -165,6 +165,7 @@ class _Work:
         for segment, name in (self._known.files if self._known is not None else {}).items():
             try:
                 found = self._store.other(name, KIND)
+                found.verify()
                 if found.meta.get("dims") != self._dims:
                     raise found.corrupt("its vectors are of another size")
                 if segment in self._segments:
