@@ -74,6 +74,31 @@ class DenseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """Models that embed text as it stands, in place of the term table: here (`onnx`) or on a server."""
+
+    provider: str = setting(
+        "builtin", "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `ollama`: a server."
+    )
+    model: str = setting("", "`onnx`: a folder, or a name in the local hub cache. Of a server: the model to ask for.")
+    url: str = setting("", "The server; empty: what the provider has on this machine, if anything.")
+    key: str = setting("LURCHER_EMBEDDING_KEY", "The environment variable that holds the key for `openai`, if it needs one.")
+    query_prefix: str = setting("", "Put before a question, for models that want it, such as `query: `.")
+    document_prefix: str = setting("", "Put before a text that is indexed, such as `passage: `.")
+    pooling: str = setting(
+        "auto", "`onnx`: how tokens become one vector; `auto`: as the model's own files say, else `mean`.",
+        choices=("auto", "mean", "cls", "last"),
+    )  # fmt: skip
+    tokens: int = setting(256, "Tokens of a text that are read, at most.", low=16, high=32_768)
+    batch: int = setting(32, "Texts that are embedded together.", low=1, high=1024)
+    seconds: float = setting(60.0, "How long one batch may take while indexing, all retries included.", low=0.05, high=3600)
+    query_seconds: float = setting(5.0, "How long a question may wait for its vector.", low=0.05, high=3600)
+    refresh_units: int = setting(
+        200, "Up to so many new units are embedded before answering, more are left to `lurcher index`; -1: always all.", low=-1
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class DefaultRankingSettings:
     """The file-first ranking of short questions."""
 
@@ -318,6 +343,7 @@ class Settings:
     search: SearchSettings = SearchSettings()
     lexical: LexicalSettings = LexicalSettings()
     dense: DenseSettings = DenseSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     default: DefaultRankingSettings = DefaultRankingSettings()
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
@@ -511,7 +537,13 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG"}
+_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key}
+
+
+def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
+    """What a variable of the environment holds that must not be kept or shown anywhere; empty where it is not set."""
+    environ = os.environ if environ is None else environ
+    return environ.get(variable, "").strip() if variable else ""
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

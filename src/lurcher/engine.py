@@ -219,7 +219,7 @@ class Engine(Surveys, Codes, Across):
         from lurcher.survey.answers import Standing
 
         refresh, check = freshness
-        views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+        views = [project.view(progress, refresh=refresh, check=check, meaning=False) for project in self._projects]
         snapshot = self._together.snapshot(views)
         return snapshot, Standing(state_of(snapshot, views), notes + tuple(note for view in views for note in view.degraded))
 

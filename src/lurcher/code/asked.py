@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from lurcher.survey.why import WhyAnswer
 
 Kind = TypeVar("Kind")
+_WITHOUT_MEANING = ("lexical", "symbol", "literal", "structural")
+"""Modes that look at no vectors."""
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 _NOT_RERANKED = ("literal", "structural", "related")
@@ -200,7 +202,7 @@ class Codes(ABC):
             from lurcher.index.passing import passing_view
         views = views or [
             (passing_view(project, pattern) if pattern is not None else None)
-            or project.view(progress, refresh=refresh, check=check)
+            or project.view(progress, refresh=refresh, check=check, meaning=query.mode not in _WITHOUT_MEANING)
             for project in self._together.projects
         ]
         snapshot = self._together.snapshot(views)
@@ -275,7 +277,7 @@ class Codes(ABC):
         return self._sound(lambda notes: self._definitions(query, progress, notes), progress)
 
     def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
-        views = [project.view(progress) for project in self._together.projects]
+        views = [project.view(progress, meaning=False) for project in self._together.projects]
         snapshot = self._together.snapshot(views)
         allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
         matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
 from typing import TYPE_CHECKING
 
 from lurcher.answering import Findings, Lap
@@ -19,7 +18,7 @@ from lurcher.history.project import PastView
 from lurcher.history.question import PastQuery
 from lurcher.history.ranking.context import PastContext, PastRanking
 from lurcher.history.ranking.stuck import lasting
-from lurcher.index.vectors import Direction, direction_of
+from lurcher.index.vectors import Direction
 from lurcher.registry import past_ranking_named
 from lurcher.rerank.reranker import Candidate
 from lurcher.types import Degraded, Hit, IndexState, Why
@@ -141,24 +140,21 @@ def _context(root: PastRoot, query: PastQuery, settings: Settings, notes: list[D
 
 def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) -> Direction | None:
     """Where a question points. Of several lines the first: the rest leads astray."""
-    import numpy as np
-
-    from lurcher.embedding.table import QUERY
+    from lurcher.embedding.question import direction, unfit
     from lurcher.planning.groups import query_terms
 
+    if model.path is None or not past.segments or (model.textual and plan.mode == "lexical"):
+        return None
     try:
-        table = model.table
-        if model.problem is not None:
-            raise model.problem
+        problem = unfit(model, past.dims)
+        if problem is not None:
+            raise problem
+        title = plan.text.strip().partition("\n")[0]
+        found, _ = direction(model, query_terms(title), title, past.dims)
     except ModelError as problem:
-        notes.append(Degraded("dense", problem.message, problem.hint))
+        hint = problem.hint.replace("lurcher index", "lurcher index --history")
+        notes.append(Degraded("dense", f"{problem.message}; these hits are by words", hint))
         return None
-    if table is None or not past.segments or past.dims != table.dims:
-        return None
-    words = query_terms(plan.text.strip().partition("\n")[0])
-    terms = list(words)
-    amounts = np.array([sqrt(count) for count in words.values()])
-    found = direction_of(amounts @ table.vectors(terms, QUERY, table.find(terms)).astype(np.float64))
     return found if found.length > 0 else None
 
 

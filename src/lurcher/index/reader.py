@@ -50,6 +50,8 @@ class Segment:
 
     def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
         self.container = container
+        self.vectors: Container | None = container
+        """What holds its vectors by the model in use: the segment itself, a file apart from it, or nothing."""
         self.live = live
         self.prefix = prefix
         # Lanes and evidence ask for the same postings, and for the same term in several fields.
@@ -230,7 +232,7 @@ class Snapshot:
     @cached_property
     def nearness(self) -> Nearness:
         """Cosines of units and files with a vector."""
-        return Nearness([segment.container for segment in self.segments])
+        return Nearness([segment.vectors for segment in self.segments])
 
     @cached_property
     def live_files(self) -> NDArray[np.bool_]:

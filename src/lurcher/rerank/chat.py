@@ -11,7 +11,7 @@ from urllib.parse import SplitResult
 from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
-from lurcher.rerank.reranker import users_url
+from lurcher.trust import users_url
 
 OLLAMA_MODEL = "llama3.2:1b"
 _FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)

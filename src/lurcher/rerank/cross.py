@@ -9,7 +9,8 @@ from typing import Any
 from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
-from lurcher.rerank.reranker import Judged, Request, users_url
+from lurcher.rerank.reranker import Judged, Request
+from lurcher.trust import users_url
 from lurcher.types import Degraded
 
 MOST_TEXT = 20_000
@@ -31,8 +32,8 @@ def rerank(request: Request) -> Judged:
 
 
 def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
+    from lurcher.hub import find_model
     from lurcher.rerank.encoder import Encoder
-    from lurcher.rerank.hub import find_model
 
     settings = request.settings.reranker
     files = find_model(settings.model, request.settings, "reranker.model", request.root)

@@ -394,6 +394,9 @@ def run_model(parsed: Namespace) -> int:
         settings = config.load(root, overrides)
         if parsed.action == "use" and settings.dense.model != named:
             print(f"note: {settings.origins[choose.SETTING]} sets {choose.SETTING} too, and goes before it", file=sys.stderr)
+        if settings.embedding.provider != "builtin":
+            print(f"note: embedding.provider is {settings.embedding.provider}, and goes before it", file=sys.stderr)
+            overrides = {**overrides, "embedding.provider": "builtin"}
         overrides = {**overrides, choose.SETTING: named}
     found = choose.describe(model_of(config.load(root, overrides), root))
     if parsed.json:
@@ -463,8 +466,9 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
         if work is not None:
             # Indexes are kept apart by what they are made with, so that a comparison does not rebuild them in turns.
             made_with = overrides.get("index.chunk_chars", "")
-            if "dense.model" in overrides:
-                made_with += f"-{zlib.crc32(overrides['dense.model'].encode('utf-8', 'replace')):08x}"
+            models = [str(value) for key, value in sorted(overrides.items()) if key == "dense.model" or "embedding." in key]
+            if models:
+                made_with += f"-{zlib.crc32(' '.join(models).encode('utf-8', 'replace')):08x}"
             index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{made_with}"
         with Engine.open(folder, root=folder, index_dir=index, overrides=overrides) as engine:
             yield engine

@@ -298,6 +298,12 @@ def model(entry: dict[str, Any]) -> None:
     if "digest" not in entry:
         print("no model is in use: there are no vectors and no dense lane")
         return
+    if "provider" in entry:
+        for name in ("provider", "model", "served", "dims", "digest", "query_prefix", "document_prefix"):
+            if entry.get(name):
+                print(f"{name.replace('_', ' '):<15} {printable(str(entry[name]))}")
+        print(f"{'first answer':<15} {entry['load_ms']:.1f} ms")
+        return
     composed = {"grams": f"{entry['buckets']:,} n-gram buckets", "wordpiece": "pieces of words", "none": "nothing"}
     rows = (
         ("name", entry["name"]),
@@ -322,6 +328,10 @@ def _model(entry: dict[str, Any]) -> str:
         return f"{printable(entry['name'])}: {printable(entry['problem'])} ({printable(entry['hint'])})"
     if "digest" not in entry:
         return "none"
+    if "missing" in entry:
+        size = f", {entry['dims']} numbers per vector" if "dims" in entry else ""
+        lack = f", {entry['missing']:,} of {entry['texts']:,} texts have no vectors yet" if entry["missing"] else ""
+        return f"{printable(entry['name'])}{size}, {entry['digest'][:12]}{lack}"
     return f"{printable(entry['name'])}, {entry['dims']} numbers per vector, {entry['digest'][:12]}"
 
 
