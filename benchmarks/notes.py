@@ -66,7 +66,7 @@ def markdown_of(repository: Path) -> tuple[str, dict[str, str]]:
 
     commit = git("rev-parse", "HEAD").decode().strip()
     texts = {}
-    with tarfile.open(fileobj=io.BytesIO(git("archive", "HEAD"))) as archive:
+    with tarfile.open(fileobj=io.BytesIO(git("archive", "HEAD", "--", "*.md"))) as archive:
         for member in archive:
             if member.isfile() and member.name.endswith(".md") and member.size < 1_000_000:
                 content = archive.extractfile(member)

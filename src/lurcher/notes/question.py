@@ -9,7 +9,7 @@ from lurcher.errors import FilterError, QueryError
 from lurcher.index.reader import Snapshot
 from lurcher.planning.checks import check_page, clean_text
 from lurcher.planning.groups import Group, expand, query_terms
-from lurcher.terms.split import is_unspaced
+from lurcher.terms.scripts import is_unspaced
 from lurcher.types import Filter
 
 MODES = ("auto", "hybrid", "lexical", "dense")
