@@ -15,6 +15,8 @@ from lurcher.types import Filter
 MODES = ("auto", "hybrid", "lexical", "dense")
 _PHRASE = re.compile(r'"([^"\n]+)"|“([^”\n]+)”')
 _MOST_FORMS = 40
+_LETTERS = 0.5
+"""What two letters of a script without spaces count against a word: those of one word overlap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,11 @@ def groups_of(snapshot: Snapshot, text: str) -> tuple[Group, ...]:
     """The question's words with their forms. A single letter of a script without spaces stands for what begins with it."""
     found = []
     for group in expand(snapshot, query_terms(text).items()):
-        if len(group.word) == 1 and is_unspaced(group.word):
-            forms = snapshot.terms_with_prefix(group.word, "body")[:_MOST_FORMS]
-            group = replace(group, forms=tuple(form for form in forms if form != group.word))
+        if is_unspaced(group.word[0]):
+            if len(group.word) == 1:
+                forms = snapshot.terms_with_prefix(group.word, "body")[:_MOST_FORMS]
+                group = replace(group, forms=tuple(form for form in forms if form != group.word))
+            elif len(group.word) == 2:
+                group = replace(group, weight=group.weight * _LETTERS)
         found.append(group)
     return tuple(found)
