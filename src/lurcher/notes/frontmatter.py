@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 _MOST_LINES = 2_000
 _LONGEST = 5_000
 """Characters of a line that can still be a key and its value."""
-_KEY = re.compile(r"""(?:"([^"]*)"|'([^']*)'|([^\s:=#'"\-\[\]{},][^:=#]*))\s*(?::(?:\s+(.*)|$)|=\s*(.*))""")
+_KEY = re.compile(r"""(?:"([^"]*)"\s*|'([^']*)'\s*|([^\s:=#'"\-\[\]{},][^:=#]*))(?::(?:\s+(.*)|$)|=\s*(.*))""")
 _ITEM = re.compile(r"\s*-(?:\s+(.*)|$)")
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
 _BARE = re.compile(r"[^,\]]+")

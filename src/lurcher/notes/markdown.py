@@ -35,12 +35,12 @@ _LINKED = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _ELEMENT = re.compile(r"<[^<>]{1,200}>")
 _EMPHASIS = re.compile(r"(`+|\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))")
 _TAG_KEYS, _ALIAS_KEYS = ("tags", "tag", "keywords"), ("aliases", "alias")
+_SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "metadescription")
 _DATE_KEYS = ("modified", "updated", "lastmod", "last_modified", "date", "created")
 _LONGEST_LINE = 20_000
 """Characters of a line beyond which it is data, and is not looked into."""
 _LONGEST_HEADING = 500
 _LONGEST_RAW = 1_000
-_LOOKED_BACK = 2_000
 _LETTERS = re.compile(r"[^\n]")
 _CLOSING = {name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("pre", "script", "style", "textarea")}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
@@ -60,6 +60,7 @@ def read(lines: Sequence[str]) -> Outline:
         if found.end() - found.start() <= _LONGEST_LINE:
             _look_into(found[0], bisect_right(starts, found.start()) - 1, out, tags)
     out.title = front.first("title") or next((item.text for item in out.headings if item.level == 1), "")
+    out.summary = front.first(*_SUMMARY_KEYS)[:_LONGEST_RAW]
     out.aliases = tuple(dict.fromkeys(value for key in _ALIAS_KEYS for value in front.values.get(key, ()) if value))
     out.tags = tuple(dict.fromkeys(tags))
     out.date = next((date for key in _DATE_KEYS if _DATE.match(date := front.first(key))), "")
@@ -84,7 +85,7 @@ def _prose(lines: Sequence[str], first: int, out: Outline) -> tuple[str, list[in
     text = "\n".join(prose)
     starts = list(accumulate((len(line) + 1 for line in prose), initial=0))
     if "<!--" in text or "%%" in text:
-        text = _blanked(text, _comments(text, starts[first]), starts, out)
+        text = _blanked(text, _comments(text, starts, first), starts, out)
     if "<" in text:
         text = _blanked(text, _verbatim(text, starts[first]), starts, None)
     return text, starts
@@ -123,13 +124,18 @@ def _verbatim(text: str, position: int) -> Iterator[tuple[int, int]]:
         position = end.end()
 
 
-def _comments(text: str, position: int) -> Iterator[tuple[int, int]]:
+def _comments(text: str, starts: list[int], first: int) -> Iterator[tuple[int, int]]:
     """Ranges of comments. One that never ends is none: the rest of the note would be lost with it."""
     endless: set[str] = set()
+    position, seen, spans = starts[first], -1, [(0, 0)]
     while (begin := _COMMENT.search(text, position)) is not None:
         position = begin.end()
-        if begin[0] == "<!--" and _in_code(text, begin.start()):
-            continue
+        if begin[0] == "<!--":
+            line = bisect_right(starts, begin.start()) - 1
+            if line != seen:
+                seen, spans = line, _code_spans(text, starts[line], starts[line + 1])
+            if spans and spans[bisect_right(spans, (begin.start(), 0)) - 1][1] > begin.start() >= spans[0][0]:
+                continue
         closing = "-->" if begin[0] == "<!--" else "\n%%" if not begin[0].strip("% \t") and begin[0].count("%") == 2 else ""
         if closing and closing not in endless:
             end = text.find(closing, position)
@@ -142,14 +148,11 @@ def _comments(text: str, position: int) -> Iterator[tuple[int, int]]:
         yield begin.start(), position
 
 
-def _in_code(text: str, place: int) -> bool:
-    """Whether a place is within code in its line, as far as one looks back."""
-    start = text.rfind("\n", max(0, place - _LOOKED_BACK), place) + 1 or max(0, place - _LOOKED_BACK)
-    if text.find("`", start, place) < 0:
-        return False
-    end = text.find("\n", place, place + _LOOKED_BACK)
-    line = text[start : place + _LOOKED_BACK if end < 0 else end]
-    return any(code.start() < place - start < code.end() for code in _CODE.finditer(line))
+def _code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Where code stands in a line; a line that is too long is not looked into."""
+    if end - start > _LONGEST_LINE or text.find("`", start, end) < 0:
+        return []
+    return [found.span() for found in _CODE.finditer(text, start, end)]
 
 
 def _heading(line: str, i: int, text: str, starts: list[int], lines: Sequence[str], first: int) -> Heading | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field, replace
 
 from lurcher.errors import FilterError, QueryError
@@ -53,7 +54,8 @@ def phrases_in(text: str) -> tuple[str, ...]:
 
 
 def folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    """Without regard to case, white space and how accents are written."""
+    return " ".join((text if text.isascii() else unicodedata.normalize("NFC", text)).casefold().split())
 
 
 def groups_of(snapshot: Snapshot, text: str) -> tuple[Group, ...]:

@@ -51,7 +51,7 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
         of_files["small-words"] = settings.whole * settings.small * _small_words(context, vault, said)
     if settings.title:
         of_files["title"] = settings.title * _titles(context, vault, best)
-    if near is not None and near:
+    if near is not None and near and (near.known or context.plan.mode == "dense"):
         of_files["card"], of_units["meaning"] = _meaning(context, near, best, may)
     # A section that neither says nor means anything that was asked does not answer, whatever the rest of its note says.
     answering = np.flatnonzero(may & ((words > 0) | (of_units.get("meaning", words) > 0)))

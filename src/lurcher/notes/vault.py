@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import unicodedata
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.notes.kinds import MARKED_UP, is_note
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
-from lurcher.types import Import
+from lurcher.types import HEADING, Import
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,7 @@ class Vault:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._stems: dict[int, list[frozenset[str]]] = {}
+        self._anchors: dict[int, dict[int, str]] = {}
         self._some: dict[int, tuple[Import, ...]] = {}
 
     @cached_property
@@ -72,6 +74,22 @@ class Vault:
             names = (self.title(file), *self.said(file, "alias"))
             stems = (frozenset(stem(split(word)[0]) for word in words(name) if split(word)) for name in names)
             known = self._stems[file] = [found for found in stems if found]
+        return known
+
+    def anchors(self, file: int) -> dict[int, str]:
+        """The anchor of each heading, by the byte it begins at; the same name gets a number, and no anchor is there twice."""
+        known = self._anchors.get(file)
+        if known is None:
+            known = self._anchors[file] = {}
+            used: dict[str, int] = {}
+            for heading in self._snapshot.definitions_of(file):
+                if heading.kind == HEADING:
+                    slug = first = slug_of(heading.name)
+                    while slug in used:
+                        used[first] += 1
+                        slug = f"{first}-{used[first]}"
+                    used[slug] = 0
+                    known[heading.start_byte] = slug
         return known
 
     def tagged(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
@@ -177,3 +195,8 @@ def files_in(snapshot: Snapshot, languages: Iterable[str]) -> NDArray[np.bool_]:
 
 def stem_of(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]
+
+
+def slug_of(heading: str) -> str:
+    kept = (c for c in heading.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
+    return "".join(kept).replace(" ", "-")
