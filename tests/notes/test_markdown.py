@@ -102,7 +102,3 @@ def test_a_comment_that_code_speaks_of_is_none() -> None:
 
 def test_headings_keep_what_is_no_closing() -> None:
     assert headings("# C#\n## a ## b ##\n### # \n#\tTab\n") == [(1, "C#", 1), (2, "a ## b", 2), (3, "", 3), (1, "Tab", 4)]
-
-
-def test_a_summary_is_read_from_front_matter() -> None:
-    assert read("---\ntitle: T\ndescription: What it is about\n---\n# H\n").summary == "What it is about"

@@ -35,7 +35,6 @@ _LINKED = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
 _ELEMENT = re.compile(r"<[^<>]{1,200}>")
 _EMPHASIS = re.compile(r"(`+|\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))")
 _TAG_KEYS, _ALIAS_KEYS = ("tags", "tag", "keywords"), ("aliases", "alias")
-_SUMMARY_KEYS = ("description", "summary", "abstract", "subtitle", "excerpt", "metadescription")
 _DATE_KEYS = ("modified", "updated", "lastmod", "last_modified", "date", "created")
 _LONGEST_LINE = 20_000
 """Characters of a line beyond which it is data, and is not looked into."""
@@ -60,7 +59,6 @@ def read(lines: Sequence[str]) -> Outline:
         if found.end() - found.start() <= _LONGEST_LINE:
             _look_into(found[0], bisect_right(starts, found.start()) - 1, out, tags)
     out.title = front.first("title") or next((item.text for item in out.headings if item.level == 1), "")
-    out.summary = front.first(*_SUMMARY_KEYS)[:_LONGEST_RAW]
     out.aliases = tuple(dict.fromkeys(value for key in _ALIAS_KEYS for value in front.values.get(key, ()) if value))
     out.tags = tuple(dict.fromkeys(tags))
     out.date = next((date for key in _DATE_KEYS if _DATE.match(date := front.first(key))), "")

@@ -39,8 +39,6 @@ class Outline:
     comments: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
     """From where to where comments go, as (line, character), both from 0; in order, disjoint."""
     title: str = ""
-    summary: str = ""
-    """What the front matter says the note is about."""
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     date: str = ""

@@ -40,11 +40,7 @@ def parse_note(text: bytes, language: str) -> ParsedFile:
     cuts = _cuts(ruler, outline, starts, lines)
     chunks = ruler.spans(cuts)
     above = _above(cuts, len(text), definitions, outline)
-    # Front matter is for programs: what of it a reader would look for stands above each section.
-    comments = (
-        *(((0, starts[outline.body]),) if outline.body else ()),
-        *((_byte(lines, starts, start), _byte(lines, starts, end)) for start, end in outline.comments),
-    )
+    comments = tuple((_byte(lines, starts, start), _byte(lines, starts, end)) for start, end in outline.comments)
     return ParsedFile(language, chunks, definitions, comments, _facts(outline), above)
 
 
@@ -151,8 +147,8 @@ def _paragraphs(ruler: Ruler, outline: Outline, starts: list[int], lines: list[s
 
 
 def _above(cuts: list[int], total: int, definitions: tuple[Definition, ...], outline: Outline) -> tuple[str, ...]:
-    """For each chunk the words that stand above it: title, summary, other names and tags of the note, and its headings."""
-    note = " ".join((outline.title, outline.summary, *outline.aliases, *(tag.replace("/", " ") for tag in outline.tags)))
+    """For each chunk the words that stand above it: title, other names and tags of the note, and its headings."""
+    note = " ".join((outline.title, *outline.aliases, *(tag.replace("/", " ") for tag in outline.tags)))
     found = []
     begins = [definition.start_byte for definition in definitions]
     open_: list[Definition] = []
