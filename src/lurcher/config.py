@@ -301,7 +301,7 @@ class NoteSettings:
     card: float = setting(0.08, "Nearness of the whole note in meaning.", low=0, high=10)
     meaning: float = setting(0.05, "Nearness of the section: the shipped model knows code better than prose.", low=0, high=10)
     links: float = setting(0.02, "What the best notes lend to those that are linked with them.", low=0, high=10)
-    compared: int = setting(100, "Notes whose sections are compared in meaning.", low=1, high=100_000)
+    compared: int = setting(40, "Notes whose sections are compared in meaning.", low=1, high=100_000)
 
 
 @dataclass(frozen=True, slots=True)

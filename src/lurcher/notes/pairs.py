@@ -99,7 +99,7 @@ class Together:
 
         values = np.zeros(snapshot.file_total)
         for weight, units in self.found:
-            values[np.unique(snapshot.unit_file[list(units)])] += weight
+            values[sorted(set(snapshot.unit_file[list(units)].tolist()))] += weight
         return values
 
 
@@ -120,7 +120,8 @@ def look(snapshot: Snapshot, units: NDArray[np.int64], pairs: Sequence[Pair], sh
             continue
         for share in (first, second):
             if share.word not in having:
-                having[share.word] = np.isin(units, share.units)
+                place = np.minimum(share.units.searchsorted(units), len(share.units) - 1)
+                having[share.word] = share.units[place] == units
         here = []
         for unit in units[having[pair.first] & having[pair.second]].tolist():
             text = texts.get(unit)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STEEP = 4.0
-_TITLED = 200
+_TITLED = 60
 """Notes whose titles are compared with the question."""
 _LENDING, _LINKING = 20, 60
 """The best notes, which lend to their neighbours, and those whose links are read."""
@@ -70,8 +70,7 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
     scale = 1 + settings.whole + settings.title + settings.meaning + settings.card + settings.pairs + settings.links
     x /= scale
     top = answering[(x[answering] > 0) & (x[answering] == file_best(snapshot, x)[units_of[answering]])]
-    _, first = np.unique(units_of[top], return_index=True)
-    leads = top[first]  # of equal sections of a note the first
+    leads = top[np.diff(units_of[top], prepend=-1) > 0]  # of equal sections of a note the first
     leads = leads[best_first(snapshot, leads, x[leads])]
     ceiling = float(x[leads[-1]]) if len(leads) else 0.0
     left = x > 0

@@ -33,6 +33,7 @@ class Vault:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._stems: dict[int, list[frozenset[str]]] = {}
+        self._leading: dict[int, tuple[int, ...]] = {}
         self._anchors: dict[int, dict[int, str]] = {}
         self._some: dict[int, tuple[Import, ...]] = {}
 
@@ -125,14 +126,15 @@ class Vault:
 
     def neighbours(self, files: Sequence[int]) -> dict[int, tuple[int, ...]]:
         """For each of some notes those of them that it links to, and that link to it; and whatever else it links to."""
+        unknown = [file for file in files if file not in self._leading]
+        for file, facts in zip(unknown, self.facts_of(unknown), strict=True):
+            others = {other for fact in facts if fact.kind in _LEADING for other in self.targets(file, fact)}
+            self._leading[file] = tuple(sorted(others - {file}))
         found: dict[int, set[int]] = {}
-        for file, facts in zip(files, self.facts_of(files), strict=True):
-            for fact in facts:
-                if fact.kind in _LEADING:
-                    for other in self.targets(file, fact):
-                        if other != file:
-                            found.setdefault(file, set()).add(other)
-                            found.setdefault(other, set()).add(file)
+        for file in files:
+            for other in self._leading[file]:
+                found.setdefault(file, set()).add(other)
+                found.setdefault(other, set()).add(file)
         return {file: tuple(sorted(others)) for file, others in found.items()}
 
     def targets(self, file: int, fact: Import) -> list[int]:
