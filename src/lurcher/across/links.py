@@ -138,7 +138,7 @@ class Linker:
         lines = self.snapshot.file_text(file).decode("utf-8", "replace").split("\n")[hit.start_line - 1 : hit.end_line]
         text = "\n".join(lines)
         vault = vault_of(self.snapshot)
-        near = vault.neighbours.get(file, ())[:_MOST]
+        near = vault.neighbours([file]).get(file, ())[:_MOST]
         return {
             "code": self._named_code(file, text),
             "commits": self._named_commits(hit.path, text),

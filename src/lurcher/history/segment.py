@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 3
+FORMAT = 4
 
 COMMIT_FIELDS = ("subject", "body", "paths", "headings", "tests", "code")
 """Fields whose terms belong to a commit; the last two are the added lines of its test files and of its code."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -78,23 +77,11 @@ class NoteShown:
         return out
 
     def _slug(self, file: int, heading: Definition) -> str:
-        """The heading's anchor as GitHub makes it: headings of the same name are numbered."""
+        """The heading's anchor: its own, else as GitHub makes it."""
         explicit = _EXPLICIT.search(heading.signature)
         if explicit:
             return explicit[1]
-        slug = slug_of(heading.name)
-        before = (
-            item
-            for item in self._snapshot.definitions_of(file)
-            if item.start_byte < heading.start_byte and item.kind == HEADING and slug_of(item.name) == slug
-        )
-        number = sum(1 for _ in before)
-        return f"{slug}-{number}" if number else slug
-
-
-def slug_of(text: str) -> str:
-    kept = (c for c in text.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
-    return "".join(kept).replace(" ", "-")
+        return self._vault.anchors(file)[heading.start_byte]
 
 
 def link_text(heading: str) -> str:

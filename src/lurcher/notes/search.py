@@ -28,6 +28,7 @@ from lurcher.planning.groups import query_terms
 from lurcher.planning.intent import LANGUAGE
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context
+from lurcher.terms.scripts import UNSPACED_RUN
 from lurcher.types import Degraded, Filter, Query
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _with_phrases(
             here = np.zeros(snapshot.unit_total, bool)
             for field in ("body", "above", "comments"):
                 here[snapshot.postings(field, term)[0]] = True
-            if not any(ord(c) > 0x2E00 or 0xE00 <= ord(c) < 0x1100 for c in term):
+            if not UNSPACED_RUN.search(term):
                 candidates &= here
     found = np.zeros(snapshot.unit_total, bool)
     for unit in np.flatnonzero(candidates).tolist():
