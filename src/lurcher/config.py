@@ -298,6 +298,7 @@ class RerankerSettings:
     model: str = setting("BAAI/bge-reranker-base", "A folder with an ONNX cross-encoder, or its name in the local hub cache.")
     url: str = setting("", "A server to ask instead; empty: the model runs here, and nothing leaves the machine.")
     protocol: str = setting("tei", "What the server speaks.", choices=("tei", "infinity"))
+    key: str = setting("LURCHER_RERANKER_KEY", "The environment variable that holds the server's key, if it needs one.")
     seconds: float = setting(30.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)
     top: int = setting(50, "How many of the first hits it looks at.", low=1, high=200)
     tokens: int = setting(512, "Tokens of a pair, at most; the text is cut, not the question.", low=64, high=32_768)
@@ -311,6 +312,7 @@ class JudgeSettings:
     model: str = setting("", "The chat model; empty: `llama3.2:1b` of Ollama, the first chat model of another server.")
     url: str = setting("http://127.0.0.1:11434", "The server; as it comes, Ollama on this machine.")
     protocol: str = setting("ollama", "What the server speaks.", choices=("ollama", "openai"))
+    key: str = setting("LURCHER_JUDGE_KEY", "The environment variable that holds the server's key, if it needs one.")
     seconds: float = setting(10.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)
     top: int = setting(30, "How many of the first hits it looks at.", low=1, high=200)
     chars: int = setting(500, "Characters that it sees of each.", low=50, high=20_000)
@@ -543,7 +545,7 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key}
+_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
 
 
 def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:

@@ -6,16 +6,14 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult
 
-from lurcher import config
 from lurcher.embedding.provider import Wanted
 from lurcher.errors import ConfigError, ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
-from lurcher.trust import users_own, users_url
+from lurcher.trust import bearing, users_key, users_own, users_url
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,7 +51,7 @@ class Service:
         return self.name(self, deadline) if self.name is not None else ""
 
     def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        headers = {"Authorization": f"Bearer {self.key}"} if self.key else None
+        headers = bearing(self.key)
         return ask(self.base, path, deadline, body, headers=headers, most=MOST_BYTES)
 
 
@@ -101,21 +99,7 @@ def address(wanted: Wanted, default: str = "") -> SplitResult:
 
 
 def key_for(wanted: Wanted, base: SplitResult) -> str:
-    """The key that goes along; it is not sent in the clear to another machine."""
-    variable = users_own(wanted.all, "embedding.key", "names a secret that is sent along")
-    key = config.secret(variable)
-    if key and not key.isprintable():
-        raise ConfigError(f"the key in {variable} has letters that no key has", "set it again")
-    if key and base.scheme != "https" and not _here(base.hostname or ""):
-        raise ConfigError(f"the key in {variable} would be sent in the clear", "use https in embedding.url, or unset it")
-    return key
-
-
-def _here(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return users_key(wanted.all, "embedding", base)
 
 
 def most_chars(wanted: Wanted) -> int:
