@@ -444,6 +444,11 @@ def _user_file(environ: Mapping[str, str]) -> Path | None:
     return Path(base) / "lurcher" / "config.toml" if base else None
 
 
+def user_file() -> Path | None:
+    """Where the user's settings are, if there is a place for them."""
+    return _user_file(os.environ)
+
+
 def data_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where what the user added is kept."""
     environ = os.environ if environ is None else environ

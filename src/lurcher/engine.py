@@ -126,6 +126,11 @@ class Engine(Surveys, Histories, Notes):
         return self._together.roots
 
     @property
+    def projects(self) -> tuple[Project, ...]:
+        """The index of each root."""
+        return tuple(self._together.projects)
+
+    @property
     def _projects(self) -> list[Project]:
         return self._together.projects
 
@@ -161,6 +166,7 @@ class Engine(Surveys, Histories, Notes):
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
+        views: Sequence[View] | None = None,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
@@ -168,6 +174,7 @@ class Engine(Surveys, Histories, Notes):
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
+        `views` are for who has looked at the tree already.
         """
         started = time.perf_counter()
         wanted = ("code",) if sources is None else several(sources)
@@ -185,6 +192,7 @@ class Engine(Surveys, Histories, Notes):
             return self.notes(
                 text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
                 cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress,
+                views=views,
             )  # fmt: skip
         if wanted != ("code",):
             asked = ", ".join(wanted) or "nothing"
@@ -213,17 +221,17 @@ class Engine(Surveys, Histories, Notes):
         )
 
         def work(notes: tuple[Degraded, ...]) -> Answer:
-            views = None
+            seen = None if notes else views  # what turned out to be damaged has been made anew
             if undecided:
-                views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
-                if self._only_notes(views):
+                seen = seen or [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+                if self._only_notes(seen):
                     found = self.notes(
                         text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
                         cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check,
-                        progress=progress, views=views,
+                        progress=progress, views=seen,
                     )  # fmt: skip
                     return replace(found, degraded=notes + found.degraded)
-            return self._answer(query, started, (refresh, check), progress, notes, views=views)
+            return self._answer(query, started, (refresh, check), progress, notes, views=seen)
 
         return self._sound(work, progress)
 

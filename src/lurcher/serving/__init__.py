@@ -1,0 +1,249 @@
+"""An engine that lives long: for servers, which answer many questions and may not let any of them wait.
+
+    with Served.open(["path/to/repository"]) as served:
+        answer = served.search("how are redirects followed")       # at once, even where there is no index yet
+        with served.whole() as engine:                             # or IndexBuilding, which says how far it is
+            engine.outline("src/client.py")
+
+- A tree that is watched is not looked at for every question (`quiet`), and no answer is staler for it.
+- Where there is no index, one is made in the background (`builder`), and until it is there questions are answered from a
+  glimpse of the tree (`cold`).
+- Settings are read anew when a file that holds them changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lurcher import config
+from lurcher.engine import Engine
+from lurcher.errors import ConfigError, IndexBuilding
+from lurcher.planning.plan import literal_pattern
+from lurcher.serving.builder import Build, order_for
+from lurcher.serving.quiet import Quiet
+from lurcher.types import Answer, Progress, Query, silent
+
+__all__ = ["Build", "Served"]
+
+PATIENCE = 1.3
+"""So many seconds a question may wait for an index before it is answered without."""
+_SMALL = 2_000_000
+"""Bytes of files whose index is waited for, since it is there so soon."""
+_CALM = {"index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0}
+"""What a question may wait for is less here than for a command: the rest is done in the background."""
+_PAUSE = 5.0
+"""So many seconds pass before a build that failed, or found another writer, is tried again."""
+
+Heard = Callable[[Build], None]
+
+
+class Served:
+    """One engine with all that keeps it warm. Thread-safe; close it when done."""
+
+    def __init__(self, paths: Sequence[Path], overrides: Mapping[str, Any] | None, index_dir: Path | None) -> None:
+        self._paths, self._overrides, self._index_dir = tuple(paths), overrides, index_dir
+        self._lock = threading.RLock()
+        self._build: Build | None = None
+        self._heard: list[Heard] = []
+        self._not_before = 0.0
+        self._watches: list[Quiet] = []
+        self._engine = self._opened()
+        self._settled = self._settings_marks()
+
+    @classmethod
+    def open(
+        cls,
+        paths: str | Path | Sequence[str | Path] = ".",
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        index_dir: str | Path | None = None,
+    ) -> Served:
+        """As `Engine.open`; nothing is indexed before the first question."""
+        several = [paths] if isinstance(paths, (str, Path)) else paths
+        return cls([Path(path) for path in several], overrides, None if index_dir is None else Path(index_dir))
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        with self._lock:
+            build, self._build = self._build, None
+            self._not_before = float("inf")
+            for watch in self._watches:
+                watch.close()
+            self._watches.clear()
+            self._engine.close()
+        if build is not None:
+            build.cancel()
+
+    # -- the engine -------------------------------------------------------------------------------------------------------
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, with its settings as they are now. To ask it may take as long as an index does: see `whole`."""
+        with self._lock:
+            marks = self._settings_marks()
+            if marks != self._settled:
+                try:
+                    opened = self._opened()
+                except ConfigError:  # a file that is half written, or wrong: the settings stay until it is right
+                    return self._engine
+                self._settled = marks
+                self._engine = opened
+            return self._engine
+
+    def _opened(self) -> Engine:
+        user = dict(self._overrides or {})
+        engine = Engine.open(self._paths, index_dir=self._index_dir, overrides=user)
+        calm = {key: value for key, value in _CALM.items() if key not in engine.settings.origins}
+        if calm:
+            engine = Engine.open(self._paths, index_dir=self._index_dir, overrides={**calm, **user})
+        for watch in self._watches:
+            watch.close()
+        self._watches = []
+        for project in engine.projects:
+            with contextlib.suppress(OSError):
+                project.watch = Quiet(project.root.path)
+                self._watches.append(project.watch)
+        return engine
+
+    def _settings_marks(self) -> tuple[tuple[int, int] | None, ...]:
+        files = [config.user_file()] if not hasattr(self, "_engine") else self._settings_files()
+        return tuple(_mark(path) for path in files if path is not None)
+
+    def _settings_files(self) -> list[Path | None]:
+        names = (config.PROJECT_FILE, config.PYPROJECT)
+        return [config.user_file(), *(root / name for root in self._engine.roots for name in names)]
+
+    # -- questions --------------------------------------------------------------------------------------------------------
+
+    @property
+    def indexed(self) -> bool:
+        """Whether every root has an index to answer from, be it current or not."""
+        return all(project.has_index() for project in self.engine.projects)
+
+    def fresh(self) -> bool:
+        """Whether there is an index, and the tree is known to be as it has it; nothing is looked at for this."""
+        return self.indexed and all(project.stays() for project in self.engine.projects)
+
+    def search(self, text: str, *, patience: float = PATIENCE, **options: Any) -> Answer:
+        """As `Engine.search`, but it never waits for an index: what is there so far answers, and the answer says so."""
+        engine, began = self.engine, time.monotonic()
+        if options.get("sources") in (["history"], ("history",)):
+            return engine.search(text, **options)
+        if self.indexed:
+            answer = engine.search(text, **options)
+            if answer.index.stale_paths:
+                self.build()
+            return answer
+        self.build()
+        listed = [project.list_files().entries for project in engine.projects]
+        if sum(entry.size for entries in listed for entry in entries) <= _SMALL and self.ready(0.6 * patience):
+            return engine.search(text, **options)
+        from lurcher.serving.cold import glimpse
+
+        exact = ("mode", "fixed", "case", "word", "multiline")
+        known = {name: options[name] for name in exact if options.get(name) is not None}
+        pattern = literal_pattern(Query(text, **known)) if isinstance(text, str) and text.strip() else None
+        now = time.monotonic()
+        left = max(0.0, began + patience - now)
+        seen = [
+            glimpse(project, entries, str(text), pattern, now + left / 2, now + left, self.told())
+            for project, entries in zip(engine.projects, listed, strict=True)
+        ]
+        answer = engine.search(text, **options, views=[part.view for part in seen])
+        share = sum(part.ranked for part in seen) / max(1, sum(part.total for part in seen))
+        state = replace(answer.index, fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
+        return replace(answer, index=state)
+
+    @contextlib.contextmanager
+    def whole(self, seconds: float = PATIENCE) -> Iterator[Engine]:
+        """The engine for questions that need the whole index; IndexBuilding where there is none within so many seconds."""
+        if not self.ready(seconds):
+            build = self._build
+            left = build.seconds_left if build is not None else None
+            hint = f"ask again in {max(1, round(left))} s" if left is not None else "ask again in a few seconds"
+            raise IndexBuilding(f"{self.told()}; this question needs all of it", hint)
+        yield self.engine
+
+    # -- the background ---------------------------------------------------------------------------------------------------
+
+    def ready(self, seconds: float) -> bool:
+        """Whether there is an index, at the latest after so many seconds; if not, it is being made."""
+        deadline = time.monotonic() + seconds
+        while not self.indexed:
+            build = self.build()
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            if build is None or build.ended:
+                time.sleep(min(left, 0.05))
+            else:
+                build.wait(min(left, 0.25))
+        return True
+
+    def build(self, *, rebuild: bool = False, history: bool = False, progress: Progress = silent) -> Build | None:
+        """Bring the index up to date in the background. The build that is under way, unless it does less than was asked.
+
+        None where one failed a moment ago: it is tried again soon.
+        """
+        with self._lock:
+            running = self._build
+            if running is not None and not running.ended:
+                order = running.order
+                if (order.rebuild or not rebuild) and (order.history or not history):
+                    return running
+            if not (rebuild or history) and time.monotonic() < self._not_before:
+                return None
+            self._not_before = max(self._not_before, time.monotonic() + _PAUSE)
+            where = None if self._index_dir is None else str(self._index_dir)
+            order = order_for(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
+
+            def tell(what: str, done: int, total: int) -> None:
+                progress(what, done, total)
+                for heard in tuple(self._heard):
+                    heard(build)
+
+            build = Build(order, tell)
+            self._build = build
+            return build
+
+    @property
+    def building(self) -> Build | None:
+        """What is being built now."""
+        build = self._build
+        return None if build is None or build.ended else build
+
+    def listen(self, heard: Heard) -> Callable[[], None]:
+        """Be told of a build's progress, from a thread of its own; what comes back ends it."""
+        self._heard.append(heard)
+        return lambda: self._heard.remove(heard)
+
+    def told(self) -> str:
+        """How the index is coming on, in a few words."""
+        build = self._build
+        if build is not None and build.ended and build.error is not None and not build.cancelled:
+            return f"there is no index yet: {build.error['message']}"
+        if build is None or build.ended or not build.total:
+            return "there is no index yet: it is being made"
+        return f"the index is being made ({build.what}: {build.done:,} of {build.total:,})"
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size
