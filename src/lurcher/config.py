@@ -299,6 +299,13 @@ class NoteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SavingsSettings:
+    """What `lurcher stats` shows."""
+
+    count: bool = setting(True, "Servers count, on this machine only, how many tokens their answers saved agents.")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -319,6 +326,7 @@ class Settings:
     reranker: RerankerSettings = RerankerSettings()
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
+    savings: SavingsSettings = SavingsSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 
@@ -455,6 +463,15 @@ def data_folder(environ: Mapping[str, str] | None = None) -> Path:
     base = environ.get("XDG_DATA_HOME") or (os.path.join(environ["HOME"], ".local", "share") if environ.get("HOME") else None)
     if base is None:
         raise ConfigError("there is no folder for the user's data", "set HOME or XDG_DATA_HOME")
+    return Path(base) / "lurcher"
+
+
+def state_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where what is counted over time is kept."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_STATE_HOME") or (os.path.join(environ["HOME"], ".local", "state") if environ.get("HOME") else None)
+    if base is None:
+        raise ConfigError("there is no folder for the user's state", "set HOME or XDG_STATE_HOME")
     return Path(base) / "lurcher"
 
 

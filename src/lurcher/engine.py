@@ -138,6 +138,15 @@ class Engine(Surveys, Histories, Notes):
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
         return self._together.locate(path)
 
+    @property
+    def labels(self) -> list[str]:
+        """What the paths of each root begin with in hits."""
+        return self._together.labels()
+
+    def name_of(self, path: Path) -> str:
+        """What hits call a file or folder, which is given as it is once every link is followed; the other way round."""
+        return self._together.name_of(path)
+
     # -- questions --------------------------------------------------------------------------------------------------------
 
     def search(

@@ -29,7 +29,7 @@ from lurcher.errors import ConfigError, IndexBuilding
 from lurcher.planning.plan import literal_pattern
 from lurcher.serving.builder import Build, order_for
 from lurcher.serving.quiet import Quiet
-from lurcher.types import Answer, Progress, Query, silent
+from lurcher.types import Answer, Query
 
 __all__ = ["Build", "Served"]
 
@@ -54,6 +54,7 @@ class Served:
         self._build: Build | None = None
         self._heard: list[Heard] = []
         self._not_before = 0.0
+        self._history_next = self._closed = False
         self._watches: list[Quiet] = []
         self._engine = self._opened()
         self._settled = self._settings_marks()
@@ -80,7 +81,7 @@ class Served:
         """End what runs in the background."""
         with self._lock:
             build, self._build = self._build, None
-            self._not_before = float("inf")
+            self._closed = True
             for watch in self._watches:
                 watch.close()
             self._watches.clear()
@@ -141,8 +142,6 @@ class Served:
     def search(self, text: str, *, patience: float = PATIENCE, **options: Any) -> Answer:
         """As `Engine.search`, but it never waits for an index: what is there so far answers, and the answer says so."""
         engine, began = self.engine, time.monotonic()
-        if options.get("sources") in (["history"], ("history",)):
-            return engine.search(text, **options)
         if self.indexed:
             answer = engine.search(text, **options)
             if answer.index.stale_paths:
@@ -178,6 +177,20 @@ class Served:
             raise IndexBuilding(f"{self.told()}; this question needs all of it", hint)
         yield self.engine
 
+    @contextlib.contextmanager
+    def past(self, seconds: float = PATIENCE) -> Iterator[Engine]:
+        """The engine for questions about history, as soon as some of it is indexed; else IndexBuilding."""
+        deadline = time.monotonic() + seconds
+        while not self.engine.past_indexed():
+            self.build(history=True)
+            if time.monotonic() >= deadline:
+                build = self._build
+                far = f" ({build.what}: {build.done:,} of {build.total:,})" if build is not None and build.total else ""
+                reason = f"the history is being indexed{far}; there is nothing of it yet"
+                raise IndexBuilding(reason, "ask again in a few seconds")
+            time.sleep(0.05)
+        yield self.engine
+
     # -- the background ---------------------------------------------------------------------------------------------------
 
     def ready(self, seconds: float) -> bool:
@@ -194,31 +207,43 @@ class Served:
                 build.wait(min(left, 0.25))
         return True
 
-    def build(self, *, rebuild: bool = False, history: bool = False, progress: Progress = silent) -> Build | None:
-        """Bring the index up to date in the background. The build that is under way, unless it does less than was asked.
+    def build(self, *, rebuild: bool = False, history: bool = False) -> Build | None:
+        """Bring the index up to date in the background; what is under way, if that will do or has to end first.
 
         None where one failed a moment ago: it is tried again soon.
         """
         with self._lock:
             running = self._build
             if running is not None and not running.ended:
-                order = running.order
-                if (order.rebuild or not rebuild) and (order.history or not history):
+                if rebuild and not running.order.rebuild:
+                    running.cancel()
+                else:
+                    if history and not running.order.history:
+                        self._history_next = True
                     return running
             if not (rebuild or history) and time.monotonic() < self._not_before:
                 return None
-            self._not_before = max(self._not_before, time.monotonic() + _PAUSE)
+            if self._closed:
+                return None
+            self._not_before = time.monotonic() + _PAUSE
             where = None if self._index_dir is None else str(self._index_dir)
             order = order_for(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
+            self._build = Build(order, self._tell, self._following)
+            return self._build
 
-            def tell(what: str, done: int, total: int) -> None:
-                progress(what, done, total)
-                for heard in tuple(self._heard):
-                    heard(build)
+    def _tell(self, what: str, done: int, total: int) -> None:
+        build = self._build
+        for heard in tuple(self._heard):
+            if build is not None:
+                heard(build)
 
-            build = Build(order, tell)
-            self._build = build
-            return build
+    def _following(self) -> None:
+        """A build has ended: what was asked for meanwhile comes next."""
+        self._tell("", 0, 0)
+        with self._lock:
+            wanted, self._history_next = self._history_next, False
+        if wanted:
+            self.build(history=True)
 
     @property
     def building(self) -> Build | None:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,10 @@ class Order:
 class Build:
     """One run of the builder. `what`, `done` and `total` tell how far it is; `error` why it failed, once it has ended."""
 
-    def __init__(self, order: Order, progress: Progress = silent) -> None:
+    def __init__(self, order: Order, progress: Progress = silent, after: Callable[[], None] = lambda: None) -> None:
+        """`after` is called once it has ended, from another thread."""
         self.order = order
+        self._after = after
         self.started = time.monotonic()
         self.what, self.done, self.total = "listing files", 0, 0
         self.result: dict[str, Any] | None = None
@@ -96,6 +98,7 @@ class Build:
                 problem = IndexError_(f"the index was not made: {reason}", "run: lurcher doctor" if not self.cancelled else "")
                 self.error = problem.to_dict()
             self._ended.set()
+            self._after()
 
     def _note(self, news: dict[str, Any]) -> None:
         if "what" in news:
@@ -149,6 +152,8 @@ def work() -> None:
 
     try:
         with Engine.open(order["paths"], index_dir=order["index_dir"], overrides=order["overrides"]) as engine:
+            if order["history"] and not order["rebuild"]:
+                engine.begin_history(progress)  # somebody waits for an answer about it
             tell({"result": engine.index(rebuild=order["rebuild"], history=order["history"], progress=progress)})
     except LurcherError as error:
         tell({"error": error.to_dict()})

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             status = _run(arguments)
         except LurcherError as error:
-            status = _fail(error, as_json="--json" in arguments)
+            status = _fail(error, as_json="--json" in arguments and "mcp" not in arguments[:1])
         sys.stdout.flush()
         return status
     except BrokenPipeError:

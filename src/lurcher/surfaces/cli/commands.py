@@ -458,6 +458,19 @@ def run_config(parsed: Namespace) -> int:
     return FOUND
 
 
+def run_mcp(parsed: Namespace) -> int:
+    from lurcher.surfaces.mcp import serve_stdio
+
+    serve_stdio(parsed.root, overrides_of(parsed.set))
+    return FOUND
+
+
+def run_stats(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import stats
+
+    return stats.run(parsed)
+
+
 def run_eval(parsed: Namespace) -> int:
     from lurcher import evaluation
     from lurcher.errors import DatasetError

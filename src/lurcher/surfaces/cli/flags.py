@@ -355,6 +355,25 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher eval questions.jsonl --root . --versus search.ranking=classic",
     ),
     Command(
+        "mcp",
+        "serve agents over standard input and output (Model Context Protocol)",
+        (
+            Flag(("--root",), "only what is below this folder (repeatable; default: the project here)", "list", "FOLDER"),
+            SET,
+        ),
+        "lurcher mcp --root ~/project",
+    ),
+    Command(
+        "stats",
+        "show what agents saved: tokens of the answers they got, against reading the files whole",
+        (
+            Flag(("--days",), "only the last so many days", "int", "N"),
+            Flag(("--clear",), "forget all that was counted", "switch"),
+            JSON,
+        ),
+        "lurcher stats --days 30",
+    ),
+    Command(
         "config",
         "show the settings",
         (
