@@ -46,10 +46,12 @@ CONTEXT = thing(
     path=TEXT, files=WHOLE, lines=WHOLE, languages={"type": "object"},
     sections=many(thing(name=TEXT, entries=many(TEXT), left_out=WHOLE)), tokens=WHOLE, index=INDEX, degraded=DEGRADED,
 )  # fmt: skip
+DEPENDENT = thing(
+    "use", path=TEXT, hop=WHOLE, via=TEXT, names=many(TEXT), line=WHOLE, confidence=NUMBER, test=YES, use=MAYBE,
+)  # fmt: skip
+HOP = thing(hop=WHOLE, total=WHOLE, tests=WHOLE, shown=WHOLE)
 IMPACT = thing(
-    path=TEXT, symbol=MAYBE,
-    dependents=many(thing("use", path=TEXT, hop=WHOLE, via=TEXT, names=many(TEXT), line=WHOLE, confidence=NUMBER, test=YES, use=MAYBE)),
-    total=WHOLE, by_hop=many(thing(hop=WHOLE, total=WHOLE, tests=WHOLE, shown=WHOLE)), index=INDEX, degraded=DEGRADED,
+    path=TEXT, symbol=MAYBE, dependents=many(DEPENDENT), total=WHOLE, by_hop=many(HOP), index=INDEX, degraded=DEGRADED,
 )  # fmt: skip
 EXISTS = thing(exists=YES, certain=YES, path=MAYBE, line=MAYBE_WHOLE, index=INDEX, degraded=DEGRADED)
 ROOT = thing(

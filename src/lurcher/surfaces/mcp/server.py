@@ -5,7 +5,6 @@ A call that is cancelled stops at the next step of its work; nothing is answered
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import warnings
@@ -110,7 +109,8 @@ class Face:
         tool = next((tool for tool in TOOLS if tool.name == params.name), None)
         if tool is None:
             known = ", ".join(tool.name for tool in TOOLS)
-            raise MCPError(types.INVALID_PARAMS, f"unknown tool '{params.name[:60]}'", {"code": "usage", "hint": f"known: {known}"})
+            about = {"code": "usage", "hint": f"known: {known}"}
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool '{params.name[:60]}'", about)
         try:
             given = checked(tool.parameters, params.arguments)
             access = await self._access(ctx, params)
@@ -334,7 +334,3 @@ def _protocol_error(error: LurcherError, ctx: Context) -> MCPError:
     modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     missing = isinstance(error, PathError) and not modern
     return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, error.message, error.to_dict())
-
-
-def compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,7 +32,7 @@ class Call:
     def place(self, path: str, engine: Engine | None = None) -> Path:
         """What a path means; PathError where it is outside of the allowed roots."""
         engine = engine or self.served.engine
-        if len(engine.roots) > 1 and not os.path.isabs(path) and "\0" not in path:
+        if len(engine.roots) > 1 and not Path(path).is_absolute() and "\0" not in path:
             try:
                 located = engine.locate(path)
             except UsageError:
