@@ -147,7 +147,7 @@ def test_what_is_removed_is_gone_at_once(watched: Watched) -> None:
 
 def test_a_root_that_is_replaced_is_noticed(watched: Watched) -> None:
     watched.settle()
-    os.rename(watched.root, watched.root.parent / "old")
+    watched.root.rename(watched.root.parent / "old")
     watched.root.mkdir()
     (watched.root / "z.py").write_text("zebra = 1\n")
     assert watched.found("zebra")

@@ -20,9 +20,10 @@ from tests.index.conftest import write
 LONG = 60.0
 
 
-def _large(folder: Path, files: int = 300) -> Path:
+def _large(folder: Path, files: int = 120) -> Path:
     """A tree whose index takes a few seconds."""
-    body = "".join(f"def step_{i}(request):\n    '''Counts the redirects of a request.'''\n    return request.n + {i}\n\n\n" for i in range(120))
+    step = "def step_{}(request):\n    '''Counts the redirects of a request.'''\n    return request.n\n\n\n"
+    body = "".join(step.format(i) for i in range(100))
     write(folder, {f"pkg{i % 20}/module_{i}.py": f'"""Module {i}."""\nNUMBER = {i}\n\n\n{body}' for i in range(files)})
     write(folder, {"needle.py": "def find_the_needle(haystack):\n    return haystack.index('needle')\n"})
     return folder

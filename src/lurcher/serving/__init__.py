@@ -35,7 +35,7 @@ __all__ = ["Build", "Served"]
 
 PATIENCE = 1.3
 """So many seconds a question may wait for an index before it is answered without."""
-_SMALL = 2_000_000
+_SMALL = 500_000
 """Bytes of files whose index is waited for, since it is there so soon."""
 _CALM = {"index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0}
 """What a question may wait for is less here than for a command: the rest is done in the background."""

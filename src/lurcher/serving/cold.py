@@ -49,7 +49,7 @@ def glimpse(
     from lurcher.index.build import build  # brings the grammars
 
     words = _wanted(text)
-    looked, found = _scan(project, entries, words, pattern, scanned)
+    looked, found = _scan(project, entries, words, pattern, (scanned, deadline))
     chosen: list[str] = []
     segments: list[Segment] = []
     order: list[tuple[str, tuple[int, int]]] = []
@@ -70,15 +70,15 @@ def glimpse(
 
 
 def _scan(
-    project: Project, entries: Iterable[Entry], words: Sequence[bytes], pattern: Pattern | None, until: float
+    project: Project, entries: Iterable[Entry], words: Sequence[bytes], pattern: Pattern | None, until: tuple[float, float]
 ) -> tuple[int, list[Found]]:
-    """How many files were looked at in time, and those that have something of the query."""
+    """How many files were looked at in time, and those that have something of the query; more time if there is none yet."""
     settings = project.settings.index
     found: list[Found] = []
     looked = 0
     # What is named after the query first, the largest last: many small files are through before the time is.
     for entry in sorted(entries, key=lambda item: (-sum(_names(item.path, words)), item.size > _LARGE, item.path)):
-        if time.monotonic() > until and found:
+        if time.monotonic() > until[0 if found else 1]:
             break
         looked += 1
         outcome = read_text(project.root.path / entry.path, settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)

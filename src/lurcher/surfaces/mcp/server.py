@@ -133,7 +133,7 @@ class Face:
             data = await self._thread(lambda: status_data(served), stop)
             return Told(status_text(data), data)
         assert tool.run is not None
-        call = Call(served, access, _Reporter(ctx, stop))
+        call = Call(served, access, _Reporter(ctx, stop), self._served)
         told: Told = await self._thread(partial(tool.run, call, given), stop)
         return told
 
@@ -199,7 +199,8 @@ class Face:
         stop = threading.Event()
         try:
             served = await self._thread(lambda: self._served(access), stop)
-            found = await self._thread(partial(resources.read, Call(served, access, _Reporter(ctx, stop)), params.uri), stop)
+            call = Call(served, access, _Reporter(ctx, stop), self._served)
+            found = await self._thread(partial(resources.read, call, params.uri), stop)
         except LurcherError as error:
             raise _protocol_error(error, ctx) from None
         return types.ReadResourceResult(contents=[found])

@@ -15,7 +15,7 @@ from lurcher.surfaces.mcp.access import Access
 from lurcher.surfaces.mcp.answers import BUDGET, Told
 from lurcher.surfaces.mcp.arguments import Parameter
 from lurcher.survey.answers import ContextAnswer
-from lurcher.types import MODES, Progress
+from lurcher.types import MODES, Answer, Progress
 
 _LINES = 12
 _SMALLEST, _LARGEST = 100, 100_000
@@ -28,6 +28,8 @@ class Call:
     served: Served
     access: Access
     progress: Progress
+    other: Callable[[Access], Served]
+    """Another engine, for a part of what may be looked at."""
 
     def place(self, path: str, engine: Engine | None = None) -> Path:
         """What a path means; PathError where it is outside of the allowed roots."""
@@ -41,19 +43,22 @@ class Call:
                 return self.access.check(str(located))
         return self.access.check(path)
 
-    def globs(self, path: str | None) -> list[str]:
-        """The filter for one folder or file."""
+    def within(self, path: str | None) -> Within:
+        """Whom to ask about a folder or file, or about everything."""
         if path is None:
-            return []
+            return Within(self.served, [], "")
         engine = self.served.engine
         place = self.place(path, engine)
         if not place.exists():
             raise PathError(f"{path} does not exist", "pass a folder or file as a hit has it")
-        name = engine.name_of(place)
-        if not name:
-            return []
+        served, label = self.served, ""
+        if len(engine.roots) > 1:  # filters do not tell roots apart: only the one that is meant is asked
+            number = next(i for i, root in enumerate(engine.roots) if place.is_relative_to(root))
+            label = engine.labels[number]
+            served = self.other(Access(tuple(folder for folder in self.access.folders if place.is_relative_to(folder))[:1]))
+        name = served.engine.name_of(place)
         escaped = "".join(f"[{c}]" if c in "*?[" else c for c in name)
-        return [f"{escaped}/**" if place.is_dir() else escaped]
+        return Within(served, [f"/{escaped}"] if name else [], label)
 
     def shows(self, path: str, engine: Engine) -> bool:
         """Whether a path of an answer may be shown."""
@@ -64,6 +69,19 @@ class Call:
     def narrowed(self) -> bool:
         """Whether only a part of an index may be shown."""
         return any(root not in self.access.folders for root in self.served.engine.roots)
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """An engine to ask, the filter for what is meant, and what its paths begin with elsewhere."""
+
+    served: Served
+    globs: list[str]
+    label: str
+
+    def named(self, answer: Answer) -> Answer:
+        hits = tuple(replace(hit, path=self.label + hit.path) for hit in answer.hits) if self.label else answer.hits
+        return replace(answer, hits=hits)
 
 
 Run = Callable[[Call, dict[str, Any]], Told]
@@ -82,27 +100,28 @@ class Tool:
 
 
 def _search(call: Call, given: dict[str, Any]) -> Told:
-    budget = given["budget"]
+    budget, within = given["budget"], call.within(given["path"])
     options: dict[str, Any] = {
         "limit": given["limit"], "budget": answers.hits_budget(budget), "cursor": given["cursor"],
-        "paths": call.globs(given["path"]), "languages": [given["language"]] if given["language"] else [],
+        "paths": within.globs, "languages": [given["language"]] if given["language"] else [],
         "snippet_lines": given["lines"] or None, "progress": call.progress, "mode": given["mode"],
         "sources": None if given["source"] is None else [given["source"]],
     }  # fmt: skip
     if given["source"] == "history":
-        with call.served.past() as engine:
-            return answers.search(engine.search(given["query"], **options), budget)
-    return answers.search(call.served.search(given["query"], **options), budget)
+        with within.served.past() as engine:
+            return answers.search(within.named(engine.search(given["query"], **options)), budget)
+    return answers.search(within.named(within.served.search(given["query"], **options)), budget)
 
 
 def _find_pattern(call: Call, given: dict[str, Any]) -> Told:
-    with call.served.past() as engine:
+    within = call.within(given["path"])
+    with within.served.past() as engine:
         answer = engine.history(
             given["query"], limit=given["limit"], budget=answers.hits_budget(given["budget"]), cursor=given["cursor"],
             since=given["since"], until=given["until"], author=given["author"], outcomes=given["outcome"] or [],
-            paths=call.globs(given["path"]), progress=call.progress,
+            paths=within.globs, progress=call.progress,
         )  # fmt: skip
-    return answers.search(answer, given["budget"])
+    return answers.search(within.named(answer), given["budget"])
 
 
 def _explain_change(call: Call, given: dict[str, Any]) -> Told:
@@ -193,7 +212,7 @@ _LIMIT = Parameter("limit", "int", default=10, low=1, high=100)
 _BUDGET = Parameter("budget", "int", "tokens of the answer", default=BUDGET, low=_SMALLEST, high=_LARGEST)
 _CURSOR = Parameter("cursor", "text", "`next` of the answer before")
 _HIT_LINES = Parameter("lines", "int", "lines per hit; 0: whole", default=_LINES, high=1000)
-_QUERY = Parameter("query", "text", required=True, most=200_000)
+_QUERY = Parameter("query", "text", required=True, most=100_000)
 _LINE = Parameter("line", "int", required=True, low=1)
 
 TOOLS: tuple[Tool, ...] = (
