@@ -54,13 +54,13 @@ class Sum:
         return Sum(self.day, self.surface, self.tool, *counts)
 
 
-def note(surface: str, tool: str, text: str, files: Iterable[Path], folder: Path | None = None) -> None:
-    """Count one answer. It is never in the way: what cannot be counted is not."""
+def note(surface: str, tool: str, returned: int, files: Iterable[Path], folder: Path | None = None) -> None:
+    """Count one answer of so many tokens. It is never in the way: what cannot be counted is not."""
     whole = 0
     for file in files:
         with contextlib.suppress(OSError):
             whole += -(-file.stat().st_size // tokens.CHARACTERS_PER_TOKEN)
-    entry = Sum(time.strftime("%Y-%m-%d"), surface, tool, 1, tokens.count(text), whole)
+    entry = Sum(time.strftime("%Y-%m-%d"), surface, tool, 1, returned, whole)
     # A line before and after: one that was cut short spoils no other.
     line = ("\n" + json.dumps(entry.to_dict()) + "\n").encode()
     with contextlib.suppress(OSError, ConfigError):

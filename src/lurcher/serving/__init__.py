@@ -157,7 +157,7 @@ class Served:
         known = {name: options[name] for name in exact if options.get(name) is not None}
         pattern = literal_pattern(Query(text, **known)) if isinstance(text, str) and text.strip() else None
         now = time.monotonic()
-        left = max(0.0, began + patience - now)
+        left = max(0.4, began + patience - now)
         seen = [
             glimpse(project, entries, str(text), pattern, now + left / 2, now + left, self.told())
             for project, entries in zip(engine.projects, listed, strict=True)

@@ -29,9 +29,8 @@ def modules() -> Path:
     if not (cache / "node_modules/@modelcontextprotocol/sdk/dist/cjs/client/index.js").exists():
         cache.mkdir(parents=True, exist_ok=True)
         (cache / "package.json").write_text("{}")
-        done = subprocess.run(
-            ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE], cwd=cache, capture_output=True, timeout=300
-        )
+        install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
+        done = subprocess.run(install, cwd=cache, capture_output=True, timeout=300)
         if done.returncode:
             pytest.skip(f"npm cannot install {PACKAGE}")
     return cache / "node_modules"

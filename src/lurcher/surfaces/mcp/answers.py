@@ -38,6 +38,10 @@ class Told:
     paths: tuple[str, ...] = field(default=())
     """The files that it is from, as far as reading it saves reading them."""
 
+    @property
+    def tokens(self) -> int:
+        return tokens.count(self.text)
+
 
 def room(budget: int) -> int:
     """What is left for entries when some is kept for what is said below them."""

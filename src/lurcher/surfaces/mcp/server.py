@@ -106,6 +106,7 @@ class Face:
     async def _call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
+        began = time.perf_counter()
         tool = next((tool for tool in TOOLS if tool.name == params.name), None)
         if tool is None:
             known = ", ".join(tool.name for tool in TOOLS)
@@ -116,14 +117,14 @@ class Face:
             access = await self._access(ctx, params)
             if access is None:
                 return types.InputRequiredResult(input_requests={_ROOTS_KEY: types.ListRootsRequest()})
-            served = await self._thread(lambda: self._served(access), threading.Event())
+            served = await self._opened(access)
             told = await self._run(tool, ctx, served, access, given)
         except LurcherError as error:
             return _refused(error)
-        await self._saved(tool, served, told)
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=told.text)], structured_content=told.data
-        )
+            content=[types.TextContent(type="text", text=told.text)], structured_content=told.data,
+            _meta={"lurcher/ms": round(1000 * (time.perf_counter() - began), 2)},
+        )  # fmt: skip
 
     async def _run(self, tool: Tool, ctx: Context, served: Served, access: Access, given: dict[str, Any]) -> Told:
         if tool.name == "index":
@@ -132,10 +133,25 @@ class Face:
         if tool.name == "status":
             data = await self._thread(lambda: status_data(served), stop)
             return Told(status_text(data), data)
-        assert tool.run is not None
         call = Call(served, access, _Reporter(ctx, stop), self._served)
-        told: Told = await self._thread(partial(tool.run, call, given), stop)
+        told: Told = await self._thread(partial(self._asked_for, tool, call, given), stop)
         return told
+
+    def _asked_for(self, tool: Tool, call: Call, given: dict[str, Any]) -> Told:
+        """What a tool answers; what that saved against reading the files is noted."""
+        assert tool.run is not None
+        told = tool.run(call, given)
+        engine = call.served.engine
+        if told.paths and engine.settings.savings.count:
+            savings.note(self._surface, tool.name, told.tokens, [engine.locate(path) for path in told.paths])
+        return told
+
+    async def _opened(self, access: Access) -> Served:
+        known = self._engines.get(access.folders)
+        if known is None:
+            known = await self._thread(lambda: self._served(access), threading.Event())
+        assert known is not None
+        return known
 
     async def _thread(self, work: Callable[[], Any], stop: threading.Event) -> Any:
         """Do some work in a thread; if nobody waits for it any more, `stop` tells it so."""
@@ -171,19 +187,13 @@ class Face:
             build.cancel()
         build.check()
 
-    async def _saved(self, tool: Tool, served: Served, told: Told) -> None:
-        """Note what reading the answer saved against reading the files."""
-        if told.paths and served.engine.settings.savings.count:
-            files = [served.engine.locate(path) for path in told.paths]
-            await anyio.to_thread.run_sync(partial(savings.note, self._surface, tool.name, told.text, files))
-
     # -- resources --------------------------------------------------------------------------------------------------------
 
     async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
         cursor = params.cursor if params is not None else None
         access = await self._access_known(ctx)
         try:
-            served = await self._thread(lambda: self._served(access), threading.Event())
+            served = await self._opened(access)
             page = await self._thread(lambda: resources.listed(served, access, cursor), threading.Event())
         except LurcherError as error:
             raise _protocol_error(error, ctx) from None
@@ -198,7 +208,7 @@ class Face:
         access = await self._access_known(ctx)
         stop = threading.Event()
         try:
-            served = await self._thread(lambda: self._served(access), stop)
+            served = await self._opened(access)
             call = Call(served, access, _Reporter(ctx, stop), self._served)
             found = await self._thread(partial(resources.read, call, params.uri), stop)
         except LurcherError as error:
