@@ -452,6 +452,11 @@ def _user_file(environ: Mapping[str, str]) -> Path | None:
     return Path(base) / "lurcher" / "config.toml" if base else None
 
 
+def toml_of(data: bytes, name: str) -> dict[str, Any]:
+    """What a TOML file says; ConfigError where it is none."""
+    return _parsed(data, name)
+
+
 def user_file() -> Path | None:
     """Where the user's settings are, if there is a place for them."""
     return _user_file(os.environ)

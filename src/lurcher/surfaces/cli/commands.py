@@ -465,6 +465,12 @@ def run_mcp(parsed: Namespace) -> int:
     return FOUND
 
 
+def run_init(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import init
+
+    return init.run(parsed)
+
+
 def run_stats(parsed: Namespace) -> int:
     from lurcher.surfaces.cli import stats
 

@@ -364,6 +364,20 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher mcp --root ~/project",
     ),
     Command(
+        "init",
+        "put the MCP server into the settings of the coding agents found here, and a section into AGENTS.md",
+        (
+            Flag(("place",), "the project (default: here)", "optional", "PATH"),
+            Flag(("--client",), "claude, cursor, codex, opencode, vscode, gemini or zed (repeatable)", "list", "NAME"),
+            Flag(("--hook",), "also a git hook that brings the index up to date after each commit", "switch"),
+            Flag(("--no-agents",), "leave AGENTS.md alone", "switch"),
+            Flag(("--dry-run",), "only show what would be changed", "switch"),
+            Flag(("--remove",), "take out what was put in, the hook too", "switch"),
+            JSON,
+        ),
+        "lurcher init --dry-run",
+    ),
+    Command(
         "stats",
         "show what agents saved: tokens of the answers they got, against reading the files whole",
         (
