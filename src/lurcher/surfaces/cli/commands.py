@@ -50,9 +50,20 @@ def _paged(parsed: Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _show(parsed: Namespace, answer: Answer, shown: Callable[[], None]) -> int:
+def _as_json(parsed: Namespace) -> bool:
+    if parsed.json and parsed.format not in (None, "json"):
+        raise UsageError(f"--json and --format {parsed.format} contradict each other", "use one of them")
+    return bool(parsed.json or parsed.format == "json")
+
+
+def _show(parsed: Namespace, answer: Answer, engine: Engine, shown: Callable[[], None]) -> int:
     """An answer as JSON, without what differs from run to run unless asked for, or as text."""
-    if parsed.json:
+    if parsed.format == "vimgrep" and not _as_json(parsed):
+        from lurcher.surfaces.cli import vimgrep
+
+        vimgrep.answer(answer, engine.locate)
+        show.footer(answer, getattr(parsed, "timings", False))
+    elif _as_json(parsed):
         value = answer.to_dict()
         if not getattr(parsed, "timings", False):
             value["timings_ms"] = {}
@@ -99,7 +110,9 @@ def run_search(parsed: Namespace) -> int:
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
-    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
+    return _show(
+        parsed, answer, engine, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
+    )
 
 
 def run_notes(parsed: Namespace) -> int:
@@ -116,7 +129,9 @@ def run_notes(parsed: Namespace) -> int:
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
-    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
+    return _show(
+        parsed, answer, engine, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
+    )
 
 
 _PAST_ONLY = ("since", "until", "author", "outcome")
@@ -175,7 +190,9 @@ def run_history(parsed: Namespace) -> int:
             refresh=not parsed.no_refresh,
             progress=meter.update,
         )
-    return _show(parsed, answer, lambda: past.history(answer, explain=parsed.explain, timings=parsed.timings))
+    return _show(
+        parsed, answer, engine, lambda: past.history(answer, explain=parsed.explain, timings=parsed.timings)
+    )
 
 
 _SHORT_FORMS = {
@@ -203,8 +220,13 @@ def run_symbol(parsed: Namespace) -> int:
         answer = engine.symbol(
             parsed.name, limit=20 if parsed.limit is None else parsed.limit, languages=parsed.lang, progress=meter.update
         )
-    if parsed.json:
+    if _as_json(parsed):
         _print_json(answer.to_dict())
+    elif parsed.format == "vimgrep":
+        from lurcher.surfaces.cli import vimgrep
+
+        vimgrep.symbols(answer, engine.locate)
+        show.notes(answer.degraded)
     else:
         show.symbols(answer, engine.locate)
     return FOUND if answer.definitions else NOTHING
@@ -238,7 +260,9 @@ def run_related(parsed: Namespace) -> int:
             **_paged(parsed),
             progress=meter.update,
         )
-    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=False))
+    return _show(
+        parsed, answer, engine, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=False)
+    )
 
 
 def run_why(parsed: Namespace) -> int:
@@ -469,6 +493,20 @@ def run_init(parsed: Namespace) -> int:
     from lurcher.surfaces.cli import init
 
     return init.run(parsed)
+
+
+def run_completion(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import completion
+
+    print(completion.script(parsed.shell), end="")
+    return FOUND
+
+
+def run_help(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import topic
+
+    topic.show(parsed.topic)
+    return FOUND
 
 
 def run_stats(parsed: Namespace) -> int:

@@ -48,6 +48,8 @@ SET = Flag(("--set",), "set any setting for this run, as section.name=value", "l
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
 QUIET = Flag(("-q", "--quiet"), "no progress on a terminal", "switch")
 
+FORMAT = Flag(("--format",), "how to print it", "text", "FORMAT", ("text", "json", "vimgrep"))
+
 PAGE = (
     Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
     Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
@@ -108,6 +110,7 @@ COMMANDS: tuple[Command, ...] = (
             *SHOWN,
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -122,6 +125,7 @@ COMMANDS: tuple[Command, ...] = (
             PATHS,
             Flag(("-k", "--limit"), "number of definitions (default: 20)", "int", "N"),
             Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -136,6 +140,7 @@ COMMANDS: tuple[Command, ...] = (
             *PAGE,
             *FILTERS,
             *SHOWN,
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -228,6 +233,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--explain",), "show why each hit is there", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
             Flag(("--timings",), "show how long each stage took", "switch"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -255,6 +261,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--explain",), "show why each hit is there", "switch"),
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -386,6 +393,18 @@ COMMANDS: tuple[Command, ...] = (
             JSON,
         ),
         "lurcher stats --days 30",
+    ),
+    Command(
+        "completion",
+        "print the completion for a shell",
+        (Flag(("shell",), "bash, zsh or fish", "positional", choices=("bash", "zsh", "fish")),),
+        "lurcher completion bash",
+    ),
+    Command(
+        "help",
+        "explain a topic: query, filters, budget, json, exit-codes, config, agents, editors",
+        (Flag(("topic",), "a topic or a command", "optional", "TOPIC"),),
+        "lurcher help query",
     ),
     Command(
         "config",

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher import config
 from lurcher.errors import MissingExtra
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None
     need_extra()
     from lurcher.surfaces.mcp.access import starting_access
 
+    config.load(None, overrides)  # what is wrong with the flags is said now, not with the first answer
     access = starting_access(roots, Path.cwd())
     from lurcher.surfaces.mcp.claim import claimed
 
