@@ -51,6 +51,10 @@ class SearchSettings:
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
     )
+    patience: int = setting(
+        64, "With a budget: so many hits may be too large for what is left of it before no smaller one is looked for.",
+        low=1, high=64,
+    )  # fmt: skip
     rerank: str = setting("none", "Second looks unless others are asked for, such as `cross` or `outcome llm`.")
 
 

@@ -369,7 +369,7 @@ class Engine(Surveys, Histories, Notes):
             clock.lap("rerank")
         page = pack(
             lambda i: shown.cost(second.before(i)), len(places), budget=query.budget, limit=query.limit,
-            start=came.place if came else START,
+            start=came.place if came else START, patience=self.settings.search.patience,
         )  # fmt: skip
         hits = tuple(second.told(i, shown.hit(second.before(i))) for i in page.indices)
         page = replace(page, oversized=tuple(second.before(i) for i in page.oversized))

@@ -106,13 +106,17 @@ def lines_of(text: str) -> list[str]:
 
 def _terms_by_line(rows: Sequence[str], wanted: Collection[str]) -> list[set[str]]:
     """The wanted terms of each line. Most lines have none, which a plain search tells sooner than reading their words."""
-    plain = [row.lower().replace("_", "") if row.isascii() else None for row in rows]
-    ascii_text = "".join(row for row in plain if row is not None)
-    possible = [term for term in wanted if term in ascii_text]
-    return [
-        _terms_in(row, wanted) if low is None or any(term in low for term in possible) else set()
-        for row, low in zip(rows, plain, strict=True)
-    ]
+    text = "".join(rows)
+    if not text.isascii():
+        return [_terms_in(row, wanted) for row in rows]
+    plain = text.lower().replace("_", "")
+    possible = [term for term in wanted if term in plain]
+    found: list[set[str]] = [set() for _ in rows]
+    if possible:
+        lines = plain.split("\n")
+        for i in {i for term in possible for i, line in enumerate(lines) if term in line}:
+            found[i] = _terms_in(rows[i], wanted)
+    return found
 
 
 def _terms_in(row: str, wanted: Collection[str]) -> set[str]:

@@ -37,7 +37,9 @@ PATIENCE = 1.3
 """So many seconds a question may wait for an index before it is answered without."""
 _SMALL = 500_000
 """Bytes of files whose index is waited for, since it is there so soon."""
-_CALM = {"index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0}
+_CALM = {
+    "index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0, "search.patience": 4,
+}  # fmt: skip
 """What a question may wait for is less here than for a command: the rest is done in the background."""
 _PAUSE = 5.0
 """So many seconds pass before a build that failed, or found another writer, is tried again."""

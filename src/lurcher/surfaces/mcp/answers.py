@@ -40,7 +40,8 @@ class Told:
 
     @property
     def tokens(self) -> int:
-        return tokens.count(self.text)
+        """About what it costs to read."""
+        return tokens.estimate(self.text)
 
 
 def room(budget: int) -> int:
@@ -50,7 +51,7 @@ def room(budget: int) -> int:
 
 def hits_budget(budget: int) -> int:
     """What the texts of hits may take of a budget, for the rest goes to where they are and to notes."""
-    return max(1, budget * 3 // 4)
+    return max(1, budget * 4 // 5)
 
 
 def search(answer: Answer, budget: int) -> Told:
@@ -58,7 +59,11 @@ def search(answer: Answer, budget: int) -> Told:
     total = f"{len(shown)} of {answer.total:,} hits" if answer.total > len(shown) else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
-    text = _packed([text for text, _ in shown], budget, _below(first, more, answer.degraded))
+    below = _below(first, more, answer.degraded)
+    # A token has a byte at least: what is not counted yet cannot cost more than its bytes.
+    around = sum(len(text.encode()) for text, _ in shown) - sum(len(hit.text.rstrip("\n").encode()) for hit in answer.hits)
+    sure = answer.tokens + around + len(below.encode()) + len(shown) <= budget
+    text = _packed([text for text, _ in shown], budget, below, sure)
     data = {
         "hits": [data for _, data in shown],
         "total": answer.total,
@@ -251,20 +256,25 @@ def _fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int) -> 
     return kept, len(items) - len(kept)
 
 
-def _packed(parts: Sequence[str], budget: int, below: str) -> str:
-    """Parts and what is said below them, within the budget: if need be the longest part loses lines, and says so."""
+def _packed(parts: Sequence[str], budget: int, below: str, sure: bool = False) -> str:
+    """Parts and what is said below them, within the budget: if need be the longest part loses lines, and says so.
+
+    Where it is `sure` that they fit, nothing is counted.
+    """
     texts = list(parts)
 
     def whole() -> str:
         return "\n".join([*texts, below] if below else texts).strip("\n")
 
-    while tokens.count(text := whole()) > budget and texts:
+    text = whole()
+    while not sure and texts and tokens.count(text) > budget:
         longest = max(range(len(texts)), key=lambda i: len(texts[i]))
         lines = texts[longest].rstrip("\n").split("\n")
         if len(lines) < 4:
             if len(texts[longest]) < 200:
                 break
             texts[longest] = texts[longest][: len(texts[longest]) // 2].rstrip("\n…") + "…\n"
-            continue
-        texts[longest] = "\n".join(lines[: max(2, len(lines) * 3 // 4)]).rstrip("\n…") + "\n…\n"
+        else:
+            texts[longest] = "\n".join(lines[: max(2, len(lines) * 3 // 4)]).rstrip("\n…") + "\n…\n"
+        text = whole()
     return text
