@@ -208,6 +208,23 @@ def test_where_there_are_no_watches_every_question_looks(watched: Watched, monke
     assert watched.found("zebra")
 
 
+def test_what_changes_before_the_first_watch_is_there_is_seen(watched: Watched) -> None:
+    watched.settle()
+    other = Watched(watched.root)  # finds an index that it can believe at once
+    look = other.project._look
+
+    def slow(*arguments: bool) -> object:
+        view = look(*arguments)  # type: ignore[arg-type]
+        if other.looks == 1:
+            _appended(watched.root)
+        return view
+
+    other.project._look = slow  # type: ignore[method-assign, assignment]
+    assert not other.found("zebra")
+    assert other.found("zebra")
+    other.quiet.close()
+
+
 def test_a_network_file_system_is_not_relied_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quiet, "_kind_of", lambda libc, path: 0x6969)
     with pytest.raises(OSError, match="other machines"):
