@@ -176,6 +176,7 @@ class Engine(Surveys, Histories, Notes):
         check: bool = True,
         progress: Progress = silent,
         views: Sequence[View] | None = None,
+        reasons: bool = True,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
@@ -183,7 +184,7 @@ class Engine(Surveys, Histories, Notes):
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
-        `views` are for who has looked at the tree already.
+        `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there.
         """
         started = time.perf_counter()
         wanted = ("code",) if sources is None else several(sources)
@@ -226,6 +227,7 @@ class Engine(Surveys, Histories, Notes):
                 fusion,
                 alpha,
                 mmr,
+                reasons,
             )
         )
 

@@ -16,7 +16,7 @@ from lurcher.lanes.lane import Located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
 from lurcher.rerank.reranker import Candidate
-from lurcher.types import Definition, Degraded, Hit, Match, Query
+from lurcher.types import Definition, Degraded, Hit, Match, Query, Why
 
 
 class Focus:
@@ -169,7 +169,7 @@ class Shown:
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
             named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
-            self.cost(i), text, self._ranked.why(position), matches=self._focus.matches(place),
+            self.cost(i), text, self._ranked.why(position) if self._query.reasons else Why(), matches=self._focus.matches(place),
         )  # fmt: skip
 
 

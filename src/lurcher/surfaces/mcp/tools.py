@@ -105,7 +105,7 @@ def _search(call: Call, given: dict[str, Any]) -> Told:
         "limit": given["limit"], "budget": answers.hits_budget(budget), "cursor": given["cursor"],
         "paths": within.globs, "languages": [given["language"]] if given["language"] else [],
         "snippet_lines": given["lines"] or None, "progress": call.progress, "mode": given["mode"],
-        "sources": None if given["source"] is None else [given["source"]],
+        "sources": None if given["source"] is None else [given["source"]], "reasons": False,
     }  # fmt: skip
     if given["source"] == "history":
         with within.served.past() as engine:
