@@ -62,6 +62,12 @@ def test_a_cold_tree_answers_within_two_seconds_and_says_so(large: Path, tmp_pat
         assert whole.index.fresh and not whole.degraded
 
 
+def test_the_few_files_that_are_looked_at_do_not_make_it_a_folder_of_notes(large: Path, tmp_path: Path) -> None:
+    write(large, {"docs/needle.md": "# Find the needle\n\nFind the needle in the haystack: find the needle.\n"})
+    with Served.open(large, index_dir=tmp_path / "index") as served:
+        assert served.search("find the needle", patience=0.5).sources == ("code",)
+
+
 def test_exact_text_is_found_in_a_cold_tree(large: Path, tmp_path: Path) -> None:
     with Served.open(large, index_dir=tmp_path / "index") as served:
         answer = served.search(r"haystack\.index", mode="literal", patience=0.5)

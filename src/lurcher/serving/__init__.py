@@ -153,8 +153,10 @@ class Served:
         listed = [project.list_files().entries for project in engine.projects]
         if sum(entry.size for entries in listed for entry in entries) <= _SMALL and self.ready(0.6 * patience):
             return engine.search(text, **options)
-        from lurcher.serving.cold import glimpse
+        from lurcher.serving.cold import glimpse, has_code
 
+        if options.get("sources") is None and any(has_code(entries) for entries in listed):
+            options["sources"] = ["code"]  # the few files that are looked at must not decide that
         exact = ("mode", "fixed", "case", "word", "multiline")
         known = {name: options[name] for name in exact if options.get(name) is not None}
         pattern = literal_pattern(Query(text, **known)) if isinstance(text, str) and text.strip() else None

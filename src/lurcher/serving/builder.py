@@ -48,6 +48,8 @@ class Build:
         self.result: dict[str, Any] | None = None
         self.error: dict[str, str] | None = None
         self.cancelled = False
+        self.waiting = 0
+        """How many wait for it; whoever is the last to give up may cancel it."""
         self._ended = threading.Event()
         self._progress = progress
         self._process = _start(order)

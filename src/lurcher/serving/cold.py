@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lurcher.chunking.languages import LANGUAGES, detect
 from lurcher.index import manifest as manifests
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.manifest import Manifest
@@ -67,6 +68,17 @@ def glimpse(
     files = f"{len(chosen):,} of the files that {how}; {looked:,} of {len(entries):,} were looked at"
     note = Degraded("index", f"{about}. These hits are from {files}", "ask again for the full answer")
     return Glimpse(View(snapshot, manifest, len(entries) - len(chosen), (note,)), len(chosen), len(entries))
+
+
+def has_code(entries: Iterable[Entry]) -> bool:
+    """Whether there is any file in a programming language, by its name."""
+    for entry in entries:
+        *folders, _ = entry.path.split("/")
+        if not any(folder.startswith(".") for folder in folders):
+            language = LANGUAGES.get(detect(entry.path, b""))
+            if language is not None and language.grammar is not None:
+                return True
+    return False
 
 
 def _scan(

@@ -6,6 +6,7 @@ Only what is here is imported without the extra `mcp`; the rest needs its packag
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,8 @@ def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None
     access = starting_access(roots, Path.cwd())
     from lurcher.surfaces.mcp.claim import claimed
 
+    if sys.stdin is not None and sys.stdin.isatty():
+        print("note: this speaks to programs, not to people (lurcher help agents); Ctrl-C ends it", file=sys.stderr)
     source, target = claimed()
     import anyio
 

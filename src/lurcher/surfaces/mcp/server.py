@@ -174,6 +174,7 @@ class Face:
     async def _built(self, ctx: Context, build: Build) -> None:
         """Wait for a build, telling how far it is; if nobody waits any more, end it."""
         last, seen, base = 0.0, 0, 0
+        build.waiting += 1
         try:
             while not build.ended:
                 now = time.monotonic()
@@ -184,7 +185,9 @@ class Face:
                     await ctx.session.report_progress(base + build.done, base + build.total, build.what)
                 await anyio.sleep(0.03)
         finally:
-            build.cancel()
+            build.waiting -= 1
+            if not build.waiting:
+                build.cancel()
         build.check()
 
     # -- resources --------------------------------------------------------------------------------------------------------
