@@ -5,8 +5,10 @@ Only those are cut and ranked, in memory, the likeliest first, as far as time al
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +22,7 @@ from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import encode
 from lurcher.literal.pattern import Pattern
 from lurcher.planning.groups import query_terms
+from lurcher.sources import git
 from lurcher.sources.decode import Text, read_text
 from lurcher.sources.files import Entry
 from lurcher.terms.stem import stem
@@ -31,6 +34,7 @@ MOST_WORDS = 12
 _IN_PATH = 1.5
 """A word in a path says more than one somewhere in the text."""
 _LARGE = 100_000
+_LEAST = 0.25
 
 Found = tuple[str, bytes, tuple[float, ...]]
 
@@ -70,6 +74,42 @@ def glimpse(
     return Glimpse(View(snapshot, manifest, len(entries) - len(chosen), (note,)), len(chosen), len(entries))
 
 
+def tracked(project: Project, seconds: float) -> list[Entry] | None:
+    """The files that git tracks, without a look at them: a fraction of the time that a listing takes.
+
+    None where it is no work tree, where git does not say in time, or where more than git decides what is left out.
+    """
+    if not project.root.git:
+        return None
+    status, output = git.finish(git.start(project.root.path, "ls-files", "-z", "--cached"), max(0.05, seconds))
+    if status != 0:
+        return None
+    top = str(project.root.path)
+    real: dict[str, bool] = {"": True}
+    found = []
+    for name in output.split(b"\0"):
+        path = name.decode("utf-8", "surrogateescape")
+        folder, _, last = path.rpartition("/")
+        if last == ".lurcherignore":
+            return None
+        if folder not in real:  # a link in its place would lead elsewhere
+            real[folder] = os.path.realpath(os.path.join(top, folder)) == os.path.join(top, folder)
+        if path and real[folder]:
+            found.append(Entry(path, 0, 0, 0, 0))
+    return found
+
+
+def size_of(project: Project, entries: Sequence[Entry], most: int) -> int:
+    """How many bytes these files have; no more of them than needed to exceed `most` are looked at."""
+    total = 0
+    for entry in entries:
+        with contextlib.suppress(OSError):
+            total += entry.size or os.lstat(project.root.path / entry.path).st_size
+        if total > most:
+            break
+    return total
+
+
 def has_code(entries: Iterable[Entry]) -> bool:
     """Whether there is any file in a programming language, by its name."""
     for entry in entries:
@@ -88,9 +128,10 @@ def _scan(
     settings = project.settings.index
     found: list[Found] = []
     looked = 0
+    least = time.monotonic() + _LEAST  # whatever was slow before, the few likeliest files are looked at
     # What is named after the query first, the largest last: many small files are through before the time is.
     for entry in sorted(entries, key=lambda item: (-sum(_names(item.path, words)), item.size > _LARGE, item.path)):
-        if time.monotonic() > until[0 if found else 1]:
+        if time.monotonic() > max(least, until[0 if found else 1]):
             break
         looked += 1
         outcome = read_text(project.root.path / entry.path, settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
@@ -125,12 +166,13 @@ def _marks(path: str, data: bytes, words: Sequence[bytes]) -> tuple[float, ...]:
 
 
 def _best(found: Sequence[Found], count: int) -> list[tuple[str, bytes]]:
-    """The files with most of the words first, rare ones before common ones."""
+    """The files with most of the words first, rare ones before common ones; tests and large files are held back."""
     held = [sum(len(marks) > i and marks[i] > 0 for _, _, marks in found) for i in range(count)]
     rarity = [math.log(1 + len(found) / (1 + number)) for number in held] or [1.0]
 
     def score(item: Found) -> tuple[float, str]:
-        return -sum(mark * rare for mark, rare in zip(item[2], rarity, strict=False)), item[0]
+        held_back = (0.6 if "test" in item[0].lower() else 1.0) * (0.7 if len(item[1]) > FIRST_BYTES else 1.0)
+        return -held_back * sum(mark * rare for mark, rare in zip(item[2], rarity, strict=False)), item[0]
 
     return [(path, data) for path, data, _ in sorted(found, key=score)]
 

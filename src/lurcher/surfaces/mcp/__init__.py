@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -50,12 +51,20 @@ def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None
     from lurcher.surfaces.mcp.server import Face
 
     face = Face(access, overrides, given=bool(roots), alone=True)
+    threading.Thread(target=_warm_up, daemon=True).start()
 
     async def serve() -> None:
         async with stdio.streams(source, target) as (incoming, outgoing):
             await face.server.run(incoming, outgoing, face.server.create_initialization_options())
 
     anyio.run(serve)
+
+
+def _warm_up() -> None:
+    """Import what the first answer of a cold repository needs while the client is still introducing itself."""
+    import lurcher.index.build
+    import lurcher.ranking.default
+    import lurcher.serving.cold  # noqa: F401
 
 
 class MountedMCP:
