@@ -128,9 +128,10 @@ def _scan(
     settings = project.settings.index
     found: list[Found] = []
     looked = 0
-    least = time.monotonic() + _LEAST  # whatever was slow before, the few likeliest files are looked at
     # What is named after the query first, the largest last: many small files are through before the time is.
-    for entry in sorted(entries, key=lambda item: (-sum(_names(item.path, words)), item.size > _LARGE, item.path)):
+    ordered = sorted(entries, key=lambda item: (-sum(_names(item.path, words)), item.size > _LARGE, item.path))
+    least = time.monotonic() + _LEAST  # whatever was slow before, the few likeliest files are looked at
+    for entry in ordered:
         if time.monotonic() > max(least, until[0 if found else 1]):
             break
         looked += 1
