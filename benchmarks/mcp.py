@@ -65,6 +65,11 @@ class Server:
                 return int(line.split()[1])
         return 0
 
+    def processor(self) -> float:
+        """Seconds of processor time."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def close(self) -> None:
         assert self.process.stdin is not None
         self.process.stdin.close()
@@ -107,7 +112,7 @@ def measure(tree: Path, index: Path, queries: Sequence[str], calls: int) -> dict
     time.sleep(3)  # the stamps of a tree that was just copied are too young to be believed
     for query in queries * 2:
         server.call("search", query=query)
-    before = server.memory()
+    before, spent = server.memory(), server.processor()
     inside, seen, stale, tokens = [], [], 0, []
     for number in range(calls):
         began = time.perf_counter()
@@ -116,13 +121,14 @@ def measure(tree: Path, index: Path, queries: Sequence[str], calls: int) -> dict
         inside.append(answer["_meta"]["lurcher/ms"])
         stale += not answer["structuredContent"]["index"]["fresh"]
         tokens.append(len(answer["content"][0]["text"]) // 4)
-    after = server.memory()
+    after, spent = server.memory(), server.processor() - spent
     status = server.call("status")["structuredContent"]["roots"][0]
     server.close()
     return {
         "tree": {"files": status["files"], "units": status["units"]},
         "calls": calls, "stale": stale, "tokens_about": sum(tokens) // len(tokens),
         "server_ms": percentiles(inside), "seen_ms": percentiles(seen),
+        "cpu_ms": round(1000 * spent / calls, 2),
         "memory_mb": {"before": round(before / 1024, 1), "after": round(after / 1024, 1)},
         "memory_growth": round(after / before - 1, 4),
         "start_s": round(started, 2),

