@@ -85,7 +85,7 @@ def answer_of(found: Findings, query: Paged, settings: Settings, root: Path, war
         notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", "use --mode hybrid"),)
     page = pack(
         lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
-        start=came.place if came else START,
+        start=came.place if came else START, patience=settings.search.patience,
     )  # fmt: skip
     hits = tuple(second.told(i, listing.hit(second.before(i))) for i in page.indices)
     notes += second.notes + _oversized(listing, [second.before(i) for i in page.oversized])

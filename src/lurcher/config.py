@@ -51,6 +51,10 @@ class SearchSettings:
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
     )
+    patience: int = setting(
+        64, "With a budget: so many hits may be too large for what is left of it before no smaller one is looked for.",
+        low=1, high=64,
+    )  # fmt: skip
     rerank: str = setting("none", "Second looks unless others are asked for, such as `cross` or `outcome llm`.")
 
 
@@ -346,6 +350,13 @@ class NoteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SavingsSettings:
+    """What `lurcher stats` shows."""
+
+    count: bool = setting(True, "Servers count, on this machine only, how many tokens their answers saved agents.")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -368,6 +379,7 @@ class Settings:
     reranker: RerankerSettings = RerankerSettings()
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
+    savings: SavingsSettings = SavingsSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 
@@ -493,12 +505,31 @@ def _user_file(environ: Mapping[str, str]) -> Path | None:
     return Path(base) / "lurcher" / "config.toml" if base else None
 
 
+def toml_of(data: bytes, name: str) -> dict[str, Any]:
+    """What a TOML file says; ConfigError where it is none."""
+    return _parsed(data, name)
+
+
+def user_file() -> Path | None:
+    """Where the user's settings are, if there is a place for them."""
+    return _user_file(os.environ)
+
+
 def data_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where what the user added is kept."""
     environ = os.environ if environ is None else environ
     base = environ.get("XDG_DATA_HOME") or (os.path.join(environ["HOME"], ".local", "share") if environ.get("HOME") else None)
     if base is None:
         raise ConfigError("there is no folder for the user's data", "set HOME or XDG_DATA_HOME")
+    return Path(base) / "lurcher"
+
+
+def state_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where what is counted over time is kept."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_STATE_HOME") or (os.path.join(environ["HOME"], ".local", "state") if environ.get("HOME") else None)
+    if base is None:
+        raise ConfigError("there is no folder for the user's state", "set HOME or XDG_STATE_HOME")
     return Path(base) / "lurcher"
 
 

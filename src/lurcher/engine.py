@@ -30,6 +30,7 @@ from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 if TYPE_CHECKING:
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
+    from lurcher.index.project import View
     from lurcher.index.watch import Notice, Update
     from lurcher.survey.answers import Standing
 
@@ -104,12 +105,26 @@ class Engine(Surveys, Codes, Across):
         return self._together.roots
 
     @property
+    def projects(self) -> tuple[Project, ...]:
+        """The index of each root."""
+        return tuple(self._together.projects)
+
+    @property
     def _projects(self) -> list[Project]:
         return self._together.projects
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
         return self._together.locate(path)
+
+    @property
+    def labels(self) -> list[str]:
+        """What the paths of each root begin with in hits."""
+        return self._together.labels()
+
+    def name_of(self, path: Path) -> str:
+        """What hits call a file or folder, which is given as it is once every link is followed; the other way round."""
+        return self._together.name_of(path)
 
     # -- questions --------------------------------------------------------------------------------------------------------
 
@@ -144,6 +159,8 @@ class Engine(Surveys, Codes, Across):
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
+        views: Sequence[View] | None = None,
+        reasons: bool = True,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
@@ -152,6 +169,7 @@ class Engine(Surveys, Codes, Across):
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
+        `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there.
         """
         asked = wanted_sources(sources, since=since, until=until, author=author, outcomes=outcomes, tags=tags)
         page: dict[str, Any] = {
@@ -168,7 +186,7 @@ class Engine(Surveys, Codes, Across):
         of_notes: dict[str, Any] = {"mode": mode, "tags": tags, "since": since, "until": until, **page, **files, **order}
         fresh: dict[str, Any] = {"refresh": refresh, "check": check, "progress": progress}
         if asked.sources == ("notes",):
-            return with_notes(self.notes(text, **of_notes, **fresh), asked.notes)
+            return with_notes(self.notes(text, **of_notes, **fresh, views=views), asked.notes)
         defaults = self.settings.search
         query = checked(
             Query(
@@ -189,20 +207,21 @@ class Engine(Surveys, Codes, Across):
                 fusion,
                 alpha,
                 mmr,
+                reasons,
             )
         )
         if len(asked.sources) > 1:
             narrowed = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
-            return with_notes(self._across(asked.sources, query, narrowed, **fresh), asked.notes)
+            return with_notes(self._across(asked.sources, query, narrowed, views, **fresh), asked.notes)
         undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
 
         def work(notes: tuple[Degraded, ...]) -> Answer:
-            views = None
+            seen = None if notes else views  # what turned out to be damaged has been made anew
             if undecided:
-                views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
-                if self._only_notes(views):
-                    return with_notes(self.notes(text, **of_notes, **fresh, views=views), notes)
-            return self._answer(query, (refresh, check), progress, notes, views=views)
+                seen = seen or [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+                if self._only_notes(seen):
+                    return with_notes(self.notes(text, **of_notes, **fresh, views=seen), notes)
+            return self._answer(query, (refresh, check), progress, notes, views=seen)
 
         return self._sound(work, progress)
 

@@ -10,7 +10,8 @@
     ├── IndexError_           the index cannot be read or written
     │   ├── CorruptIndex      a checksum or a structure is wrong
     │   ├── OutdatedIndex     made by another version or configuration
-    │   └── IndexLocked       another process is writing it
+    │   ├── IndexLocked       another process is writing it
+    │   └── IndexBuilding     it is being made, and the question needs all of it
     ├── ModelError            a term table cannot be read or made
     ├── ServerError           a configured server does not do what it should
     ├── DatasetError          an evaluation set cannot be used
@@ -74,6 +75,10 @@ class OutdatedIndex(IndexError_):
 
 class IndexLocked(IndexError_):
     code = "index-locked"
+
+
+class IndexBuilding(IndexError_):
+    code = "index-building"
 
 
 class ModelError(LurcherError):

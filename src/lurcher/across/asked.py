@@ -73,6 +73,7 @@ class Across(Histories, Notes):
         sources: Sequence[str],
         query: Query,
         narrowed: Mapping[str, Any],
+        views: Sequence[View] | None = None,
         *,
         refresh: bool,
         check: bool,
@@ -92,15 +93,17 @@ class Across(Histories, Notes):
         }  # fmt: skip
 
         def work(damage: tuple[Degraded, ...]) -> Answer:
-            views = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
+            seen = None if damage else views  # what turned out to be damaged has been made anew
+            if seen is None:
+                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
             clock.lap("refresh")
             parts: list[Findings] = []
             if "code" in sources:
                 code = replace(query, prose="notes" not in sources)
-                parts.append(self._found(code, clock, (refresh, check), progress, views=views))
+                parts.append(self._found(code, clock, (refresh, check), progress, views=seen))
                 if not parts[0].reranked:
                     # Exact text and syntax are looked for in files, notes among them; commits have no such question.
-                    whole = self._found(query, clock, (refresh, check), progress, views=views)
+                    whole = self._found(query, clock, (refresh, check), progress, views=seen)
                     answer = answer_of(whole, query, self.settings, self._together.roots[0], self._warm, clock.lap)
                     said = Degraded("history", f"files alone are searched by {whole.mode} patterns", "use --mode hybrid")
                     return with_notes(answer, damage + (said,) * ("history" in sources))
@@ -108,13 +111,13 @@ class Across(Histories, Notes):
                 damage += self._asked_of_history(query, narrowed, shared, parts, clock, refresh, progress)
             if "notes" in sources:
                 noted, dated = self._note_query(query.text, tags=narrowed["tags"], rerank=(), **shared)
-                parts.append(self._sections(noted, dated, views, clock.lap))
-            found = merged(parts, query, self._together.snapshot(views), self.settings.across)
+                parts.append(self._sections(noted, dated, seen, clock.lap))
+            found = merged(parts, query, self._together.snapshot(seen), self.settings.across)
             clock.lap("merge")
             answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
             asked = any("history" in part.sources for part in parts)
             pasts = [root for root, _ in self._past_roots(False, progress)] if asked else []
-            linker = Linker(self._together.snapshot(views), pasts)
+            linker = Linker(self._together.snapshot(seen), pasts)
             answer = replace(answer, hits=tuple(map(linker.linked, answer.hits)))
             clock.lap("links")
             return with_notes(answer, damage)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from bisect import bisect_right
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from lurcher.index.reader import Snapshot
@@ -103,13 +104,27 @@ def lines_of(text: str) -> list[str]:
     return rows if rows[-1] else rows[:-1]
 
 
+def _terms_by_line(rows: Sequence[str], wanted: Collection[str]) -> list[set[str]]:
+    """The wanted terms of each line. Most lines have none, which a plain search tells sooner than reading their words."""
+    text = "".join(rows)
+    if not text.isascii():
+        return [_terms_in(row, wanted) for row in rows]
+    plain = text.lower().replace("_", "")
+    possible = [term for term in wanted if term in plain]
+    found: list[set[str]] = [set() for _ in rows]
+    if possible:
+        lines = plain.split("\n")
+        for i in {i for term in possible for i, line in enumerate(lines) if term in line}:
+            found[i] = _terms_in(rows[i], wanted)
+    return found
+
+
 def _terms_in(row: str, wanted: Collection[str]) -> set[str]:
-    """The wanted terms of a line. Most lines have none, which a plain search tells sooner than reading their words."""
-    if row.isascii():
-        plain = row.lower().replace("_", "")
-        if not any(term in plain for term in wanted):
-            return set()
-    return {term for word in words(row) for term in split(word) if term in wanted}
+    return {term for word in words(row) for term in _split(word) if term in wanted}
+
+
+_split = functools.lru_cache(maxsize=8192)(split)
+"""Texts repeat the same words: those of the hits of one question, and for a server those of all questions."""
 
 
 def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> tuple[str, int, int]:
@@ -117,14 +132,26 @@ def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> 
     rows = lines_of(text)
     if len(rows) <= lines:
         return text, first_line, first_line + max(len(rows) - 1, 0)
-    found = [_terms_in(row, wanted) for row in rows]
+    found = _terms_by_line(rows, wanted)
     best, start = -1.0, 0
-    for i in range(len(rows) - lines + 1):
-        window = found[i : i + lines]
+    inside: dict[str, int] = {}
+    total = 0
+    for end, terms in enumerate(found):
+        for term in terms:
+            inside[term] = inside.get(term, 0) + 1
+        total += len(terms)
+        i = end - lines + 1
+        if i < 0:
+            continue
         # Among equals one that does not begin with a blank line.
-        value = 4 * len(set().union(*window)) + sum(map(len, window)) + (0.5 if rows[i].strip() else 0.0)
+        value = 4 * len(inside) + total + (0.5 if rows[i].strip() else 0.0)
         if value > best:
             best, start = value, i
+        total -= len(found[i])
+        for term in found[i]:
+            inside[term] -= 1
+            if not inside[term]:
+                del inside[term]
     return "".join(rows[start : start + lines]), first_line + start, first_line + start + lines - 1
 
 

@@ -170,10 +170,11 @@ class Shown:
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
         named = self._focus.definition(unit, place.focus)
+        why = self._ranked.why(position) if self._query.reasons else Why()
         identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
             named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
-            self.cost(i), text, self._ranked.why(position), matches=self._focus.matches(place),
+            self.cost(i), text, why, matches=self._focus.matches(place),
         )  # fmt: skip
 

@@ -48,8 +48,14 @@ class Page:
         return sum(self.costs)
 
 
-def pack(cost: Callable[[int], int], total: int, *, budget: int | None, limit: int, start: PackState = START) -> Page:
-    """Fills one page from results 0 … total - 1, in score order; `cost(i)` is asked at most once per result."""
+def pack(
+    cost: Callable[[int], int], total: int, *, budget: int | None, limit: int, start: PackState = START,
+    patience: int = MAX_WAITING,
+) -> Page:  # fmt: skip
+    """Fills one page from results 0 … total - 1, in score order; `cost(i)` is asked at most once per result.
+
+    Once `patience` hits wait, none that is smaller is looked for any further down.
+    """
     if limit < 1:
         raise QueryError(f"the limit is {limit}; a page holds at least one hit", "use a limit of 1 or more")
     if budget is not None and budget < 1:
@@ -86,7 +92,7 @@ def pack(cost: Callable[[int], int], total: int, *, budget: int | None, limit: i
             waiting.extend(start.waiting[at:])
             break
         place(index)
-    while position < total and not full() and len(waiting) < MAX_WAITING:
+    while position < total and not full() and len(waiting) < min(patience, MAX_WAITING):
         place(position)
         position += 1
     # Without this look ahead, results that end in oversized ones would promise a next page that is empty.

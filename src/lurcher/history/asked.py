@@ -183,6 +183,22 @@ class Histories(ABC):
             raise problems[0]
         return found
 
+    def past_indexed(self) -> bool:
+        """Whether some of the history of every root is indexed, as far as the roots have one."""
+        from lurcher.history.head import head_of
+
+        pasts = [self._past_of(project) for project in self._together.projects]
+        return all(past.has_index() or head_of(past.top) is None for past in pasts)
+
+    def begin_history(self, progress: Progress = silent) -> None:
+        """Index the newest commits of each root that has a history of which nothing is indexed."""
+        from lurcher.history.head import head_of
+
+        for project in self._together.projects:
+            past = self._past_of(project)
+            if not past.has_index() and head_of(past.top) is not None:
+                past.view(progress, seconds=0.0)
+
     def _past_of(self, project: Project) -> PastProject:
         from lurcher.history.project import PastProject
 

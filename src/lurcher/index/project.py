@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from lurcher import config
 from lurcher.config import Settings
@@ -45,6 +45,18 @@ class View:
     """Whether the tree was compared with the index at all."""
 
 
+class Watch(Protocol):
+    """Somebody who knows whether a tree is as it was when it was last looked at."""
+
+    def holds(self) -> bool: ...
+
+    def begin(self) -> None:
+        """A look begins."""
+
+    def end(self, manifest: Manifest, circumstances: str) -> None:
+        """It is over, and the tree is as `manifest` has it."""
+
+
 class Project:
     """Thread-safe: one lock around the life cycle, immutable views outside of it."""
 
@@ -62,6 +74,10 @@ class Project:
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
         self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
+        self.watch: Watch | None = None
+        """Where a tree is watched, not every question has to look at it."""
+        self._kept: tuple[bool, View] | None = None
+        """What the last look found, and whether it was for meaning, if the watch can tell whether it still holds."""
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -98,7 +114,12 @@ class Project:
             # Whoever waited for a look that began after being asked has what that look found.
             if self._last is not None and self._last[0] >= asked and self._last[1] == wanted:
                 return self._last[2]
+            if self._kept is not None and (self._kept[0] or not meaning) and self.stays():
+                return self._kept[1]
             began = time.monotonic_ns()
+            self._kept = None
+            if self.watch is not None:
+                self.watch.begin()
             try:
                 view = self._look(progress, *wanted)
             except CorruptIndex:
@@ -106,7 +127,15 @@ class Project:
                 self._view = self._identity = None
                 view = self._look(progress, *wanted)
             self._last = (began, wanted, view)
+            if self.watch is not None and view.checked and not view.stale_paths and not view.degraded:
+                self._kept = (meaning, view)
+                self.watch.end(view.manifest, circumstances(self.root, files_settings(self.settings)))
             return view
+
+    def stays(self) -> bool:
+        """Whether the tree and its index are known to be as they were found, without a look at the files."""
+        with self._lock:
+            return self._kept is not None and self.watch is not None and not self.replaced() and self.watch.holds()
 
     def _look(self, progress: Progress, refresh: bool, limited: bool, check: bool, meaning: bool) -> View:
         notes: list[Degraded] = []
@@ -169,6 +198,7 @@ class Project:
     def rebuild(self, progress: Progress) -> View:
         """A new index from nothing; the old one serves readers until the new one is whole."""
         with self._lock:
+            self._kept = None
             empty = manifests.empty(self.fingerprint)
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
@@ -180,7 +210,7 @@ class Project:
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
         with self._lock:
-            self._view = self._last = None
+            self._view = self._last = self._kept = None
             try:
                 _, opened = self._read()
                 for segment in opened[1].segments if opened is not None else ():
@@ -202,7 +232,7 @@ class Project:
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
         with self._lock:
-            self._view = self._identity = self._last = None
+            self._view = self._identity = self._last = self._kept = None
             if not (self.store.folder / MARK).exists():
                 return False
             try:

@@ -59,6 +59,8 @@ class Segment:
         # Lanes and evidence ask for the same postings, and for the same term in several fields.
         self._decoded: Memory[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = Memory(_MOST_ROWS)
         self._numbers: Memory[str, int] = Memory(_MOST_TERMS)
+        self.pieces: Memory[bytes, tuple[NDArray[np.bool_] | None]] = Memory(_MOST_ROWS)
+        """Which files have a term with some bytes in it, as the literal lane found out."""
         self.meta = container.meta
 
     @cached_property

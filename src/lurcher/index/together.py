@@ -96,6 +96,14 @@ class Together:
             raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
         return tuple(dict.fromkeys(found))
 
+    def name_of(self, path: Path) -> str:
+        """What hits call a file or folder; nothing for a whole root that is the only one."""
+        for project, label in zip(self.projects, self.labels(), strict=True):
+            if path.is_relative_to(project.root.path):
+                inside = path.relative_to(project.root.path).as_posix()
+                return label.rstrip("/") if inside == "." else label + inside
+        raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
+
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
         for project, label in zip(self.projects, self.labels(), strict=True):

@@ -163,15 +163,29 @@ def _with_piece(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
     mask = np.zeros(snapshot.file_total, bool)
     base = 0
     for segment in snapshot.segments:
-        numbers = terms_containing(segment, piece)
-        if numbers is None:
+        known = segment.pieces.get(piece)
+        if known is None:
+            known = (_in_segment(segment, piece),)
+            segment.pieces.put(piece, known, len(segment.files))
+        if known[0] is None:
             return None
-        for family in ("body", "comments"):
-            for number in numbers:
-                found = segment.postings(family, number)
-                if found is not None:
-                    mask[base + segment.units["file"][found[0]]] = True
+        mask[base : base + len(segment.files)] = known[0]
         base += len(segment.files)
+    return mask
+
+
+def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
+    import numpy as np
+
+    numbers = terms_containing(segment, piece)
+    if numbers is None:
+        return None
+    mask = np.zeros(len(segment.files), bool)
+    for family in ("body", "comments"):
+        for number in numbers:
+            found = segment.postings(family, number)
+            if found is not None:
+                mask[segment.units["file"][found[0]]] = True
     return mask
 
 

@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             status = _run(arguments)
         except LurcherError as error:
-            status = _fail(error, as_json="--json" in arguments)
+            status = _fail(error, as_json=_wants_json(arguments))
         sys.stdout.flush()
         return status
     except BrokenPipeError:
@@ -51,6 +51,12 @@ def _run(arguments: Sequence[str]) -> int:
 
     status: int = getattr(commands, f"run_{parsed.command}")(parsed)
     return status
+
+
+def _wants_json(arguments: Sequence[str]) -> bool:
+    if "mcp" in arguments[:1]:  # whose output is the protocol's alone
+        return False
+    return "--json" in arguments or "--format=json" in arguments or "--format json" in " ".join(arguments)
 
 
 def _prepare_streams() -> None:

@@ -57,9 +57,20 @@ def _paged(parsed: Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _show(parsed: Namespace, answer: Answer, shown: Callable[[], None]) -> int:
+def _as_json(parsed: Namespace) -> bool:
+    if parsed.json and parsed.format not in (None, "json"):
+        raise UsageError(f"--json and --format {parsed.format} contradict each other", "use one of them")
+    return bool(parsed.json or parsed.format == "json")
+
+
+def _show(parsed: Namespace, answer: Answer, engine: Engine, shown: Callable[[], None]) -> int:
     """An answer as JSON, without what differs from run to run unless asked for, or as text."""
-    if parsed.json:
+    if parsed.format == "vimgrep" and not _as_json(parsed):
+        from lurcher.surfaces.cli import vimgrep
+
+        vimgrep.answer(answer, engine.locate)
+        show.footer(answer, getattr(parsed, "timings", False))
+    elif _as_json(parsed):
         value = answer.to_dict()
         if not getattr(parsed, "timings", False):
             value["timings_ms"] = {}
@@ -121,7 +132,9 @@ def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
             progress=meter.update,
             **options,
         )
-    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
+    return _show(
+        parsed, answer, engine, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
+    )
 
 
 def _check_source(parsed: Namespace) -> None:
@@ -165,8 +178,13 @@ def run_symbol(parsed: Namespace) -> int:
         answer = engine.symbol(
             parsed.name, limit=20 if parsed.limit is None else parsed.limit, languages=parsed.lang, progress=meter.update
         )
-    if parsed.json:
+    if _as_json(parsed):
         _print_json(answer.to_dict())
+    elif parsed.format == "vimgrep":
+        from lurcher.surfaces.cli import vimgrep
+
+        vimgrep.symbols(answer, engine.locate)
+        show.notes(answer.degraded)
     else:
         show.symbols(answer, engine.locate)
     return FOUND if answer.definitions else NOTHING
@@ -200,7 +218,9 @@ def run_related(parsed: Namespace) -> int:
             **_paged(parsed),
             progress=meter.update,
         )
-    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=False))
+    return _show(
+        parsed, answer, engine, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=False)
+    )
 
 
 def run_why(parsed: Namespace) -> int:
@@ -420,6 +440,39 @@ def run_config(parsed: Namespace) -> int:
         where = f"  [{origin}]" if parsed.origin else ""
         print(f"{key} = {text}{where}  # {doc}")
     return FOUND
+
+
+def run_mcp(parsed: Namespace) -> int:
+    from lurcher.surfaces.mcp import serve_stdio
+
+    serve_stdio(parsed.root, overrides_of(parsed.set))
+    return FOUND
+
+
+def run_init(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import init
+
+    return init.run(parsed)
+
+
+def run_completion(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import completion
+
+    print(completion.script(parsed.shell), end="")
+    return FOUND
+
+
+def run_help(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import topic
+
+    topic.show(parsed.topic)
+    return FOUND
+
+
+def run_stats(parsed: Namespace) -> int:
+    from lurcher.surfaces.cli import stats
+
+    return stats.run(parsed)
 
 
 def run_eval(parsed: Namespace) -> int:

@@ -49,6 +49,8 @@ SET = Flag(("--set",), "set any setting for this run, as section.name=value", "l
 PATHS = Flag(("path",), "folders or files to search (default: here)", "paths", "PATH")
 QUIET = Flag(("-q", "--quiet"), "no progress on a terminal", "switch")
 
+FORMAT = Flag(("--format",), "how to print it", "text", "FORMAT", ("text", "json", "vimgrep"))
+
 PAGE = (
     Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
     Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
@@ -109,6 +111,7 @@ COMMANDS: tuple[Command, ...] = (
             *SHOWN,
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -123,6 +126,7 @@ COMMANDS: tuple[Command, ...] = (
             PATHS,
             Flag(("-k", "--limit"), "number of definitions (default: 20)", "int", "N"),
             Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -137,6 +141,7 @@ COMMANDS: tuple[Command, ...] = (
             *PAGE,
             *FILTERS,
             *SHOWN,
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -229,6 +234,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--explain",), "show why each hit is there", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
             Flag(("--timings",), "show how long each stage took", "switch"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -255,6 +261,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--explain",), "show why each hit is there", "switch"),
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
+            FORMAT,
             JSON,
             SET,
             QUIET,
@@ -354,6 +361,51 @@ COMMANDS: tuple[Command, ...] = (
             QUIET,
         ),
         "lurcher eval questions.jsonl --root . --versus search.ranking=classic",
+    ),
+    Command(
+        "mcp",
+        "serve agents over standard input and output (Model Context Protocol)",
+        (
+            Flag(("--root",), "only what is below this folder (repeatable; default: the project here)", "list", "FOLDER"),
+            SET,
+        ),
+        "lurcher mcp --root ~/project",
+    ),
+    Command(
+        "init",
+        "put the MCP server into the settings of the coding agents found here, and a section into AGENTS.md",
+        (
+            Flag(("place",), "the project (default: here)", "optional", "PATH"),
+            Flag(("--client",), "claude, cursor, codex, opencode, vscode, gemini or zed (repeatable)", "list", "NAME"),
+            Flag(("--hook",), "also a git hook that brings the index up to date after each commit", "switch"),
+            Flag(("--no-agents",), "leave AGENTS.md alone", "switch"),
+            Flag(("--dry-run",), "only show what would be changed", "switch"),
+            Flag(("--remove",), "take out what was put in, the hook too", "switch"),
+            JSON,
+        ),
+        "lurcher init --dry-run",
+    ),
+    Command(
+        "stats",
+        "show what agents saved: tokens of the answers they got, against reading the files whole",
+        (
+            Flag(("--days",), "only the last so many days", "int", "N"),
+            Flag(("--clear",), "forget all that was counted", "switch"),
+            JSON,
+        ),
+        "lurcher stats --days 30",
+    ),
+    Command(
+        "completion",
+        "print the completion for a shell",
+        (Flag(("shell",), "bash, zsh or fish", "positional", choices=("bash", "zsh", "fish")),),
+        "lurcher completion bash",
+    ),
+    Command(
+        "help",
+        "explain a topic: query, filters, budget, json, exit-codes, config, agents, editors",
+        (Flag(("topic",), "a topic or a command", "optional", "TOPIC"),),
+        "lurcher help query",
     ),
     Command(
         "config",

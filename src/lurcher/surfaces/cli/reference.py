@@ -17,8 +17,9 @@ _HEAD = """\
 Written by `python -m lurcher.surfaces.cli.reference > docs/reference.md` from the declarations in the code; a test fails when
 this page is behind them.
 
-Exit status of every command: 0 something was found or done, 1 nothing was found, 2 an error, 130 interrupted. Two differ:
-`doctor` ends with 1 if it found problems, and `index --watch` with 0 when it is interrupted, since that is how it ends. Results
+Exit status of every command: 0 something was found or done, 1 nothing was found, 2 an error, 130 interrupted. Some differ:
+`doctor` ends with 1 if it found problems, `index --watch` with 0 when it is interrupted, since that is how it ends, and
+`init` with 2 if it had to leave a file to the user. Results
 go to stdout; notes, progress and errors go to stderr. With `--json` an error is also printed as
 `{"error": {"code": …, "message": …, "hint": …}}`.
 

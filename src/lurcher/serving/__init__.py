@@ -1,0 +1,330 @@
+"""An engine that lives long: for servers, which answer many questions and may not let any of them wait.
+
+    with Served.open(["path/to/repository"]) as served:
+        answer = served.search("how are redirects followed")       # at once, even where there is no index yet
+        with served.whole() as engine:                             # or IndexBuilding, which says how far it is
+            engine.outline("src/client.py")
+
+- A tree that is watched is not looked at for every question (`quiet`), and no answer is staler for it.
+- Where there is no index, one is made in the background (`builder`), and until it is there questions are answered from a
+  glimpse of the tree (`cold`).
+- Settings are read anew when a file that holds them changes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from lurcher import config
+from lurcher.engine import Engine
+from lurcher.errors import ConfigError, IndexBuilding, LurcherError
+from lurcher.planning.plan import literal_pattern
+from lurcher.serving.builder import Build, order_for
+from lurcher.serving.quiet import Quiet
+from lurcher.sources.files import Entry
+from lurcher.types import Answer, Query
+
+__all__ = ["Build", "Served"]
+
+PATIENCE = 1.3
+"""So many seconds a question may wait for an index before it is answered without."""
+_SMALL = 500_000
+"""Bytes of files whose index is waited for, since it is there so soon."""
+_CALM = {
+    "index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0, "search.patience": 4,
+}  # fmt: skip
+"""What a question may wait for is less here than for a command: the rest is done in the background."""
+_SOON = 20.0
+"""So many seconds a list of files will do while there is no index."""
+_PAUSE = 5.0
+"""So many seconds pass before a build that failed, or found another writer, is tried again."""
+
+Heard = Callable[[Build], None]
+
+
+class Served:
+    """One engine with all that keeps it warm. Thread-safe; close it when done."""
+
+    def __init__(self, paths: Sequence[Path], overrides: Mapping[str, Any] | None, index_dir: Path | None) -> None:
+        self._paths, self._overrides, self._index_dir = tuple(paths), overrides, index_dir
+        self._lock = threading.RLock()
+        self._build: Build | None = None
+        self._heard: list[Heard] = []
+        self._not_before = 0.0
+        self._history_next = self._closed = False
+        self._listing: _Listing | None = None
+        self._watches: list[Quiet] = []
+        self._engine = self._opened()
+        self._settled = self._settings_marks()
+
+    @classmethod
+    def open(
+        cls,
+        paths: str | Path | Sequence[str | Path] = ".",
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        index_dir: str | Path | None = None,
+    ) -> Served:
+        """As `Engine.open`; nothing is indexed before the first question."""
+        several = [paths] if isinstance(paths, (str, Path)) else paths
+        return cls([Path(path) for path in several], overrides, None if index_dir is None else Path(index_dir))
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End what runs in the background."""
+        with self._lock:
+            build, self._build = self._build, None
+            self._closed = True
+            for watch in self._watches:
+                watch.close()
+            self._watches.clear()
+            self._engine.close()
+        if build is not None:
+            build.cancel()
+
+    # -- the engine -------------------------------------------------------------------------------------------------------
+
+    @property
+    def engine(self) -> Engine:
+        """The engine, with its settings as they are now. To ask it may take as long as an index does: see `whole`."""
+        with self._lock:
+            marks = self._settings_marks()
+            if marks != self._settled:
+                try:
+                    opened = self._opened()
+                except ConfigError:  # a file that is half written, or wrong: the settings stay until it is right
+                    return self._engine
+                self._settled = marks
+                self._engine = opened
+            return self._engine
+
+    def _opened(self) -> Engine:
+        user = dict(self._overrides or {})
+        engine = Engine.open(self._paths, index_dir=self._index_dir, overrides=user)
+        calm = {key: value for key, value in _CALM.items() if key not in engine.settings.origins}
+        if calm:
+            engine = Engine.open(self._paths, index_dir=self._index_dir, overrides={**calm, **user})
+        for watch in self._watches:
+            watch.close()
+        self._watches = []
+        for project in engine.projects:
+            with contextlib.suppress(OSError):
+                project.watch = Quiet(project.root.path)
+                self._watches.append(project.watch)
+        return engine
+
+    def _settings_marks(self) -> tuple[tuple[int, int] | None, ...]:
+        files = [config.user_file()] if not hasattr(self, "_engine") else self._settings_files()
+        return tuple(_mark(path) for path in files if path is not None)
+
+    def _settings_files(self) -> list[Path | None]:
+        names = (config.PROJECT_FILE, config.PYPROJECT)
+        return [config.user_file(), *(root / name for root in self._engine.roots for name in names)]
+
+    # -- questions --------------------------------------------------------------------------------------------------------
+
+    @property
+    def indexed(self) -> bool:
+        """Whether every root has an index to answer from, be it current or not."""
+        return all(project.has_index() for project in self.engine.projects)
+
+    def fresh(self) -> bool:
+        """Whether there is an index, and the tree is known to be as it has it; nothing is looked at for this."""
+        return self.indexed and all(project.stays() for project in self.engine.projects)
+
+    def search(self, text: str, *, patience: float = PATIENCE, **options: Any) -> Answer:
+        """As `Engine.search`, but it never waits for an index: what is there so far answers, and the answer says so."""
+        engine, began = self.engine, time.monotonic()
+        if self.indexed:
+            answer = engine.search(text, **options)
+            if answer.index.stale_paths:
+                self.build()
+            return answer
+        from lurcher.serving.cold import glimpse, has_code
+
+        listed = self._listed(engine, began + 0.5 * patience)
+        self.build()
+        if listed is not None and self.ready(0.0 if self._large(engine, listed) else 0.6 * patience):
+            return engine.search(text, **options)
+        about = self.told()
+        if listed is None:
+            about, listed = f"{about}, and its files are still being listed", [()] * len(engine.projects)
+        if options.get("sources") is None and any(has_code(entries) for entries in listed):
+            options["sources"] = ["code"]  # the few files that are looked at must not decide that
+        exact = ("mode", "fixed", "case", "word", "multiline")
+        known = {name: options[name] for name in exact if options.get(name) is not None}
+        pattern = literal_pattern(Query(text, **known)) if isinstance(text, str) and text.strip() else None
+        now = time.monotonic()
+        left = max(0.4, began + patience - now)
+        seen = [
+            glimpse(project, entries, str(text), pattern, now + left / 2, now + left, about)
+            for project, entries in zip(engine.projects, listed, strict=True)
+        ]
+        answer = engine.search(text, **options, views=[part.view for part in seen])
+        share = sum(part.ranked for part in seen) / max(1, sum(part.total for part in seen))
+        state = replace(answer.index, fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
+        return replace(answer, index=state)
+
+    def _large(self, engine: Engine, listed: Sequence[Sequence[Entry]]) -> bool:
+        """Whether there is too much to wait for its index."""
+        from lurcher.serving.cold import size_of
+
+        return any(
+            size_of(project, entries, _SMALL) > _SMALL for project, entries in zip(engine.projects, listed, strict=True)
+        )
+
+    def _listed(self, engine: Engine, until: float) -> Sequence[Sequence[Entry]] | None:
+        """The files of each root, if they can be told in time. What was listed a moment ago will do."""
+        from lurcher.serving.cold import tracked
+
+        quick = [tracked(project, until - time.monotonic()) for project in engine.projects]
+        known = [entries for entries in quick if entries is not None]
+        if len(known) == len(quick) and all(known):
+            return known
+        with self._lock:
+            listing = self._listing
+            if listing is None or (listing.engine is not engine) or listing.old():
+                listing = self._listing = _Listing(engine)
+        return listing.wait(until - time.monotonic())
+
+    @contextlib.contextmanager
+    def whole(self, seconds: float = PATIENCE) -> Iterator[Engine]:
+        """The engine for questions that need the whole index; IndexBuilding where there is none within so many seconds."""
+        if not self.ready(seconds):
+            build = self._build
+            left = build.seconds_left if build is not None else None
+            hint = f"ask again in {max(1, round(left))} s" if left is not None else "ask again in a few seconds"
+            raise IndexBuilding(f"{self.told()}; this question needs all of it", hint)
+        yield self.engine
+
+    @contextlib.contextmanager
+    def past(self, seconds: float = PATIENCE) -> Iterator[Engine]:
+        """The engine for questions about history, as soon as some of it is indexed; else IndexBuilding."""
+        deadline = time.monotonic() + seconds
+        while not self.engine.past_indexed():
+            self.build(history=True)
+            if time.monotonic() >= deadline:
+                build = self._build
+                far = f" ({build.what}: {build.done:,} of {build.total:,})" if build is not None and build.total else ""
+                reason = f"the history is being indexed{far}; there is nothing of it yet"
+                raise IndexBuilding(reason, "ask again in a few seconds")
+            time.sleep(0.05)
+        yield self.engine
+
+    # -- the background ---------------------------------------------------------------------------------------------------
+
+    def ready(self, seconds: float) -> bool:
+        """Whether there is an index, at the latest after so many seconds; if not, it is being made."""
+        deadline = time.monotonic() + seconds
+        while not self.indexed:
+            build = self.build()
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            if build is None or build.ended:
+                time.sleep(min(left, 0.05))
+            else:
+                build.wait(min(left, 0.25))
+        return True
+
+    def build(self, *, rebuild: bool = False, history: bool = False) -> Build | None:
+        """Bring the index up to date in the background; what is under way, if that will do or has to end first.
+
+        None where one failed a moment ago: it is tried again soon.
+        """
+        with self._lock:
+            running = self._build
+            if running is not None and not running.ended:
+                if rebuild and not running.order.rebuild:
+                    running.cancel()
+                else:
+                    if history and not running.order.history:
+                        self._history_next = True
+                    return running
+            if not (rebuild or history) and time.monotonic() < self._not_before:
+                return None
+            if self._closed:
+                return None
+            self._not_before = time.monotonic() + _PAUSE
+            where = None if self._index_dir is None else str(self._index_dir)
+            order = order_for(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
+            self._build = Build(order, self._tell, self._following)
+            return self._build
+
+    def _tell(self, what: str, done: int, total: int) -> None:
+        build = self._build
+        for heard in tuple(self._heard):
+            if build is not None:
+                heard(build)
+
+    def _following(self) -> None:
+        """A build has ended: what was asked for meanwhile comes next."""
+        self._tell("", 0, 0)
+        with self._lock:
+            wanted, self._history_next = self._history_next, False
+        if wanted:
+            self.build(history=True)
+
+    @property
+    def building(self) -> Build | None:
+        """What is being built now."""
+        build = self._build
+        return None if build is None or build.ended else build
+
+    def listen(self, heard: Heard) -> Callable[[], None]:
+        """Be told of a build's progress, from a thread of its own; what comes back ends it."""
+        self._heard.append(heard)
+        return lambda: self._heard.remove(heard)
+
+    def told(self) -> str:
+        """How the index is coming on, in a few words."""
+        build = self._build
+        if build is not None and build.ended and build.error is not None and not build.cancelled:
+            return f"there is no index yet: {build.error['message']}"
+        if build is None or build.ended or not build.total:
+            return "there is no index yet: it is being made"
+        return f"the index is being made ({build.what}: {build.done:,} of {build.total:,})"
+
+
+class _Listing:
+    """Lists the files of an engine's roots in a thread of its own, since that cannot be cut short."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self._entries: list[Sequence[Entry]] | None = None
+        self._done = 0.0
+        self._thread = threading.Thread(target=self._work, name="lurcher-listing", daemon=True)
+        self._thread.start()
+
+    def _work(self) -> None:
+        with contextlib.suppress(LurcherError, OSError):  # whoever builds the index will say so
+            self._entries = [project.list_files().entries for project in self.engine.projects]
+        self._done = time.monotonic()
+
+    def wait(self, seconds: float) -> list[Sequence[Entry]] | None:
+        self._thread.join(max(0.0, seconds))
+        return self._entries
+
+    def old(self) -> bool:
+        return bool(self._done) and time.monotonic() - self._done > _SOON
+
+
+def _mark(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_mtime_ns, status.st_size

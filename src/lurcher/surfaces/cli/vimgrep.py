@@ -1,0 +1,42 @@
+"""Hits as editors read them: `path:line:column:text`, one line each, for Vim's quickfix list and others that know the form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lurcher.surfaces.cli.highlight import printable
+from lurcher.surfaces.cli.show import Locate, from_here
+from lurcher.terms.split import split, words
+from lurcher.terms.stem import stem
+from lurcher.types import Answer, Hit, SymbolAnswer
+
+
+def answer(answer: Answer, locate: Locate) -> None:
+    shown = from_here(locate)
+    for hit in answer.hits:
+        for line, column, text in _places(hit):
+            print(f"{printable(shown(hit.path))}:{line}:{column}:{printable(text)}")
+
+
+def symbols(answer: SymbolAnswer, locate: Locate) -> None:
+    shown = from_here(locate)
+    for hit in answer.definitions:
+        print(f"{printable(shown(hit.path))}:{hit.start_line}:1:{printable(hit.signature or hit.qualified)}")
+
+
+def _places(hit: Hit) -> Iterator[tuple[int, int, str]]:
+    """Every match, where a mode knows them; of a commit the place of its change; else the line with most of the query."""
+    if hit.commit is not None:
+        yield max(hit.start_line, 1), 1, f"{hit.commit['sha'][:10]} {hit.commit['date'][:10]} {hit.commit['subject']}"
+        return
+    rows = hit.text.replace("\r\n", "\n").split("\n")
+    if hit.matches:
+        for match in hit.matches:
+            number = match.start_line - hit.start_line
+            yield match.start_line, match.start_column, rows[number] if 0 <= number < len(rows) else ""
+        return
+    terms = {stem(term) for lane in hit.why.lanes.values() for term in lane.terms}
+    counts = [len({stem(part) for word in words(row) for part in split(word)} & terms) for row in rows]
+    best = max(range(len(rows)), key=lambda i: (counts[i], bool(rows[i].strip()), -i))
+    row = rows[best]
+    yield hit.start_line + best, len(row) - len(row.lstrip()) + 1, row

@@ -1,0 +1,151 @@
+"""`lurcher init`: puts the server into the settings of the coding agents that a project is worked on with.
+
+Every file is read, changed as text, checked to say what it said before and our entry besides, and replaced at once. What cannot
+be changed so safely is left alone, and what to add is shown.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lurcher.surfaces.init import entries, files, hook, sections
+from lurcher.surfaces.init.clients import CLIENTS, COMMAND, Client, named
+from lurcher.surfaces.init.files import Change
+from lurcher.surfaces.init.jsonc import NotEditable
+
+AGENTS = "AGENTS.md"
+BEGIN, END = "<!-- lurcher:begin -->", "<!-- lurcher:end -->"
+SECTION = """## Finding things in this repository
+
+This repository is indexed by lurcher. Use its tools (or the commands in brackets) before grep and before reading files whole:
+
+- `search` (`lurcher search "how are redirects followed"`): the code that answers a question, a name or an error report
+- `find_pattern` (`lurcher history "have we tried caching this"`): past commits, and whether they were reverted or mended
+- `explain_change` (`lurcher explain FILE:12-20`): why lines are there
+- `outline`, `context` (`lurcher outline FILE`, `lurcher context FOLDER`): what is in a file or folder, without reading it
+- `impact` (`lurcher impact FILE`): what depends on a file, before its interface changes
+- `exists` (`lurcher exists NAME`): whether a name occurs at all; no is certain
+
+Answers are current: changed files are indexed first. A line that begins with `note:` says what an answer does not cover."""
+
+WROTE, REMOVED, UNCHANGED, LEFT = "wrote", "removed", "unchanged", "left alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One file: what was or would be done with it."""
+
+    title: str
+    path: Path
+    done: str
+    """wrote, removed, unchanged, or left alone"""
+    reason: str = ""
+    """Why it was left alone."""
+    show: str = ""
+    """What to add by hand then; or the difference that a dry run would make."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"for": self.title, "path": str(self.path), "done": self.done, "reason": self.reason, "show": self.show}
+
+
+def chosen(project: Path, keys: Sequence[str], home: Path | None) -> list[Client]:
+    """The clients that were named, else those that are found here."""
+    return named(keys) if keys else [client for client in CLIENTS if client.detected(project, home)]
+
+
+def steps(
+    project: Path, clients: Sequence[Client], *, remove: bool = False, dry_run: bool = False, with_hook: bool = False,
+    agents: bool = True,
+) -> list[Step]:  # fmt: skip
+    """Do it, or with `dry_run` only say what would be done."""
+    found = [
+        _step(client.title, client.file(project), project, dry_run, _entry_change(client, remove), entries.snippet(client))
+        for client in clients
+    ]
+    if agents:
+        shown = f"{BEGIN}\n{SECTION}\n{END}\n"
+        found.append(_step("agents", project / AGENTS, project, dry_run, _section_change(remove), shown))
+    if with_hook:
+        found.append(_hook_step(project, remove, dry_run))
+    return found
+
+
+Edit = Callable[[str | None, Path], str | None]
+
+
+def _entry_change(client: Client, remove: bool) -> Edit:
+    def change(text: str | None, path: Path) -> str | None:
+        if remove:
+            return None if text is None else entries.removed(client, text)
+        return entries.added(client, text)
+
+    return change
+
+
+def _section_change(remove: bool) -> Edit:
+    def change(text: str | None, path: Path) -> str | None:
+        if not remove:
+            return sections.added(text or "", SECTION, BEGIN, END)
+        rest = None if text is None else sections.removed(text, BEGIN, END)
+        return rest if rest == text or (rest is not None and rest.strip()) else None
+
+    return change
+
+
+def _hook_step(project: Path, remove: bool, dry_run: bool) -> Step:
+    shown = f"{hook.BEGIN}\n{hook.SCRIPT}\n{hook.END}\n"
+    try:
+        path = hook.place_of(project)
+    except NotEditable as problem:
+        return Step("git", project / ".git/hooks/post-commit", LEFT, str(problem), "" if remove else shown)
+
+    def change(text: str | None, path: Path) -> str | None:
+        if remove:
+            return None if text is None else hook.removed(text)
+        return hook.added(text, path)
+
+    return _step("git", path, path.parent, dry_run, change, shown, mode=0o755)
+
+
+def _step(
+    title: str, path: Path, within: Path, dry_run: bool, edit: Edit, shown: str, mode: int | None = None
+) -> Step:
+    try:
+        before = files.read(path, within)
+        change = Change(path, before, edit(before, path), mode if before is None else None)
+        if change.nothing:
+            return Step(title, path, UNCHANGED)
+        if not dry_run:
+            files.apply(change)
+    except (NotEditable, OSError) as problem:
+        reason = problem.strerror or str(problem) if isinstance(problem, OSError) else str(problem)
+        return Step(title, path, LEFT, reason, shown)
+    done = WROTE if change.after is not None and len(change.after) >= len(change.before or "") else REMOVED
+    return Step(title, path, done, show=_difference(change, path) if dry_run else "")
+
+
+def _difference(change: Change, path: Path) -> str:
+    lines = difflib.unified_diff(
+        (change.before or "").splitlines(), (change.after or "").splitlines(), str(path), str(path), lineterm="", n=2
+    )
+    return "\n".join(lines)
+
+
+def missing() -> list[str]:
+    """What has to be there for the entries to work, and is not."""
+    from lurcher.errors import MissingExtra
+    from lurcher.surfaces.mcp import need_extra
+
+    said = []
+    if shutil.which(COMMAND) is None:
+        said.append(f"the command {COMMAND} is not on the PATH: clients will not find it")
+    try:
+        need_extra()
+    except MissingExtra as error:
+        said.append(f"{error.message}: {error.hint}")
+    return said

@@ -1,0 +1,134 @@
+"""An entry in a client's settings file: the text with it, or without it, or the reason why that cannot be done safely."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from lurcher import config
+from lurcher.errors import ConfigError
+from lurcher.surfaces.init import jsonc
+from lurcher.surfaces.init.clients import COMMAND, Client
+from lurcher.surfaces.init.jsonc import NotEditable
+
+
+def added(client: Client, text: str | None) -> str:
+    """The settings with our entry; what is there already as it should be stays as it is."""
+    entry = client.entry()
+    if text is None or not text.strip():
+        return fresh(client)
+    known = _known(client, text)
+    if known == entry:
+        return text
+    if known is not None and not _ours(known):
+        raise NotEditable(f"it has another entry named {client.path[-1]}")
+    if client.toml:
+        base = _without_table(client, text) if known is not None else text
+        block = _table(client)
+        gap = "" if not base.strip() else "\n" if base.endswith("\n") else "\n\n"
+        return _checked_toml(client, base, f"{base}{gap}{block}", entry)
+    return jsonc.with_member(text, client.path, entry)
+
+
+def removed(client: Client, text: str) -> str | None:
+    """The settings without our entry; None where nothing would be left of the file."""
+    known = _known(client, text)
+    if known is None:
+        return text
+    if not _ours(known):
+        raise NotEditable(f"its entry named {client.path[-1]} is not ours")
+    rest = _without_table(client, text) if client.toml else jsonc.without_member(text, client.path)
+    nothing = dict(client.first)
+    if client.toml:
+        return rest if rest.strip() else None
+    left = jsonc.parse(rest)
+    return None if left.data in ({}, nothing) and not _has_comments(rest) else rest
+
+
+def fresh(client: Client) -> str:
+    """A new file."""
+    if client.toml:
+        return _table(client)
+    inner: Any = client.entry()
+    for name in reversed(client.path):
+        inner = {name: inner}
+    return json.dumps({**dict(client.first), **inner}, indent=2) + "\n"
+
+
+def snippet(client: Client) -> str:
+    """What to add by hand."""
+    return fresh(client)
+
+
+def _known(client: Client, text: str) -> Any:
+    data = _toml(text) if client.toml else jsonc.parse(text).data
+    for name in client.path:
+        if not isinstance(data, dict):
+            raise NotEditable("it is not laid out as expected")
+        data = data.get(name)
+        if data is None:
+            return None
+    return data
+
+
+def _ours(entry: Any) -> bool:
+    """Whether an entry starts our program, whatever else somebody changed in it."""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    first = command[0] if isinstance(command, list) and command else command
+    return isinstance(first, str) and first.rpartition("/")[2] == COMMAND
+
+
+def _toml(text: str) -> dict[str, Any]:
+    try:
+        return config.toml_of(text.encode("utf-8", "surrogateescape"), "it")
+    except ConfigError as error:
+        raise NotEditable(error.message) from None
+
+
+def _table(client: Client) -> str:
+    lines = [f"[{'.'.join(client.path)}]"]
+    lines += [f"{name} = {json.dumps(value)}" for name, value in client.entry().items()]
+    return "\n".join(lines) + "\n"
+
+
+def _without_table(client: Client, text: str) -> str:
+    head = re.compile(rf"^[ \t]*\[[ \t]*{re.escape('.'.join(client.path))}[ \t]*\][ \t]*(?:#.*)?\r?\n?", re.MULTILINE)
+    match = head.search(text)
+    if match is None:
+        raise NotEditable("its entry is written in another way")
+    following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, match.end())
+    end = following.start() if following else len(text)
+    before = text[: match.start()]
+    if before.endswith("\n\n") or not following:
+        before = before.rstrip("\n") + ("\n\n" if following else "\n") if before.strip() else ""
+    rest = before + text[end:]
+    expected = _toml(text)
+    parent = expected
+    for name in client.path[:-1]:
+        parent = parent[name]
+    del parent[client.path[-1]]
+    if not _pruned(_toml(rest)) == _pruned(expected):
+        raise NotEditable("its entry is written in another way")
+    return rest
+
+
+def _checked_toml(client: Client, base: str, text: str, entry: dict[str, Any]) -> str:
+    expected = _toml(base)
+    parent = expected
+    for name in client.path[:-1]:
+        parent = parent.setdefault(name, {})
+    parent[client.path[-1]] = entry
+    if _toml(text) != expected:
+        raise NotEditable("it is written in a way that cannot be changed safely")
+    return text
+
+
+def _pruned(data: dict[str, Any]) -> dict[str, Any]:
+    """Without empty tables, which a text may leave out."""
+    kept = {name: _pruned(value) if isinstance(value, dict) else value for name, value in data.items()}
+    return {name: value for name, value in kept.items() if value != {}}
+
+
+def _has_comments(text: str) -> bool:
+    return re.search(r"//|/\*", jsonc.STRING.sub("", text)) is not None

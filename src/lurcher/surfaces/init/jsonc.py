@@ -1,0 +1,236 @@
+"""JSON as editors keep it, with comments and trailing commas: one member put in or taken out, every other byte as it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_SPACE = re.compile(r"(?:\s|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_DEEPEST = 200
+
+
+class NotEditable(ValueError):
+    """The text is not what this can change safely."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A member of an object: from where its name begins to where its value ends."""
+
+    name: str
+    start: int
+    value: Node
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    start: int
+    end: int
+    data: Any
+    members: tuple[Member, ...] | None = None
+    """Of an object."""
+    trailing_comma: bool = False
+
+    def member(self, name: str) -> Member | None:
+        return next((member for member in self.members or () if member.name == name), None)
+
+
+def parse(text: str) -> Node:
+    at = _skip(text, 1 if text.startswith("\ufeff") else 0)
+    node = _value(text, at, 0)
+    if _skip(text, node.end) != len(text):
+        raise NotEditable("there is more after the first value")
+    return node
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
+
+
+def _value(text: str, at: int, depth: int) -> Node:
+    if depth > _DEEPEST:
+        raise NotEditable("it is nested too deeply")
+    if text.startswith("{", at):
+        return _object(text, at, depth)
+    if text.startswith("[", at):
+        return _array(text, at, depth)
+    match = STRING.match(text, at) or _SCALAR.match(text, at)
+    if match is None:
+        raise NotEditable(f"it is no JSON from line {text.count(chr(10), 0, at) + 1} on")
+    try:
+        return Node(at, match.end(), json.loads(match.group()))
+    except ValueError:
+        raise NotEditable("a text in it is broken") from None
+
+
+def _object(text: str, start: int, depth: int) -> Node:
+    members: list[Member] = []
+    comma = False
+    at = _skip(text, start + 1)
+    while not text.startswith("}", at):
+        if members and not comma:
+            raise NotEditable("a comma is missing")
+        key = STRING.match(text, at)
+        if key is None:
+            raise NotEditable(f"it is no JSON from line {text.count(chr(10), 0, at) + 1} on")
+        colon = _skip(text, key.end())
+        if not text.startswith(":", colon):
+            raise NotEditable("a colon is missing")
+        value = _value(text, _skip(text, colon + 1), depth + 1)
+        name = json.loads(key.group())
+        if any(member.name == name for member in members):
+            raise NotEditable(f"'{name}' is in it twice")
+        members.append(Member(name, at, value, value.end))
+        at = _skip(text, value.end)
+        comma = text.startswith(",", at)
+        at = _skip(text, at + 1) if comma else at
+    return Node(start, at + 1, {member.name: member.value.data for member in members}, tuple(members), comma and bool(members))
+
+
+def _array(text: str, start: int, depth: int) -> Node:
+    items: list[Any] = []
+    comma = True
+    at = _skip(text, start + 1)
+    while not text.startswith("]", at):
+        if not comma:
+            raise NotEditable("a comma is missing")
+        value = _value(text, at, depth + 1)
+        items.append(value.data)
+        at = _skip(text, value.end)
+        comma = text.startswith(",", at)
+        at = _skip(text, at + 1) if comma else at
+    return Node(start, at + 1, items)
+
+
+def with_member(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with a value put at a path of names; objects on the way are made where they are missing."""
+    node = parse(text)
+    wanted = _merged(node.data, path, value)
+    for depth, name in enumerate(path):
+        if node.members is None:
+            raise NotEditable(f"'{'.'.join(path[:depth]) or 'it'}' is no object")
+        member = node.member(name)
+        if member is None:
+            new: Any = value
+            for outer in reversed(path[depth + 1 :]):
+                new = {outer: new}
+            return _checked(_inserted(text, node, name, new), wanted)
+        node = member.value
+    return _checked(text[: node.start] + _written(value, _indent(text, node.start), text) + text[node.end :], wanted)
+
+
+def without_member(text: str, path: Sequence[str]) -> str:
+    """The text without what is at a path; objects on the way that are empty then are taken out too."""
+    nodes = [parse(text)]
+    for name in path:
+        member = nodes[-1].member(name)
+        if member is None:
+            return text
+        nodes.append(member.value)
+    depth = len(path) - 1
+    while depth > 0 and len(nodes[depth].members or ()) == 1:
+        depth -= 1
+    wanted = _removed(nodes[0].data, path[: depth + 1])
+    return _checked(_cut(text, nodes[depth], path[depth]), wanted)
+
+
+def _merged(data: Any, path: Sequence[str], value: Any) -> Any:
+    if not path:
+        return value
+    return {**data, path[0]: _merged(data.get(path[0], {}), path[1:], value)} if isinstance(data, dict) else data
+
+
+def _removed(data: Any, path: Sequence[str]) -> Any:
+    if len(path) == 1:
+        return {name: value for name, value in data.items() if name != path[0]}
+    return {**data, path[0]: _removed(data[path[0]], path[1:])}
+
+
+def _checked(text: str, wanted: Any) -> str:
+    if parse(text).data != wanted:
+        raise NotEditable("it is written in a way that cannot be changed safely")
+    return text
+
+
+def _inserted(text: str, node: Node, name: str, value: Any) -> str:
+    outer = _indent(text, node.start)
+    step = _step(text)
+    members = node.members or ()
+    inner = _indent(text, members[-1].start) if members and _alone(text, members[-1].start) else outer + step
+    written = f"{json.dumps(name)}: {_written(value, inner, text)}"
+    newline = _newline(text)
+    if not members:
+        return f"{text[: node.start]}{{{newline}{inner}{written}{newline}{outer}}}{text[node.end :]}"
+    last = members[-1].end
+    if node.trailing_comma:
+        place = _line_end(text, _after_comma(text, last))
+        return f"{text[:place]}{newline}{inner}{written},{text[place:]}"
+    place = _line_end(text, last)
+    return f"{text[:last]},{text[last:place]}{newline}{inner}{written}{text[place:]}"
+
+
+def _cut(text: str, node: Node, name: str) -> str:
+    """The text without one member of an object, its comma, and its line if it had one for itself."""
+    members = node.members or ()
+    number = next(i for i, member in enumerate(members) if member.name == name)
+    member = members[number]
+    if len(members) == 1:
+        # Nothing but this and perhaps comments: these stay.
+        end = _after_comma(text, member.end) if node.trailing_comma else member.end
+        before, after = text[node.start + 1 : member.start], text[end : node.end - 1]
+        inside = before.rstrip() + after if (before + after).strip() else ""
+        return f"{text[: node.start]}{{{inside}}}{text[node.end :]}"
+    if number == len(members) - 1 and not node.trailing_comma:
+        comma = text.index(",", _skip(text, members[number - 1].end))
+        between = text[comma + 1 : member.start].rstrip()
+        return text[:comma] + between + text[member.end :]
+    end = _after_comma(text, member.end)
+    start = member.start
+    if _alone(text, start):
+        start = text.rfind("\n", 0, start) + 1
+        rest = re.compile(r"[ \t]*\r?\n").match(text, end)
+        end = rest.end() if rest else end
+    return text[:start] + text[end:]
+
+
+def _after_comma(text: str, at: int) -> int:
+    return text.index(",", _skip(text, at)) + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    """Behind the comment that belongs to what stands before it in the same line, if there is one."""
+    match = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\n]*?\*/[ \t]*)?(?=\r?\n)").match(text, at)
+    return match.end() if match else at
+
+
+def _alone(text: str, at: int) -> bool:
+    """Whether only white space stands before it in its line."""
+    return not text[text.rfind("\n", 0, at) + 1 : at].strip()
+
+
+def _indent(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _step(text: str) -> str:
+    """By how much the text indents."""
+    match = re.search(r"\n([ \t]+)\S", text)
+    return match.group(1) if match else "  "
+
+
+def _newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _written(value: Any, indent: str, text: str) -> str:
+    lines = json.dumps(value, indent=_step(text), ensure_ascii=False).split("\n")
+    return (_newline(text) + indent).join(lines)

@@ -1,0 +1,116 @@
+"""The Model Context Protocol: `lurcher mcp` over standard input and output, and an app for HTTP servers to mount.
+
+Only what is here is imported without the extra `mcp`; the rest needs its package.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lurcher import config
+from lurcher.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+INSTALL = "pip install 'lurcher[mcp]'"
+
+
+def need_extra() -> None:
+    """MissingExtra where the package is not installed, or is one that we do not know."""
+    import importlib.util
+
+    try:
+        known = all(importlib.util.find_spec(name) is not None for name in ("mcp_types", "mcp.server.lowlevel"))
+    except (ImportError, ValueError):
+        known = False
+    if not known:
+        raise MissingExtra("the MCP server needs the package mcp, version 2 or later", INSTALL)
+
+
+def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None) -> None:
+    """Serve one client over standard input and output until it goes away."""
+    need_extra()
+    from lurcher.surfaces.mcp.access import starting_access
+
+    config.load(None, overrides)  # what is wrong with the flags is said now, not with the first answer
+    access = starting_access(roots, Path.cwd())
+    from lurcher.surfaces.mcp.claim import claimed
+
+    if sys.stdin is not None and sys.stdin.isatty():
+        print("note: this speaks to programs, not to people (lurcher help agents); Ctrl-C ends it", file=sys.stderr)
+    source, target = claimed()
+    import anyio
+
+    from lurcher.surfaces.mcp import stdio
+    from lurcher.surfaces.mcp.server import Face
+
+    face = Face(access, overrides, given=bool(roots), alone=True)
+    threading.Thread(target=_warm_up, daemon=True).start()
+
+    async def serve() -> None:
+        async with stdio.streams(source, target) as (incoming, outgoing):
+            await face.server.run(incoming, outgoing, face.server.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def _warm_up() -> None:
+    """Import what the first answer of a cold repository needs while the client is still introducing itself."""
+    import lurcher.index.build
+    import lurcher.ranking.default
+    import lurcher.serving.cold  # noqa: F401
+
+
+class MountedMCP:
+    """An ASGI app: a route at `/mcp` whose endpoint it is. Its `lifespan` has to be entered while the host app runs."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+        self._manager = manager
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._manager.asgi_app(scope, receive, send)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        async with self._manager.run():
+            yield
+
+
+def streamable_app(
+    roots: Sequence[str | Path],
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    hosts: Sequence[str] = ("127.0.0.1:*", "localhost:*", "[::1]:*"),
+    origins: Sequence[str] = ("http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"),
+    most_bytes: int = 4_000_000,
+    most_sessions: int = 64,
+) -> MountedMCP:
+    """The same server over streamable HTTP.
+
+        app = streamable_app(["/path/to/repository"])
+        Starlette(routes=[Route("/mcp", endpoint=app)], lifespan=lambda _: app.lifespan())
+
+    Clients see nothing outside of `roots`. `hosts` and `origins` are what requests may say they are for and from.
+    """
+    need_extra()
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    from lurcher.surfaces.mcp.access import starting_access
+    from lurcher.surfaces.mcp.server import Face
+
+    face = Face(starting_access([str(root) for root in roots], Path.cwd()), overrides, surface="mcp-http")
+    security = TransportSecuritySettings(
+        enable_dns_rebinding_protection=True, allowed_hosts=list(hosts), allowed_origins=list(origins)
+    )
+    return MountedMCP(
+        StreamableHTTPSessionManager(
+            app=face.server, security_settings=security, max_request_body_size=most_bytes, max_sessions=most_sessions
+        )
+    )

@@ -1,0 +1,280 @@
+"""Answers as agents read them: compact text within a budget of tokens, and the same as data that fits the tool's schema.
+
+Both show the same entries. What there is no room for is counted and said, never cut off silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from lurcher.budget import tokens
+from lurcher.history.explained import ExplainAnswer, Writer
+from lurcher.survey.answers import (
+    ContextAnswer,
+    Dependent,
+    ExistsAnswer,
+    ImpactAnswer,
+    OutlineAnswer,
+    OutlineFile,
+    OutlineSymbol,
+)
+from lurcher.types import Answer, Degraded, Hit, IndexState
+
+BUDGET = 2000
+"""Tokens of a text, unless more or fewer are asked for."""
+_MOST_NOTES = 4
+_LONGEST_NOTE = 400
+_SHORT = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a tool answers with."""
+
+    text: str
+    data: dict[str, Any]
+    paths: tuple[str, ...] = field(default=())
+    """The files that it is from, as far as reading it saves reading them."""
+
+    @property
+    def tokens(self) -> int:
+        """About what it costs to read."""
+        return tokens.estimate(self.text)
+
+
+def room(budget: int) -> int:
+    """What is left for entries when some is kept for what is said below them."""
+    return max(1, budget - min(250, max(40, budget // 8)))
+
+
+def hits_budget(budget: int) -> int:
+    """What the texts of hits may take of a budget, for the rest goes to where they are and to notes."""
+    return max(1, budget * 4 // 5)
+
+
+def search(answer: Answer, budget: int) -> Told:
+    shown = [(_hit_text(hit), _hit_data(hit)) for hit in answer.hits]
+    total = f"{len(shown)} of {answer.total:,} hits" if answer.total > len(shown) else ""
+    more = f"{total}; more: cursor={answer.next}" if answer.next else total
+    first = "" if answer.hits else "nothing found"
+    below = _below(first, more, answer.degraded)
+    # A token has a byte at least: what is not counted yet cannot cost more than its bytes.
+    around = sum(len(text.encode()) for text, _ in shown) - sum(len(hit.text.rstrip("\n").encode()) for hit in answer.hits)
+    sure = answer.tokens + around + len(below.encode()) + len(shown) <= budget
+    text = _packed([text for text, _ in shown], budget, below, sure)
+    data = {
+        "hits": [data for _, data in shown],
+        "total": answer.total,
+        "next": answer.next,
+        "mode": answer.mode,
+        **_standing(answer.index, answer.degraded),
+    }
+    return Told(text, data, tuple(dict.fromkeys(hit.path for hit in answer.hits if hit.source != "history")))
+
+
+def _hit_text(hit: Hit) -> str:
+    commit = hit.commit
+    if commit is None:
+        head = f"{hit.path}:{hit.start_line}-{hit.end_line}" + (f" {hit.symbol}" if hit.symbol else "")
+    else:
+        verdict = commit["outcome"]["verdict"]
+        became = "" if verdict == "success" else f" {verdict.upper()}{_by(commit['outcome'])}"
+        head = f"{commit['sha'][:_SHORT]} {commit['date'][:10]} {commit['author']}{became}"
+        if not hit.text:
+            head += f"\n{commit['subject']}"
+    body = hit.text.rstrip("\n")
+    return f"{head}\n{body}\n" if body else f"{head}\n"
+
+
+def _by(outcome: dict[str, Any]) -> str:
+    shas = [entry["sha"][:_SHORT] for entry in outcome["evidence"]]
+    return f" by {', '.join(shas[:2])}" if shas else ""
+
+
+def _hit_data(hit: Hit) -> dict[str, Any]:
+    data = {
+        "source": hit.source, "path": hit.path, "start_line": hit.start_line, "end_line": hit.end_line,
+        "language": hit.language, "symbol": hit.symbol, "kind": hit.kind, "score": round(hit.score, 4), "text": hit.text,
+    }  # fmt: skip
+    if hit.commit is not None:
+        names = ("sha", "subject", "author", "date", "outcome", "files", "file_count")
+        data["commit"] = {name: hit.commit[name] for name in names if name in hit.commit}
+    if hit.note is not None:
+        data["note"] = hit.note
+    return data
+
+
+def explained(answer: ExplainAnswer, budget: int) -> Told:
+    def data_of(entry: Writer) -> dict[str, Any]:
+        whole = entry.to_dict()
+        return {name: value for name, value in whole.items() if name not in ("email", "related")}
+
+    kept, _ = _fitting(answer.writers, _writer_text, room(budget))
+    more = f"{len(kept)} of {answer.total:,} commits" if len(kept) < answer.total else ""
+    text = _packed([_writer_text(entry) for entry in kept], budget, _below("", more, answer.degraded))
+    data = {
+        "path": answer.path, "commits": [data_of(entry) for entry in kept], "total": answer.total,
+        "degraded": [note.to_dict() for note in answer.degraded],
+    }  # fmt: skip
+    return Told(text, data)
+
+
+def _writer_text(entry: Writer) -> str:
+    lines = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in entry.lines)
+    if entry.sha is None:
+        return f"lines {lines}: not committed yet\n"
+    became = ""
+    if entry.outcome is not None and entry.outcome.verdict != "success":
+        became = f" {entry.outcome.verdict.upper()}{_by(entry.outcome.to_dict())}"
+    out = [f"lines {lines}: {entry.sha[:_SHORT]} {(entry.date or '')[:10]} {entry.author}{became}", entry.subject]
+    out += [line for line in entry.body.splitlines() if line.strip()][:6]
+    if entry.excerpt is not None:
+        out += entry.excerpt.text.split("\n")[:12]
+    return "\n".join(out) + "\n"
+
+
+def outline(answer: OutlineAnswer, budget: int) -> Told:
+    """Symbol by symbol as far as there is room; the last file may have only its first ones."""
+    left = room(budget)
+    files: list[dict[str, Any]] = []
+    texts: list[str] = []
+    shown = 0
+    for file in answer.files:
+        lines = list(_outline_lines(file))
+        kept, _ = _fitting(lines, lambda item: item[0], left)
+        if not kept:
+            break
+        texts.append("\n".join(text for text, _ in kept) + "\n")
+        symbols = [data for _, data in kept if data is not None]
+        files.append({"path": file.path, "language": file.language, "lines": file.lines, "symbols": symbols})
+        shown += len(symbols)
+        left -= tokens.count(texts[-1])
+        if len(kept) < len(lines):
+            break
+    missing = answer.total - shown
+    more = f"{shown:,} of {answer.total:,} symbols; name a file, a kind or a larger budget for the rest" if missing else ""
+    first = "" if answer.total else "no symbols"
+    text = _packed(texts, budget, _below(first, more, answer.standing.degraded))
+    data = {
+        "path": answer.path, "files": files, "total": answer.total, "shown": shown,
+        **_standing(answer.standing.index, answer.standing.degraded),
+    }  # fmt: skip
+    return Told(text, data, tuple(file["path"] for file in files))
+
+
+def _outline_lines(file: OutlineFile) -> Iterator[tuple[str, dict[str, Any] | None]]:
+    yield f"{file.path} ({file.language}, {file.lines:,} lines)", None
+
+    def walk(symbol: OutlineSymbol, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        said = symbol.signature or symbol.name
+        text = f"{'  ' * depth}{symbol.start_line}-{symbol.end_line} {said}"
+        data = {
+            "name": symbol.name, "qualified": symbol.qualified, "kind": symbol.kind, "signature": symbol.signature,
+            "start_line": symbol.start_line, "end_line": symbol.end_line, "depth": depth - 1,
+        }  # fmt: skip
+        yield text, data
+        for child in symbol.children:
+            yield from walk(child, depth + 1)
+
+    for symbol in file.symbols:
+        yield from walk(symbol, 1)
+
+
+def context(answer: ContextAnswer, budget: int) -> Told:
+    left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
+    more = f"left out: {', '.join(left)}" if left else ""
+    text = _packed([answer.text], budget, _below("", more, answer.standing.degraded))
+    data = {
+        "path": answer.path, "files": answer.files, "lines": answer.lines, "languages": answer.languages,
+        "sections": [section.to_dict() for section in answer.sections], "tokens": answer.tokens,
+        **_standing(answer.standing.index, answer.standing.degraded),
+    }  # fmt: skip
+    return Told(text, data, (answer.path,))
+
+
+def impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget: int) -> Told:
+    """`dependents` are those that may be shown."""
+    kept, _ = _fitting(dependents, _dependent_text, room(budget))
+    totals = ", ".join(f"hop {hop.hop}: {hop.total:,} files, {hop.tests:,} tests" for hop in answer.by_hop)
+    listed = f"; {len(kept)} of {len(dependents)} listed" if len(kept) < len(dependents) else ""
+    asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
+    first = "" if dependents else f"nothing imports {asked}"
+    more = f"{totals}{listed}" if dependents else ""
+    text = _packed(["".join(map(_dependent_text, kept))], budget, _below(first, more, answer.standing.degraded))
+    data = {
+        "path": answer.path, "symbol": answer.symbol, "dependents": [entry.to_dict() for entry in kept],
+        "total": len(dependents), "by_hop": [hop.to_dict() for hop in answer.by_hop],
+        **_standing(answer.standing.index, answer.standing.degraded),
+    }  # fmt: skip
+    return Told(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
+
+
+def _dependent_text(entry: Dependent) -> str:
+    said = [f"{entry.path}:{entry.line}", f"hop {entry.hop}"]
+    said += [f"via {entry.via}"] if entry.hop > 1 else []
+    said += [", ".join(entry.names[:8])] if entry.names else []
+    said += [entry.use] if entry.use else []
+    said += ["test"] if entry.test else []
+    return "  ".join(said) + "\n"
+
+
+def exists(answer: ExistsAnswer) -> Told:
+    where = f" {answer.path}:{answer.line}" if answer.path is not None else ""
+    verdict = "yes" if answer.exists and answer.certain else "probably" if answer.exists else "no"
+    text = _packed([f"{verdict}{where}\n"], BUDGET, _below("", "", answer.standing.degraded))
+    data = {
+        "exists": answer.exists, "certain": answer.certain, "path": answer.path, "line": answer.line,
+        **_standing(answer.standing.index, answer.standing.degraded),
+    }  # fmt: skip
+    return Told(text, data)
+
+
+def _standing(index: IndexState, degraded: Sequence[Degraded]) -> dict[str, Any]:
+    return {"index": index.to_dict(), "degraded": [note.to_dict() for note in degraded]}
+
+
+def _below(first: str, more: str, degraded: Sequence[Degraded]) -> str:
+    said = [first, more]
+    for note in degraded[:_MOST_NOTES]:
+        text = f"note: {note.reason}" + (f" ({note.hint})" if note.hint else "")
+        said.append(text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…")
+    if len(degraded) > _MOST_NOTES:
+        said.append(f"and {len(degraded) - _MOST_NOTES} more notes")
+    return "\n".join(line for line in said if line)
+
+
+def _fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int) -> tuple[list[Any], int]:
+    """The first items that fit, at least one, and how many do not."""
+    kept: list[Any] = []
+    for item in items:
+        left -= tokens.count(text_of(item)) + 1
+        if left < 0 and kept:
+            break
+        kept.append(item)
+    return kept, len(items) - len(kept)
+
+
+def _packed(parts: Sequence[str], budget: int, below: str, sure: bool = False) -> str:
+    """Parts and what is said below them, within the budget: if need be the longest part loses lines, and says so.
+
+    Where it is `sure` that they fit, nothing is counted.
+    """
+    texts = list(parts)
+
+    def whole() -> str:
+        return "\n".join([*texts, below] if below else texts).strip("\n")
+
+    text = whole()
+    while not sure and texts and tokens.count(text) > budget:
+        longest = max(range(len(texts)), key=lambda i: len(texts[i]))
+        lines = texts[longest].rstrip("\n").split("\n")
+        if len(lines) < 4:
+            if len(texts[longest]) < 200:
+                break
+            texts[longest] = texts[longest][: len(texts[longest]) // 2].rstrip("\n…") + "…\n"
+        else:
+            texts[longest] = "\n".join(lines[: max(2, len(lines) * 3 // 4)]).rstrip("\n…") + "\n…\n"
+        text = whole()
+    return text

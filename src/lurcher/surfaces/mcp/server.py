@@ -1,0 +1,351 @@
+"""The server behind every transport: tools and resources, one engine per set of roots, work in threads.
+
+A call that is cancelled stops at the next step of its work; nothing is answered then, and the connection goes on.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from lurcher import savings
+from lurcher.errors import LurcherError, PathError
+from lurcher.serving import Build, Served
+from lurcher.surfaces.mcp import resources
+from lurcher.surfaces.mcp.access import Access, folders_of, too_wide
+from lurcher.surfaces.mcp.answers import Told
+from lurcher.surfaces.mcp.arguments import checked, schema
+from lurcher.surfaces.mcp.status import status_data, status_text
+from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool
+from lurcher.version import VERSION
+
+Context = ServerRequestContext[Any, Any]
+
+INSTRUCTIONS = (
+    "Searches this repository's code, notes and git history, offline. Start with `search`; ask `find_pattern` before redoing "
+    "what may have been tried; `outline` and `context` instead of reading whole files; `impact` before changing an interface."
+)
+_MOST_ENGINES = 6
+_THREADS = 8
+_ROOTS_SECONDS = 1.0
+"""A client that does not tell its roots by then is served those of the command line."""
+_ROOTS_KEY = "roots"
+_PAUSE = 0.1
+"""Seconds between two messages about progress."""
+NOT_FOUND = -32002
+"""What older versions of the protocol call a resource that is not there."""
+
+
+class Face:
+    """What clients see. `access` are the folders that it was started for; `alone` says that there is but one client."""
+
+    def __init__(
+        self,
+        access: Access,
+        overrides: Mapping[str, Any] | None = None,
+        *,
+        given: bool = True,
+        alone: bool = False,
+        surface: str = "mcp",
+    ) -> None:
+        """`given` says that somebody chose the folders: they bind clients. Else a client's own roots take their place."""
+        self._start, self._overrides, self._given, self._alone = access, overrides, given, alone
+        self._surface = surface
+        self._engines: OrderedDict[tuple[Path, ...], Served] = OrderedDict()
+        self._lock = threading.Lock()
+        self._limiter: anyio.CapacityLimiter | None = None
+        self._roots: WeakKeyDictionary[Any, list[Path] | None] = WeakKeyDictionary()
+        self._only_roots: list[Path] | None = None
+        with warnings.catch_warnings():
+            # Roots are on their way out of the protocol, but clients that have them mean them.
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            self.server: Server[Any] = Server(
+                "lurcher", version=VERSION, title="lurcher", instructions=INSTRUCTIONS, lifespan=self._life,
+                on_list_tools=self._list_tools, on_call_tool=self._call_tool, on_list_resources=self._list_resources,
+                on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
+                on_roots_list_changed=self._roots_changed, get_tool_input_schema=_schema_of,
+            )  # fmt: skip
+        self.server.middleware.clear()  # it only traces, for whoever collects that; nobody does here
+
+    @asynccontextmanager
+    async def _life(self, server: Server[Any]) -> Any:
+        self._limiter = anyio.CapacityLimiter(_THREADS)
+        try:
+            yield {}
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        with self._lock:
+            engines = list(self._engines.values())
+            self._engines.clear()
+        for served in engines:
+            served.close()
+
+    # -- tools ------------------------------------------------------------------------------------------------------------
+
+    async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_declared(tool) for tool in TOOLS])
+
+    async def _call_tool(
+        self, ctx: Context, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        began = time.perf_counter()
+        tool = next((tool for tool in TOOLS if tool.name == params.name), None)
+        if tool is None:
+            known = ", ".join(tool.name for tool in TOOLS)
+            about = {"code": "usage", "hint": f"known: {known}"}
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool '{params.name[:60]}'", about)
+        try:
+            given = checked(tool.parameters, params.arguments)
+            access = await self._access(ctx, params)
+            if access is None:
+                return types.InputRequiredResult(input_requests={_ROOTS_KEY: types.ListRootsRequest()})
+            served = await self._opened(access)
+            told = await self._run(tool, ctx, served, access, given)
+        except LurcherError as error:
+            return _refused(error)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=told.text)], structured_content=told.data,
+            _meta={"lurcher/ms": round(1000 * (time.perf_counter() - began), 2)},
+        )  # fmt: skip
+
+    async def _run(self, tool: Tool, ctx: Context, served: Served, access: Access, given: dict[str, Any]) -> Told:
+        if tool.name == "index":
+            return await self._index(ctx, served, **given)
+        stop = threading.Event()
+        if tool.name == "status":
+            data = await self._thread(lambda: status_data(served), stop)
+            return Told(status_text(data), data)
+        call = Call(served, access, _Reporter(ctx, stop), self._served)
+        told: Told = await self._thread(partial(self._asked_for, tool, call, given), stop)
+        return told
+
+    def _asked_for(self, tool: Tool, call: Call, given: dict[str, Any]) -> Told:
+        """What a tool answers; what that saved against reading the files is noted."""
+        assert tool.run is not None
+        told = tool.run(call, given)
+        engine = call.served.engine
+        if told.paths and engine.settings.savings.count:
+            savings.note(self._surface, tool.name, told.tokens, [engine.locate(path) for path in told.paths])
+        return told
+
+    async def _opened(self, access: Access) -> Served:
+        known = self._engines.get(access.folders)
+        if known is None:
+            known = await self._thread(lambda: self._served(access), threading.Event())
+        assert known is not None
+        return known
+
+    async def _thread(self, work: Callable[[], Any], stop: threading.Event) -> Any:
+        """Do some work in a thread; if nobody waits for it any more, `stop` tells it so."""
+        try:
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
+        finally:
+            stop.set()
+
+    async def _index(self, ctx: Context, served: Served, history: bool, rebuild: bool) -> Told:
+        began = time.monotonic()
+        while True:
+            build = await self._thread(lambda: _started(served, history, rebuild), threading.Event())
+            await self._built(ctx, build)
+            if build.order.history or not history:  # else one was under way that did less
+                break
+        data = await self._thread(lambda: status_data(served), threading.Event())
+        data["seconds"] = round(time.monotonic() - began, 2)
+        return Told(status_text(data), data)
+
+    async def _built(self, ctx: Context, build: Build) -> None:
+        """Wait for a build, telling how far it is; if nobody waits any more, end it."""
+        last, seen, base = 0.0, 0, 0
+        build.waiting += 1
+        try:
+            while not build.ended:
+                now = time.monotonic()
+                if build.done < seen:  # the next stage counts from the beginning, what is told must not
+                    base, seen = base + seen, 0
+                if now - last > _PAUSE and build.done > seen:
+                    last, seen = now, build.done
+                    await ctx.session.report_progress(base + build.done, base + build.total, build.what)
+                await anyio.sleep(0.03)
+        finally:
+            build.waiting -= 1
+            if not build.waiting:
+                build.cancel()
+        build.check()
+
+    # -- resources --------------------------------------------------------------------------------------------------------
+
+    async def _list_resources(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        cursor = params.cursor if params is not None else None
+        access = await self._access_known(ctx)
+        try:
+            served = await self._opened(access)
+            page = await self._thread(lambda: resources.listed(served, access, cursor), threading.Event())
+        except LurcherError as error:
+            raise _protocol_error(error, ctx) from None
+        return types.ListResourcesResult(resources=page.entries, next_cursor=page.next)
+
+    async def _list_templates(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=[resources.TEMPLATE])
+
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        access = await self._access_known(ctx)
+        stop = threading.Event()
+        try:
+            served = await self._opened(access)
+            call = Call(served, access, _Reporter(ctx, stop), self._served)
+            found = await self._thread(partial(resources.read, call, params.uri), stop)
+        except LurcherError as error:
+            raise _protocol_error(error, ctx) from None
+        return types.ReadResourceResult(contents=[found])
+
+    # -- roots ------------------------------------------------------------------------------------------------------------
+
+    def _served(self, access: Access) -> Served:
+        """The engine for these folders, opened once; the ones that were not asked for longest are closed."""
+        if not self._given and any(too_wide(folder) for folder in access.folders):
+            raise PathError(
+                f"{access.folders[0]} is no project", "start it in a project, or name one: lurcher mcp --root FOLDER"
+            )
+        with self._lock:
+            known = self._engines.get(access.folders)
+            if known is None:
+                known = self._engines[access.folders] = Served.open(access.folders, self._overrides)
+            self._engines.move_to_end(access.folders)
+            surplus = [self._engines.popitem(last=False)[1] for _ in range(len(self._engines) - _MOST_ENGINES)]
+        for served in surplus:
+            served.close()
+        return known
+
+    async def _access(self, ctx: Context, params: types.CallToolRequestParams) -> Access | None:
+        """What this client may ask about; None where it has to say first what it has open."""
+        told = (params.input_responses or {}).get(_ROOTS_KEY)
+        if isinstance(told, types.ListRootsResult):
+            roots = folders_of(str(root.uri) for root in told.roots)
+            if self._alone:
+                self._only_roots = roots
+            return self._bounded(roots)
+        if self._has_roots(ctx) and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return self._bounded(self._only_roots) if self._only_roots is not None else None
+        return await self._access_known(ctx)
+
+    async def _access_known(self, ctx: Context) -> Access:
+        if not self._has_roots(ctx):
+            return self._start
+        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+            return self._bounded(self._only_roots)
+        connection = ctx.session._connection
+        if connection not in self._roots:
+            self._roots[connection] = await self._asked(ctx)
+        return self._bounded(self._roots[connection])
+
+    async def _asked(self, ctx: Context) -> list[Path] | None:
+        """The client's roots, asked for; None where it does not say."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", MCPDeprecationWarning)
+            try:
+                with anyio.fail_after(_ROOTS_SECONDS):
+                    answer = await ctx.session.list_roots()
+            except (MCPError, TimeoutError, ValueError):
+                return None
+        return folders_of(str(root.uri) for root in answer.roots)
+
+    def _has_roots(self, ctx: Context) -> bool:
+        able = ctx.session.client_capabilities
+        return able is not None and able.roots is not None
+
+    def _bounded(self, roots: list[Path] | None) -> Access:
+        if not roots:
+            return self._start
+        return self._start.narrowed(roots) if self._given else Access(tuple(dict.fromkeys(roots)))
+
+    async def _roots_changed(self, ctx: Context, params: types.NotificationParams | None) -> None:
+        self._roots.pop(ctx.session._connection, None)
+        self._only_roots = None
+
+
+class _Reporter:
+    """Progress as the engine tells it, sent to the client; and the place where work notices that nobody waits for it."""
+
+    def __init__(self, ctx: Context, stop: threading.Event) -> None:
+        self._ctx, self._stop = ctx, stop
+        self._wanted = bool(ctx.meta and ctx.meta.get("progress_token") is not None)
+        self._last, self._seen, self._base = 0.0, 0, 0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        if self._stop.is_set():
+            raise Abandoned
+        now = time.monotonic()
+        if not self._wanted or now - self._last < _PAUSE:
+            return
+        if done < self._seen:
+            self._base += self._seen
+            self._seen = 0
+        if done > self._seen:
+            self._last, self._seen = now, done
+            try:
+                anyio.from_thread.run(self._ctx.session.report_progress, self._base + done, self._base + total, what)
+            except RuntimeError:  # called from a thread of the engine's own
+                self._wanted = False
+
+
+class Abandoned(BaseException):
+    """Nobody waits for the work any more; no handler of ordinary errors may take this for one."""
+
+
+def _started(served: Served, history: bool, rebuild: bool) -> Build:
+    """A build that does at least this; another that is under way is waited for."""
+    while True:
+        build = served.build(rebuild=rebuild, history=history)
+        if build is not None:
+            return build
+        time.sleep(0.2)
+
+
+def _declared(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name, title=tool.title, description=tool.description, input_schema=schema(tool.parameters),
+        output_schema=tool.output,
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.read_only, destructive_hint=False, idempotent_hint=True, open_world_hint=False
+        ),
+    )  # fmt: skip
+
+
+def _schema_of(name: str) -> Mapping[str, Any] | None:
+    return next((schema(tool.parameters) for tool in TOOLS if tool.name == name), None)
+
+
+def _refused(error: LurcherError) -> types.CallToolResult:
+    """An error as agents see it: marked as one, with its code, and with what to do."""
+    hint = f"\nhint: {error.hint}" if error.hint else ""
+    text = f"error ({error.code}): {error.message}{hint}"
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=text)], is_error=True, _meta={"lurcher/error": error.to_dict()}
+    )
+
+
+def _protocol_error(error: LurcherError, ctx: Context) -> MCPError:
+    modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+    missing = isinstance(error, PathError) and not modern
+    return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, error.message, error.to_dict())

@@ -1,0 +1,47 @@
+"""The state of an index as agents read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lurcher.serving import Served
+
+_KEPT = (
+    "root", "exists", "generation", "files", "units", "fresh", "stale_paths", "problem", "hint", "history", "languages",
+    "files_found", "skipped",
+)  # fmt: skip
+
+
+def status_data(served: Served) -> dict[str, Any]:
+    """What matters to an agent of the engine's status, and how far a build has come."""
+    status = served.engine.status()
+    roots = [{name: entry[name] for name in _KEPT if name in entry} for entry in status.get("roots", [status])]
+    data: dict[str, Any] = {"roots": roots}
+    build = served.building
+    if build is not None:
+        data["building"] = {"what": build.what, "done": build.done, "total": build.total}
+    return data
+
+
+def status_text(data: dict[str, Any]) -> str:
+    lines = []
+    for entry in data["roots"]:
+        lines.append(entry["root"])
+        if "problem" in entry:
+            lines.append(f"  problem: {entry['problem']} ({entry.get('hint', '')})")
+        elif not entry["exists"]:
+            lines.append(f"  no index yet; {entry.get('files_found', 0):,} files would be indexed")
+        else:
+            state = "fresh" if entry["fresh"] else f"{entry['stale_paths']:,} files changed since"
+            lines.append(f"  generation {entry['generation']}, {state}: {entry['files']:,} files, {entry['units']:,} units")
+            most = list(entry["languages"].items())[:8]
+            lines.append("  " + ", ".join(f"{name} {count:,}" for name, count in most))
+        past = entry.get("history")
+        if past and past.get("exists"):
+            lines.append(f"  history: {past['commits']:,} of {past['total']:,} commits")
+    if "building" in data:
+        build = data["building"]
+        lines.append(f"indexing now: {build['what']}, {build['done']:,} of {build['total']:,}")
+    if "seconds" in data:
+        lines.append(f"done in {data['seconds']} s")
+    return "\n".join(lines)
