@@ -299,6 +299,17 @@ class NoteSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """`lurcher serve`. A project's own file cannot set these."""
+
+    host: str = setting("127.0.0.1", "The address to listen on; any but this machine's own needs a token.")
+    port: int = setting(7433, "The port to listen on; 0: any that is free.", low=0, high=65_535)
+    token: str = setting("", "What a client has to send; at least 16 characters.")
+    hosts: str = setting("", "Further names by which the server may be called, separated by spaces.")
+    editor: str = setting("vscode://file/{path}:{line}", "The address that opens a line in your editor; empty: none.")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -319,6 +330,7 @@ class Settings:
     reranker: RerankerSettings = RerankerSettings()
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
+    serve: ServeSettings = ServeSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 

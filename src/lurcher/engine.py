@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -500,6 +500,24 @@ class Engine(Surveys, Histories, Notes):
         views = [project.view(progress, limited=False) for project in self._projects]
         stale = sum(view.stale_paths for view in views)
         return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether every root has an index to answer from."""
+        return all(project.has_index() for project in self._projects)
+
+    def stamp(self, *, progress: Progress = silent) -> tuple[Hashable, Hashable, dict[str, Any]]:
+        """Looks at the tree as a query does. The first value is another one whenever an answer about the tree could be,
+        the second whenever one about history could be; the third tells of the index.
+        """
+        from lurcher.history.head import head_of
+
+        views = [project.view(progress) for project in self._projects]
+        state = state_of(self._together.snapshot(views), views)
+        tree = tuple((view.manifest.generation, view.manifest.segments, view.stale_paths, view.degraded) for view in views)
+        pasts = [self._past_of(project) for project in self._projects]
+        past = tuple((head_of(past.top), past.identity()) for past in pasts)
+        return tree, past, {**state.to_dict(), "files": sum(view.snapshot.file_count for view in views)}
 
     def clear(self) -> bool:
         """Remove the index of every root. True if there was one."""
