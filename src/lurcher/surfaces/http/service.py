@@ -45,6 +45,7 @@ class Service:
         self._building = threading.Event()
         self._problem: LurcherError | None = None
         self._stamp: Hashable = None
+        self._index_now: dict[str, Any] | None = None
         self._poller: asyncio.Task[None] | None = None
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -66,11 +67,11 @@ class Service:
     def _index(self) -> None:
         """The first index; questions are put off until there is one to answer from."""
         try:
-            state = self.engine.refresh(progress=self.hub.progress)
+            self.engine.refresh(progress=self.hub.progress)
+            found = self.engine.stamp(progress=self.hub.progress)
             self._problem = None
-            self.hub.done()
+            self._seen(found[0], found[2])
             self._building.clear()
-            self.hub.tell("index", state.to_dict())
         except LurcherError as problem:
             self._problem = problem
             self._building.clear()
@@ -91,7 +92,7 @@ class Service:
     def state(self) -> dict[str, Any]:
         """How things stand, for a page that has just opened."""
         return {
-            "building": self._building.is_set(), "progress": self.hub.progress_now,
+            "building": self._building.is_set(), "progress": self.hub.progress_now, "index": self._index_now,
             "problem": self._problem.to_dict() if self._problem else None,
         }  # fmt: skip
 
@@ -110,10 +111,15 @@ class Service:
             finally:
                 self._looked = time.monotonic()
                 self.hub.done()
-        if found[0] != self._stamp:
-            self._stamp = found[0]
-            self.hub.tell("index", found[2])
+        self._seen(found[0], found[2])
         return found[0], found[1]
+
+    def _seen(self, stamp: Hashable, index: dict[str, Any]) -> None:
+        """Whoever listens is told when the index has become another one."""
+        if stamp != self._stamp:
+            self._stamp, self._index_now = stamp, index
+            self.hub.done()
+            self.hub.tell("index", index)
 
     async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
         """The answer's bytes. Raises `Busy` at once where too many wait already."""
