@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
-from starlette.routing import Mount, Route
-from starlette.types import ASGIApp
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lurcher.errors import LurcherError
 from lurcher.surfaces.http import openapi
@@ -32,7 +32,9 @@ ANSWER_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """Another application under a path of its own, behind the same guard; `life` is entered while the server runs."""
+    """Another application at a path and below it, behind the same guard. It sees paths as they were asked for; `life` is
+    entered while the server runs.
+    """
 
     path: str
     app: ASGIApp
@@ -84,12 +86,22 @@ def build_app(
         Route("/api/page", settings),
         Route("/api/events", _events(asked)),
         *(Route(endpoint.path, _answering(asked, endpoint)) for endpoint in ENDPOINTS),
-        *(Mount(other.path, other.app) for other in beside),
+        *(Route(path, _Passed(other.app)) for other in beside for path in (other.path, f"{other.path}/{{rest:path}}")),
     ]
     handlers: dict[Any, Any] = {HTTPException: _unknown, Exception: _failed}
     app = Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, port=access.port, hosts=access.hosts, token=access.token, loopback=access.loopback)
+
+
+class _Passed:
+    """A class, because a route takes functions for answers to one request."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._app(scope, receive, send)
 
 
 def _answering(service: Service, endpoint: Endpoint) -> Callable[[Request], Any]:

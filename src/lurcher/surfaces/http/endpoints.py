@@ -24,7 +24,7 @@ _LIMIT = Parameter("limit", "How many hits.", "integer", low=1, high=MAX_LIMIT)
 _PAGE = (
     _LIMIT,
     Parameter("budget", "Hard ceiling on the tokens of all hits together.", "integer", low=1, high=1_000_000),
-    Parameter("cursor", "An earlier answer's `next`: goes on from there.", longest=100_000),
+    Parameter("cursor", "An earlier answer's `next`: goes on from there.", longest=60_000),
     Parameter("context", "How much around a match.", choices=CONTEXTS),
     Parameter("snippet_lines", "Only the lines that match best, so many.", "integer", low=1, high=1000),
 )

@@ -44,7 +44,8 @@ def status_of(error: LurcherError) -> int:
 def failure(error: LurcherError) -> Response:
     seconds = getattr(error, "seconds", 1)
     headers = {"retry-after": str(seconds)} if status_of(error) == 503 else {}
-    return Response(encoded({"error": error.to_dict()}), status_of(error), headers, JSON)
+    told = {**error.to_dict(), "message": " ".join(error.message.split())}  # a path may have any character in it
+    return Response(encoded({"error": told}), status_of(error), headers, JSON)
 
 
 def refusal(status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> Response:

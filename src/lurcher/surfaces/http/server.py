@@ -62,15 +62,17 @@ class Patient(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Tells open streams to end before it waits for them."""
+    """Tells open streams to end before it waits for them; a second signal ends it at once."""
 
     def __init__(self, config: uvicorn.Config, closing: Callable[[], None]) -> None:
         super().__init__(config)
         self._closing = closing
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # A signal is how it is meant to end, so it is not raised once more at the end.
         self._closing()
-        super().handle_exit(sig, frame)
+        self.force_exit = self.should_exit
+        self.should_exit = True
 
 
 def make_server(app: Any, closing: Callable[[], None]) -> Server:
