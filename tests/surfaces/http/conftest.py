@@ -65,7 +65,9 @@ def with_past(folder: Path) -> Path:
     client = folder / "src/client.py"
     client.write_text(client.read_text("utf-8").replace("retries=3", "retries=5"), "utf-8")
     git(folder, "commit", "-qam", "Retry a request five times before giving up")
-    (folder / "src/app.py").write_text("from client import Client\nfrom cookies import parse_cookie\n\nclient = Client()\n", "utf-8")
+    (folder / "src/app.py").write_text(
+        "from client import Client\nfrom cookies import parse_cookie\n\nclient = Client()\n", "utf-8"
+    )
     git(folder, "add", "-A")
     git(folder, "commit", "-qm", "An application that uses the client and its cookies")
     return folder
@@ -88,8 +90,10 @@ def serving(folder: Path, *arguments: str, env: dict[str, str] | None = None, be
     code = f"import sys\n{before}\nfrom lurcher.surfaces.cli import main\nsys.exit(main(sys.argv[1:]))"
     process = subprocess.Popen(
         [sys.executable, "-c", code, "serve", str(folder), "--port", "0", *arguments],
-        env=environment(**(env or {})), stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=environment(**(env or {})),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stderr is not None
         line = process.stderr.readline()

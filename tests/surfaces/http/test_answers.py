@@ -25,15 +25,20 @@ from tests.surfaces.http.conftest import BASE, PORT, client_for, with_past
     [
         ("search?q=follow+redirects&limit=3", ("search", "follow redirects", "-k", "3")),
         ("search?q=Client.retry", ("search", "Client.retry")),
-        ("search?q=redirect&lang=python&path=src/**&context=none", ("search", "redirect", "-l", "python", "--path", "src/**", "--context", "none")),
+        (
+            "search?q=redirect&lang=python&path=src/**&context=none",
+            ("search", "redirect", "-l", "python", "--path", "src/**", "--context", "none"),
+        ),
         ("search?q=jar&mode=literal&word=true", ("search", "jar", "--literal", "-w")),
         ("search?q=cookies&in=notes", ("notes", "cookies")),
         ("search?q=begin&in=history", ("history", "begin")),
         ("symbol?name=Client.retry", ("symbol", "Client.retry")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
-def test_the_bytes_are_those_of_the_command_line(client: TestClient, shared: Path, ask: Run, address: str, arguments: Any) -> None:
+)
+def test_the_bytes_are_those_of_the_command_line(
+    client: TestClient, shared: Path, ask: Run, address: str, arguments: Any
+) -> None:
     client.get(f"/api/{address}")  # the first question may read some history
     answer = client.get(f"/api/{address}")
     assert answer.status_code == 200, answer.text
@@ -105,7 +110,9 @@ def test_facets_count_what_each_value_would_leave(client: TestClient) -> None:
     found = client.get("/api/facets?q=redirects").json()
     languages = {row["value"]: row["count"] for row in found["facets"]["lang"]}
     hits = client.get("/api/search?q=redirects&limit=100&context=none").json()["hits"]
-    assert languages == {language: sum(hit["language"] == language for hit in hits) for language in {h["language"] for h in hits}}
+    assert languages == {
+        language: sum(hit["language"] == language for hit in hits) for language in {h["language"] for h in hits}
+    }
     only = client.get("/api/facets?q=redirects&lang=go").json()["facets"]
     assert {row["value"]: row["count"] for row in only["lang"]} == languages  # another language can still be chosen
     assert only["path"] == [] or sum(row["count"] for row in only["path"]) <= languages.get("go", 0) * 2
@@ -179,7 +186,9 @@ def test_the_same_question_is_worked_on_once(shared: Path, monkeypatch: pytest.M
     monkeypatch.setattr(Engine, "search", counted)
     with client_for(shared) as client:
         answers: list[bytes] = []
-        threads = [threading.Thread(target=lambda: answers.append(client.get("/api/search?q=router").content)) for _ in range(6)]
+        threads = [
+            threading.Thread(target=lambda: answers.append(client.get("/api/search?q=router").content)) for _ in range(6)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

@@ -30,9 +30,20 @@ TOKEN = "correct-horse-battery-staple"
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", f"evil.example:{PORT}", "127.0.0.1.evil.example", f"127.0.0.1:{PORT + 1}", "localhost", "", "127.0.0.1@evil.example:7433",
-     f"127.0.0.1:{PORT}/x", f"[::2]:{PORT}", f"10.0.0.1:{PORT}", "127.0.0.1:port"],
-)  # fmt: skip
+    [
+        "evil.example",
+        f"evil.example:{PORT}",
+        "127.0.0.1.evil.example",
+        f"127.0.0.1:{PORT + 1}",
+        "localhost",
+        "",
+        "127.0.0.1@evil.example:7433",
+        f"127.0.0.1:{PORT}/x",
+        f"[::2]:{PORT}",
+        f"10.0.0.1:{PORT}",
+        "127.0.0.1:port",
+    ],
+)
 @pytest.mark.parametrize("path", ["/", "/api/search?q=router", "/static/app.js", "/openapi.json", "/api/events"])
 def test_a_name_that_leads_here_by_rebinding_is_refused(client: TestClient, host: str, path: str) -> None:
     answer = client.get(path, headers={"host": host})
@@ -44,7 +55,9 @@ def test_its_own_names_are_not(client: TestClient, host: str) -> None:
     assert client.get("/api/search?q=router", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1", f"http://127.0.0.1:{PORT + 1}", "file://"])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1", f"http://127.0.0.1:{PORT + 1}", "file://"]
+)
 def test_a_page_of_another_site_is_refused(client: TestClient, origin: str) -> None:
     answer = client.get("/api/search?q=router", headers={"origin": origin})
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "origin")
@@ -53,7 +66,9 @@ def test_a_page_of_another_site_is_refused(client: TestClient, origin: str) -> N
 def test_so_is_one_that_sends_no_origin(client: TestClient) -> None:
     """An image or a script of another site: the browser sends no Origin, but says where it comes from."""
     assert client.get("/api/search?q=router", headers={"sec-fetch-site": "cross-site"}).status_code == 403
-    assert client.get("/api/search?q=a", headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}).status_code == 403
+    assert (
+        client.get("/api/search?q=a", headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}).status_code == 403
+    )
     assert client.get("/?q=router", headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}).status_code == 200
 
 
@@ -70,11 +85,26 @@ def test_nobody_else_may_read_an_answer(client: TestClient) -> None:
 @pytest.mark.parametrize("endpoint", ["file", "outline", "graph", "impact", "blame", "explain", "why", "related"])
 @pytest.mark.parametrize(
     "path",
-    ["../secret.txt", "/etc/passwd", "src/../../secret.txt", "src/link.txt", "..\\secret.txt", ".git/config", ".lurcher/manifest",
-     "src/%2e%2e/secret.txt", "src/client.py\0.txt", "~/secret", "link/secret.txt", "ignored.env"],
-)  # fmt: skip
+    [
+        "../secret.txt",
+        "/etc/passwd",
+        "src/../../secret.txt",
+        "src/link.txt",
+        "..\\secret.txt",
+        ".git/config",
+        ".lurcher/manifest",
+        "src/%2e%2e/secret.txt",
+        "src/client.py\0.txt",
+        "~/secret",
+        "link/secret.txt",
+        "ignored.env",
+    ],
+)
 def test_only_files_of_the_index_are_read(walled: TestClient, endpoint: str, path: str) -> None:
-    answer = walled.get(f"/api/{endpoint}", params={"path": path, **({"q": "x"} if endpoint == "why" else {}), **({"line": 1} if endpoint == "related" else {})})
+    answer = walled.get(
+        f"/api/{endpoint}",
+        params={"path": path, **({"q": "x"} if endpoint == "why" else {}), **({"line": 1} if endpoint == "related" else {})},
+    )
     text = answer.text.replace("\\\\", "\\")
     assert "hunter2" not in text
     if endpoint == "why" and answer.status_code == 200:  # it may tell that a file is not indexed, never what is in it
@@ -106,7 +136,9 @@ def test_nor_are_those_outside_of_the_folder_that_is_served(shared: Path) -> Non
         assert {hit["path"].split("/")[0] for hit in client.get("/api/search?q=redirect").json()["hits"]} == {"src"}
 
 
-@pytest.mark.parametrize("path", ["/static/../app.py", "/static/%2e%2e/http/app.py", "/static//etc/passwd", "/static/__init__.py", "/static/"])
+@pytest.mark.parametrize(
+    "path", ["/static/../app.py", "/static/%2e%2e/http/app.py", "/static//etc/passwd", "/static/__init__.py", "/static/"]
+)
 def test_the_page_has_its_own_files_and_no_others(client: TestClient, path: str) -> None:
     assert client.get(path).status_code == 404
 
@@ -136,7 +168,10 @@ def test_a_body_that_lies_about_its_size_is_cut_off(shared: Path) -> None:
         for _ in range(40):
             yield b"x" * 65536
 
-    with Engine.open(shared) as engine, TestClient(build_app(engine, Access(PORT), beside=[Beside("/in", Reader())]), BASE) as client:
+    with (
+        Engine.open(shared) as engine,
+        TestClient(build_app(engine, Access(PORT), beside=[Beside("/in", Reader())]), BASE) as client,
+    ):
         assert client.post("/in", content=pieces()).text == "http.disconnect"
     assert sum(read) <= guard.MAX_BODY
 
@@ -224,7 +259,9 @@ def test_slow_clients_are_let_go(shared: Path) -> None:
         with silent, dripping, stuffed:
             dripping.sendall(b"GET / HTTP/1.1\r\n")
             # A request whose body never ends holds nothing up either.
-            stuffed.sendall(b"GET /api/symbol?name=x HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 500000\r\n\r\nx" % served.port)
+            stuffed.sendall(
+                b"GET /api/symbol?name=x HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 500000\r\n\r\nx" % served.port
+            )
             began = time.monotonic()
 
             def drip() -> None:
@@ -238,7 +275,7 @@ def test_slow_clients_are_let_go(shared: Path) -> None:
             dripper = threading.Thread(target=drip)
             dripper.start()
             assert silent.recv(10) == b""
-            with pytest.raises(OSError):  # noqa: PT011
+            with pytest.raises(OSError):
                 while dripping.recv(100):
                     pass
                 raise ConnectionResetError
@@ -281,7 +318,10 @@ def test_without_the_token_there_is_nothing(locked: TestClient, path: str) -> No
     assert "hits" not in answer.text
 
 
-@pytest.mark.parametrize("value", [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer ", f"Basic {TOKEN}", "Bearer \xff\xff", f"Bearer {TOKEN.upper()}"])
+@pytest.mark.parametrize(
+    "value",
+    [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer ", f"Basic {TOKEN}", "Bearer \xff\xff", f"Bearer {TOKEN.upper()}"],
+)
 def test_a_wrong_token_is_no_token(locked: TestClient, value: str) -> None:
     assert locked.get("/api/search?q=router", headers={"authorization": value.encode("latin-1")}).status_code == 401
     assert locked.get("/api/search?q=router", headers={"cookie": f"lurcher-{PORT}={TOKEN}"}).status_code == 401
@@ -346,14 +386,22 @@ def test_a_token_must_be_worth_its_name(token: str) -> None:
 
 
 def test_a_repository_cannot_open_the_door(tmp_path: Path, ask: Run) -> None:
-    for line in ('host = "0.0.0.0"', 'token = "known-to-the-attacker"', 'hosts = "evil.example"', 'editor = "evil://{path}"', "port = 1"):
+    for line in (
+        'host = "0.0.0.0"',
+        'token = "known-to-the-attacker"',
+        'hosts = "evil.example"',
+        'editor = "evil://{path}"',
+        "port = 1",
+    ):
         (tmp_path / "lurcher.toml").write_text(f"[serve]\n{line}\n")
         result = ask("serve", tmp_path)
         assert result.status == 2
         assert "cannot be set by a project" in result.err
 
 
-@pytest.mark.parametrize("template", ["javascript:alert('{path}')", "DATA:text/html,{path}", "{path}", "file:///{path}", "vscode://nothing"])
+@pytest.mark.parametrize(
+    "template", ["javascript:alert('{path}')", "DATA:text/html,{path}", "{path}", "file:///{path}", "vscode://nothing"]
+)
 def test_a_key_press_runs_nothing(template: str) -> None:
     with pytest.raises(ConfigError):
         checked_editor(template)
@@ -395,7 +443,12 @@ def test_what_a_repository_says_is_only_ever_data(tmp_path: Path) -> None:
     name = '<img src=x onerror="alert(1)">.py'
     (tmp_path / name).write_text("# <script>alert('zebra')</script>\n")
     with client_for(tmp_path) as client:
-        for address in ("/api/search?q=zebra", f"/api/file?path={name}", "/api/search?q=<script>alert(1)</script>", "/<script>alert(1)</script>"):
+        for address in (
+            "/api/search?q=zebra",
+            f"/api/file?path={name}",
+            "/api/search?q=<script>alert(1)</script>",
+            "/<script>alert(1)</script>",
+        ):
             answer = client.get(address)
             assert answer.headers["content-type"] == "application/json"
             json.loads(answer.text)
@@ -418,7 +471,14 @@ def test_a_missing_extra_names_the_command(shared: Path) -> None:
     import sys
 
     code = "import sys; sys.modules['starlette'] = None\nfrom lurcher.surfaces.cli import main\nsys.exit(main(sys.argv[1:]))"
-    done = subprocess.run([sys.executable, "-c", code, "serve", str(shared)], env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", str(shared)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 2
     assert "pip install 'lurcher[web]'" in done.stderr
 

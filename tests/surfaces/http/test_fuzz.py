@@ -41,11 +41,19 @@ def test_every_endpoint_stands_what_its_document_allows_and_more(known: TestClie
 
         @hypothesis.given(case=operation.as_strategy(generation_mode=mode))
         @hypothesis.settings(
-            max_examples=EXAMPLES, deadline=None, derandomize=True, database=None, suppress_health_check=list(hypothesis.HealthCheck),
+            max_examples=EXAMPLES,
+            deadline=None,
+            derandomize=True,
+            database=None,
+            suppress_health_check=list(hypothesis.HealthCheck),
             phases=[hypothesis.Phase.generate],
-        )  # fmt: skip
+        )
         def ask(case: Any) -> None:
-            query = [(name, one) for name, value in (case.query or {}).items() for one in (value if isinstance(value, list) else [value])]
+            query = [
+                (name, one)
+                for name, value in (case.query or {}).items()
+                for one in (value if isinstance(value, list) else [value])
+            ]
             address = urlencode([(str(name), text(one)) for name, one in query], errors="replace")
             hypothesis.assume(len(address) < 60_000)  # the client sends no more
             answer = known.request(case.method, f"{endpoint.path}?{address}")
@@ -64,14 +72,26 @@ def test_every_endpoint_stands_what_its_document_allows_and_more(known: TestClie
 
 
 def text(value: Any) -> str:
-    return {True: "true", False: "false", None: "null"}.get(value, str(value)) if isinstance(value, (bool, type(None))) else str(value)
+    return (
+        {True: "true", False: "false", None: "null"}.get(value, str(value))
+        if isinstance(value, (bool, type(None)))
+        else str(value)
+    )
 
 
 def test_a_real_path_is_fuzzed_too(known: TestClient, shared: Path) -> None:
     """Random paths are hardly ever files: what lies behind a real one is asked for with every number."""
-    for name, extra in (("file", {}), ("blame", {}), ("outline", {}), ("graph", {"hops": 6}), ("impact", {"symbol": "\u202e"}), ("explain", {"first": 10_000_000}), ("related", {"line": 10_000_000}), ("why", {"q": "\U0001f600"})):
+    for name, extra in (
+        ("file", {}),
+        ("blame", {}),
+        ("outline", {}),
+        ("graph", {"hops": 6}),
+        ("impact", {"symbol": "\u202e"}),
+        ("explain", {"first": 10_000_000}),
+        ("related", {"line": 10_000_000}),
+        ("why", {"q": "\U0001f600"}),
+    ):
         answer = known.get(f"/api/{name}", params={"path": "src/client.py", **extra})
         assert answer.status_code in (200, 400, 404), (name, answer.text)
         if answer.status_code != 200:
             assert answer.json()["error"]["message"]
-
