@@ -144,7 +144,7 @@ function draw(milliseconds) {
   const list = h("ol", { class: "hits", id: "hits" }, hitList(answer, state, choose));
   const said = summary(answer, milliseconds);
   const history = answer.hits.some((hit) => hit.source === "history") ? timeline(answer.hits, (position) => focusHit(position)) : null;
-  put(main, h("div", { class: "summary" }, h("h2", { class: "unseen" }, "Hits"), h("p", null, said), freshness(answer.index)), notes(), history, list,
+  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, said), freshness(answer.index)), notes(), history, list,
     answer.next ? h("button", { type: "button", class: "further", id: "further", onclick: further }, "More hits") : null);
   byId("said").textContent = answer.hits.length ? `${said} for ${answer.query}` : `Nothing found for ${answer.query}`;
   chosen = -1;
@@ -272,13 +272,13 @@ async function start() {
 function failed(error) {
   main.removeAttribute("aria-busy");
   if (error.code === "indexing") {
-    put(main, h("section", { class: "empty", id: "indexing" }, h("h2", null, "The index is being made"), h("p", null, error.message), h("p", { class: "muted" }, "Your question is answered as soon as it is there.")));
+    put(main, h("section", { class: "empty", id: "indexing" }, h("h1", null, "The index is being made"), h("p", null, error.message), h("p", { class: "muted" }, "Your question is answered as soon as it is there.")));
     timer = setTimeout(show, 1000);
     return;
   }
   byId("said").textContent = error.message;
   put(side);
-  put(main, h("section", { class: "empty failure", id: "failure" }, h("h2", null, error.status === 404 ? "Not in the index" : "That did not work"), h("p", null, error.message),
+  put(main, h("section", { class: "empty failure", id: "failure" }, h("h1", null, error.status === 404 ? "Not in the index" : "That did not work"), h("p", null, error.message),
     error.hint ? h("p", { class: "muted" }, error.hint) : null, h("button", { type: "button", class: "quiet", onclick: show }, "Try again")));
 }
 

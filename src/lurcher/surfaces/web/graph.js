@@ -128,12 +128,13 @@ function drawNodes(stage, nodes, edges, centre, open, told, reveal) {
     const folder = node.path.split("/").slice(-2, -1)[0] || "";
     const side = node.hop < 0 ? "imported" : node.hop > 0 ? "depends on it" : "this file";
     const label = short(/^(index|__init__|mod|lib|main)\./.test(name) && folder ? `${folder}/${name}` : name, 26);
+    const fan = node.fan_in > 1 ? ` ${node.fan_in}` : "";
     node.element = s("g", { class: `node${node.test ? " test" : ""}${node.path === centre ? " centre" : ""}`, transform: `translate(${node.x} ${node.y})`, role: "link",
-      tabindex: node.path === centre ? "0" : "-1", "aria-label": `${node.path}, ${side}${node.test ? ", a test" : ""}`, data: { path: node.path },
+      tabindex: node.path === centre ? "0" : "-1", "aria-label": `${label}${fan}, ${node.path}, ${side}${node.test ? ", a test" : ""}`, data: { path: node.path },
       onclick: () => open(node.path), onfocus: () => { lit(node, edges, told); reveal(); }, onpointerenter: () => lit(node, edges, told),
       onkeydown: (event) => key(event, node, list, open) },
-      s("title", null, node.path), s("rect", { width: BOX.width, height: BOX.height, rx: 6 }),
-      s("text", { x: 10, y: 17 }, label), node.fan_in > 1 ? s("text", { class: "fan", x: BOX.width - 8, y: 17, "text-anchor": "end" }, node.fan_in) : null);
+      s("rect", { width: BOX.width, height: BOX.height, rx: 6 }),
+      s("text", { x: 10, y: 17 }, label, fan ? s("tspan", { class: "fan", x: BOX.width - 8, "text-anchor": "end" }, fan) : null));
     stage.append(node.element);
   }
 }

@@ -26,7 +26,7 @@ function article(hit, position, answer, state, best, choose) {
     : h("span", { class: "place" }, h("span", { class: "folder" }, parts.length ? `${parts.join("/")}/` : ""), h("b", null, name),
         h("span", { class: "lines" }, `:${hit.start_line}–${hit.end_line}`));
   const link = h("a", { class: "go", id, href: fileAddress(state, hit.path, hit.start_line), data: { hit: position } }, place);
-  const head = h("div", { class: "head" }, h("h3", null, link), ...badges(hit), score(hit, best),
+  const head = h("div", { class: "head" }, h("h2", null, link), ...badges(hit), score(hit, best),
     h("button", { type: "button", class: "why-button", "aria-controls": "side", onclick: () => choose(position, true) }, "why",
       h("span", { class: "unseen" }, ` is hit ${position + 1} here`)));
   const body = past ? change(hit, terms) : hit.text ? block(hit, terms) : null;

@@ -94,10 +94,10 @@ export function change(hit, terms) {
   const body = (at < 0 ? all : all.slice(0, at)).slice(1).join("\n").replace(/\n{2,}/g, "\n").trim();
   if (body) box.append(h("p", { class: "message" }, withMarks(body.length > 400 ? `${body.slice(0, 400)}…` : body, terms)));
   for (const line of at < 0 ? [] : all.slice(at, at + 16)) {
-    const kind = line[0] === "+" ? "added" : line[0] === "-" ? "removed" : line.includes("@@") ? "place" : "same";
+    const kind = line[0] === "+" ? "added" : line[0] === "-" ? "removed" : line.includes("@@") ? "where" : "same";
     box.append(h("div", { class: `line ${kind}` }, h("span", { class: "code" }, withMarks(line, terms))));
   }
-  if (at >= 0 && all.length - at > 16) box.append(h("div", { class: "line place" }, `… ${all.length - at - 16} more lines`));
+  if (at >= 0 && all.length - at > 16) box.append(h("div", { class: "line where" }, `… ${all.length - at - 16} more lines`));
   return box;
 }
 
