@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,7 @@ from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolA
 if TYPE_CHECKING:
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
+    from lurcher.index.look import Look
     from lurcher.index.watch import Notice, Update
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
@@ -506,18 +507,21 @@ class Engine(Surveys, Histories, Notes):
         """Whether every root has an index to answer from."""
         return all(project.has_index() for project in self._projects)
 
-    def stamp(self, *, progress: Progress = silent) -> tuple[Hashable, Hashable, dict[str, Any]]:
-        """Looks at the tree as a query does. The first value is another one whenever an answer about the tree could be,
-        the second whenever one about history could be; the third tells of the index.
-        """
+    def look(self, *, progress: Progress = silent) -> Look:
+        """Looks at the tree as a query does, and at HEAD; indexes what changed. Questions that are asked without `check` right
+        after it have the answers that they would have with it."""
         from lurcher.history.head import head_of
+        from lurcher.index.look import Look
 
         views = [project.view(progress) for project in self._projects]
-        state = state_of(self._together.snapshot(views), views)
-        tree = tuple((view.manifest.generation, view.manifest.segments, view.stale_paths, view.degraded) for view in views)
         pasts = [self._past_of(project) for project in self._projects]
-        past = tuple((head_of(past.top), past.identity()) for past in pasts)
-        return tree, past, {**state.to_dict(), "files": sum(view.snapshot.file_count for view in views)}
+        return Look(
+            state_of(self._together.snapshot(views), views),
+            tuple(view.degraded for view in views),
+            tuple(view.manifest.segments for view in views),
+            tuple((head_of(past.top), past.identity()) for past in pasts),
+            sum(view.snapshot.file_count for view in views),
+        )
 
     def clear(self) -> bool:
         """Remove the index of every root. True if there was one."""

@@ -198,6 +198,26 @@ def test_the_same_question_is_worked_on_once(shared: Path, monkeypatch: pytest.M
     assert asked == ["router"]
 
 
+def test_no_question_is_worked_on_twice(client: TestClient) -> None:
+    """The look that all share stands for the one that a question makes by itself; where it cannot, nothing is asked twice."""
+    runs: list[str] = []
+    for endpoint in ENDPOINTS:
+        real = endpoint.run
+        object.__setattr__(endpoint, "run", lambda *a, name=endpoint.name, real=real: (runs.append(name), real(*a))[1])
+        try:
+            values = {"q": "twice", "path": "src/cookies.py", "line": "3", "name": "Client"}
+            wanted = {parameter.name: values[parameter.name] for parameter in endpoint.parameters if parameter.required}
+            assert client.get(endpoint.path, params=wanted).status_code == 200
+            if endpoint.name in ("search", "facets"):
+                for source in ("history", "notes"):
+                    assert client.get(endpoint.path, params={**wanted, "in": source}).status_code == 200
+        finally:
+            object.__setattr__(endpoint, "run", real)
+    assert runs == [
+        name for endpoint in ENDPOINTS for name in [endpoint.name] * (3 if endpoint.name in ("search", "facets") else 1)
+    ]
+
+
 def test_what_differs_from_run_to_run_is_not_remembered(client: TestClient) -> None:
     first, second = (client.get("/api/search?q=router&timings=true").json()["timings_ms"] for _ in range(2))
     assert first["total"] > 0

@@ -57,7 +57,7 @@ def _paged(values: Values) -> dict[str, Any]:
     return {name: values.get(name) for name in ("limit", "budget", "cursor", "context", "snippet_lines")}
 
 
-def ask(engine: Engine, values: Values) -> Answer:
+def ask(engine: Engine, values: Values, check: bool = True) -> Answer:
     """The search that is meant, of whichever source; a filter that the source does not know is an error."""
     source = values.get("in")
     _check_source(source or "code", values)
@@ -69,10 +69,10 @@ def ask(engine: Engine, values: Values) -> Answer:
         )  # fmt: skip
     if source == "notes":
         dates: dict[str, Any] = {name: values.get(name) for name in ("since", "until")}
-        return engine.notes(values["q"], tags=values.get("tag", ()), **dates, **common)
+        return engine.notes(values["q"], tags=values.get("tag", ()), **dates, **common, check=check)
     exact = {name: values[name] for name in ("fixed", "case", "word", "multiline") if name in values}
     sources = None if source is None else [source]
-    return engine.search(values["q"], sources=sources, ranking=values.get("ranking"), **exact, **common)
+    return engine.search(values["q"], sources=sources, ranking=values.get("ranking"), **exact, **common, check=check)
 
 
 _ONLY_FOR = {
@@ -88,8 +88,8 @@ def _check_source(source: str, values: Values) -> None:
             raise UsageError(f"'{name}' is not for in={source}", f"it is for: {', '.join(sources)}")
 
 
-def _search(engine: Engine, values: Values) -> dict[str, Any]:
-    return _shown(ask(engine, values), values)
+def _search(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    return _shown(ask(engine, values, check), values)
 
 
 def _shown(answer: Answer, values: Values) -> dict[str, Any]:
@@ -100,10 +100,10 @@ def _shown(answer: Answer, values: Values) -> dict[str, Any]:
     return found
 
 
-def _facets(engine: Engine, values: Values) -> dict[str, Any]:
+def _facets(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     from lurcher.surfaces.http.facets import facets
 
-    return facets(engine, ask, values)
+    return facets(engine, ask, values, check)
 
 
 def _inside(values: Values) -> str:
@@ -115,53 +115,61 @@ def _inside(values: Values) -> str:
     return path
 
 
-def _related(engine: Engine, values: Values) -> dict[str, Any]:
+def _related(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     options: dict[str, Any] = {name: values.get(name) for name in ("limit", "budget", "cursor", "context", "snippet_lines")}
-    return _shown(engine.related(_inside(values), values["line"], **options), values)
+    return _shown(engine.related(_inside(values), values["line"], **options, check=check), values)
 
 
-def _why(engine: Engine, values: Values) -> dict[str, Any]:
+def _why(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     options: dict[str, Any] = {name: values.get(name) for name in ("line", "limit", "mode", "ranking")}
-    return engine.why(_inside(values), values["q"], **options).to_dict()
+    return engine.why(_inside(values), values["q"], **options, check=check).to_dict()
 
 
-def _explain(engine: Engine, values: Values) -> dict[str, Any]:
-    path = engine.file(_inside(values)).path  # only what is in the index has its past told
+def _explain(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    path = engine.file(_inside(values), check=check).path  # only what is in the index has its past told
     return engine.explain(path, values.get("first"), values.get("last"), limit=values.get("limit", 10)).to_dict()
 
 
-def _file(engine: Engine, values: Values) -> dict[str, Any]:
-    found = engine.file(_inside(values))
+def _file(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    found = engine.file(_inside(values), check=check)
     return {**found.to_dict(), "location": str(engine.locate(found.path))}
 
 
-def _outline(engine: Engine, values: Values) -> dict[str, Any]:
-    return engine.outline(engine.file(_inside(values)).path).to_dict()
+def _outline(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    return engine.outline(engine.file(_inside(values), check=check).path, check=check).to_dict()
 
 
-def _graph(engine: Engine, values: Values) -> dict[str, Any]:
-    return engine.graph(_inside(values), hops=values.get("hops", 1), most=values.get("most")).to_dict()
+def _graph(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    return engine.graph(_inside(values), hops=values.get("hops", 1), most=values.get("most"), check=check).to_dict()
 
 
-def _impact(engine: Engine, values: Values) -> dict[str, Any]:
-    path = engine.file(_inside(values)).path
-    return engine.impact(path, symbol=values.get("symbol"), hops=values.get("hops")).to_dict()
+def _impact(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    path = engine.file(_inside(values), check=check).path
+    return engine.impact(path, symbol=values.get("symbol"), hops=values.get("hops"), check=check).to_dict()
 
 
-def _blame(engine: Engine, values: Values) -> dict[str, Any]:
+def _blame(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.heat(_inside(values)).to_dict()
 
 
-def _symbol(engine: Engine, values: Values) -> dict[str, Any]:
+def _symbol(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.symbol(values["name"], limit=values.get("limit", 20), languages=values.get("lang", ())).to_dict()
 
 
-def _status(engine: Engine, values: Values) -> dict[str, Any]:
+def _status(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.status(skipped=values.get("skipped", False))
 
 
 def _of_history(values: Values) -> bool:
     return values.get("in") in ("history", "all")
+
+
+def _always(values: Values) -> bool:
+    return True
+
+
+def _never(values: Values) -> bool:
+    return False
 
 
 _HOPS = Parameter("hops", "How many imports away to look.", "integer", low=1, high=MAX_HOPS)
@@ -178,11 +186,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("multiline", "Exact text may span lines.", "boolean"),
             Parameter("timings", "Include timings; they differ from run to run.", "boolean"),
         ),
-        _search, {"q": "how are redirects followed"}, _of_history,
+        _search, {"q": "how are redirects followed"}, _of_history, lambda values: not _of_history(values),
     ),
     Endpoint(
         "facets", "How the first hits spread over sources, languages, folders, outcomes, years, tags and authors.",
-        _SEARCH, _facets, {"q": "how are redirects followed"}, lambda values: True,
+        _SEARCH, _facets, {"q": "how are redirects followed"}, _always, lambda values: not _of_history(values),
     ),
     Endpoint(
         "why", "Why a file, or the unit around a line of it, is or is not among the hits.",
@@ -200,9 +208,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("last", "The last line.", "integer", low=1, high=10_000_000),
             Parameter("limit", "How many commits, the newest first.", "integer", low=1, high=100),
         ),
-        _explain, {}, lambda values: True,
+        _explain, {}, _always, _never,
     ),
-    Endpoint("blame", "Which commit wrote which lines of a file, and when.", (_PATH,), _blame, {}, lambda values: True),
+    Endpoint("blame", "Which commit wrote which lines of a file, and when.", (_PATH,), _blame, {}, _always, _never),
     Endpoint("file", "The text of a file of the index.", (_PATH,), _file),
     Endpoint("outline", "The symbols of a file, nested.", (_PATH,), _outline),
     Endpoint(
@@ -223,7 +231,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("name", "Client, Client.retry, Foo::bar or Foo#bar.", required=True),
             _LIMIT, Parameter("lang", "Only this language.", many=True),
         ),
-        _symbol,
+        _symbol, asks_index=_never,
     ),
     Endpoint(
         "status", "What the index holds, and how it stands to the tree.",

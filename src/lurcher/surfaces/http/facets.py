@@ -20,11 +20,11 @@ _GENERAL = ("mode", "ranking", "since", "until", "author", "exclude", "tag")
 Ask = Callable[..., Answer]
 
 
-def facets(engine: Engine, ask: Ask, values: Mapping[str, Any]) -> dict[str, Any]:
+def facets(engine: Engine, ask: Ask, values: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Each facet counts what the other filters leave, so that another value of it can be chosen."""
     source = values.get("in", "code")
     base = {name: values[name] for name in ("q", *_GENERAL) if name in values}
-    wide = ask(engine, {**base, "in": source, "limit": LOOKED_AT, "context": "none"})
+    wide = ask(engine, {**base, "in": source, "limit": LOOKED_AT, "context": "none"}, check)
     chosen = {name: set(values.get(name, ())) for name in ("lang", "path", "outcome")}
     kinds: dict[str, Callable[[Hit], Sequence[str]]] = {
         "lang": lambda hit: (hit.language,),
@@ -40,7 +40,7 @@ def facets(engine: Engine, ask: Ask, values: Mapping[str, Any]) -> dict[str, Any
         counts = Counter(value for hit in kept for value in read(hit) if value)
         order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         counted[name] = [{"value": value, "count": count} for value, count in order[:_MOST]]
-    sources, coverage = _sources(engine, ask, base, source, wide)
+    sources, coverage = _sources(engine, ask, base, source, wide, check)
     index = {**wide.index.to_dict(), "coverage": coverage}
     return {
         "query": wide.query, "in": source, "looked_at": len(wide.hits), "total": wide.total, "facets": counted,
@@ -53,7 +53,7 @@ def _passes(read: Callable[[Hit], Sequence[str]], hit: Hit, chosen: set[str]) ->
 
 
 def _sources(
-    engine: Engine, ask: Ask, base: Mapping[str, Any], source: str, wide: Answer
+    engine: Engine, ask: Ask, base: Mapping[str, Any], source: str, wide: Answer, check: bool
 ) -> tuple[list[dict[str, Any]], dict[str, float]]:
     """How many hits each source has, and how much of the history is known. One that cannot be asked, as history outside of
     git, says why."""
@@ -64,7 +64,7 @@ def _sources(
             found.append({"value": name, "count": wide.total})
             continue
         try:
-            answer = ask(engine, {"q": base["q"], "in": name, "limit": 1, "context": "none"})
+            answer = ask(engine, {"q": base["q"], "in": name, "limit": 1, "context": "none"}, check)
         except LurcherError as problem:
             found.append({"value": name, "count": None, "problem": problem.message})
             continue

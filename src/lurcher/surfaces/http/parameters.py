@@ -84,9 +84,11 @@ class Endpoint:
     doc: str
     parameters: tuple[Parameter, ...]
     run: Callable[..., Any]
-    """Called with the engine and the checked values; gives what becomes JSON."""
+    """Called with the engine, the checked values and whether to look at the tree; gives what becomes JSON."""
     example: Mapping[str, Any] = field(default_factory=dict)
     depends_on_history: Callable[[Mapping[str, Any]], bool] = lambda values: False
+    asks_index: Callable[[Mapping[str, Any]], bool] = lambda values: True
+    """Whether the answer is about the index of the tree, and can be had without looking at the tree."""
     cached: bool = True
     """Whether the same question has the same answer as long as tree and history are as they were."""
 

@@ -21,11 +21,13 @@ from lurcher.surfaces.http.replies import Busy, encoded
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
+    from lurcher.index.look import Look
 
 WORKERS = 2
 MOST_WAITING = 64
-_SPACING = 0.02
-"""Under load one look serves all that came within this time; each of them still came before it began."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.02, 0.1, 4
+"""Under load there is a pause between looks, four times as long as they take; one look serves all that came in it, since each
+of them came before it began."""
 _POLL = 2.0
 """While a page is open, the tree is looked at this often, so that its picture of the index is live."""
 
@@ -39,13 +41,13 @@ class Service:
         self._looker = ThreadPoolExecutor(1, "lurcher-look")
         self._most_waiting = most_waiting
         self._running: dict[Hashable, _Shared] = {}
-        self._look: asyncio.Task[tuple[Hashable, Hashable]] | None = None
+        self._look: asyncio.Task[Look] | None = None
         self._looking = asyncio.Lock()
         self._looked = 0.0
         self._building = threading.Event()
         self._problem: LurcherError | None = None
-        self._stamp: Hashable = None
-        self._index_now: dict[str, Any] | None = None
+        self._last: Look | None = None
+        self._pause = _SHORTEST_PAUSE
         self._poller: asyncio.Task[None] | None = None
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -68,9 +70,8 @@ class Service:
         """The first index; questions are put off until there is one to answer from."""
         try:
             self.engine.refresh(progress=self.hub.progress)
-            found = self.engine.stamp(progress=self.hub.progress)
+            self._seen(self.engine.look(progress=self.hub.progress))
             self._problem = None
-            self._seen(found[0], found[2])
             self._building.clear()
         except LurcherError as problem:
             self._problem = problem
@@ -83,7 +84,7 @@ class Service:
             await asyncio.sleep(_POLL)
             if self.hub.listening and not self._building.is_set():
                 try:
-                    await self.stamp()
+                    await self.look()
                 except LurcherError as problem:
                     self.hub.tell("problem", problem.to_dict())
 
@@ -92,34 +93,37 @@ class Service:
     def state(self) -> dict[str, Any]:
         """How things stand, for a page that has just opened."""
         return {
-            "building": self._building.is_set(), "progress": self.hub.progress_now, "index": self._index_now,
+            "building": self._building.is_set(), "progress": self.hub.progress_now,
+            "index": self._last.to_dict() if self._last else None,
             "problem": self._problem.to_dict() if self._problem else None,
         }  # fmt: skip
 
-    async def stamp(self) -> tuple[Hashable, Hashable]:
-        """What answers about the tree, and about history, depend on, seen after this was called."""
+    async def look(self) -> Look:
+        """What answers depend on, seen after this was called."""
         if self._look is None:
             self._look = asyncio.create_task(self._next_look())
         return await asyncio.shield(self._look)
 
-    async def _next_look(self) -> tuple[Hashable, Hashable]:
+    async def _next_look(self) -> Look:
         async with self._looking:
-            await asyncio.sleep(max(0.0, self._looked + _SPACING - time.monotonic()))
+            await asyncio.sleep(max(0.0, self._looked + self._pause - time.monotonic()))
             self._look = None  # it begins: who comes from now on needs another one
             try:
-                found = await self._in_thread(self._looker, lambda: self.engine.stamp(progress=self.hub.progress))
+                began = time.monotonic()
+                found: Look = await self._in_thread(self._looker, lambda: self.engine.look(progress=self.hub.progress))
             finally:
                 self._looked = time.monotonic()
+                self._pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, _IDLE * (self._looked - began)))
                 self.hub.done()
-        self._seen(found[0], found[2])
-        return found[0], found[1]
+        self._seen(found)
+        return found
 
-    def _seen(self, stamp: Hashable, index: dict[str, Any]) -> None:
+    def _seen(self, found: Look) -> None:
         """Whoever listens is told when the index has become another one."""
-        if stamp != self._stamp:
-            self._stamp, self._index_now = stamp, index
+        before, self._last = self._last, found
+        if before is None or before.tree != found.tree:
             self.hub.done()
-            self.hub.tell("index", index)
+            self.hub.tell("index", found.to_dict())
 
     async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
         """The answer's bytes. Raises `Busy` at once where too many wait already."""
@@ -128,25 +132,27 @@ class Service:
             done = f": {now['done']:,} of {now['total']:,}" if now else ""
             raise Busy(f"the index is being made{done}", "answers come as soon as it is there", code="indexing")
         if not endpoint.cached or "since" in values or "until" in values:
-            return (await self._shared((endpoint.name, object()), endpoint, values))[0]
-        tree, past = await self.stamp()
-        stamp = (tree, past) if endpoint.depends_on_history(values) else tree
+            return (await self._shared((endpoint.name, object()), endpoint, values, None))[0]
+        look = await self.look()
+        stamp = (look.tree, look.past) if endpoint.depends_on_history(values) else look.tree
         question = (endpoint.name, *((name, _hashable(values[name])) for name in sorted(values)))
         found = self.known.get(question, stamp)
         if found is None:
-            found, whole = await self._shared((question, stamp), endpoint, values)
+            found, whole = await self._shared((question, stamp), endpoint, values, look)
             if whole and not values.get("timings"):
                 self.known.put(question, stamp, found)
         return found
 
-    async def _shared(self, key: Hashable, endpoint: Endpoint, values: Mapping[str, Any]) -> tuple[bytes, bool]:
+    async def _shared(
+        self, key: Hashable, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None
+    ) -> tuple[bytes, bool]:
         """The same question, asked by several at the same time, is worked on once; if all of them leave, not at all."""
         shared = self._running.get(key)
         if shared is None:
             if len(self._running) >= self._most_waiting:
                 raise Busy("too many questions at once")
             shared = self._running[key] = _Shared(
-                asyncio.create_task(self._in_thread(self._pool, lambda: _told(endpoint.run(self.engine, values))))
+                asyncio.create_task(self._in_thread(self._pool, lambda: _told(self._worked(endpoint, values, look))))
             )
             shared.task.add_done_callback(lambda task: self._finished(key, task))
         shared.waiting += 1
@@ -156,6 +162,15 @@ class Service:
             shared.waiting -= 1
             if not shared.waiting and not shared.task.done():
                 shared.task.cancel()
+
+    def _worked(self, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None) -> dict[str, Any]:
+        """The tree has been looked at already, unless it has been again since."""
+        if look is not None and endpoint.asks_index(values):
+            found = look.seen(endpoint.run(self.engine, values, False))
+            if found is not None:
+                return found
+        value: dict[str, Any] = endpoint.run(self.engine, values, True)
+        return value
 
     def _finished(self, key: Hashable, task: asyncio.Task[tuple[bytes, bool]]) -> None:
         self._running.pop(key, None)
