@@ -7,9 +7,9 @@ The tree is copied, served by a process of its own on this machine, and asked ov
 their time whether or not earlier ones are answered, and a latency counts from that time, so that waiting is not left out.
 
 The mix: questions of `queries.txt`, each also as its last letters are typed, the first ones far more often than the last
-(Zipf); a share of `--new` has never been asked before (two words of the tree at random). With `--soak` every tenth request is
-for a file, an outline, a graph, facets, history or notes instead; five times a second a file is written and the next request
-asks for the word that only it has. An answer without it is stale, unless it says that it is.
+(Zipf), all of them asked once before; a share of `--new` has never been asked (two words of the tree at random). With `--soak`
+every tenth request is for a file, an outline, a graph, facets, history or notes instead; five times a second a file is written
+and the next request asks for the word that only it has. An answer without it is stale, unless it says that it is.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from urllib.parse import urlencode
 QUERIES = Path(__file__).resolve().parent / "queries.txt"
 CONNECTIONS = 64
 TYPED = 3
-WARM_UP = 3.0
 EDITS = 5
 
 
@@ -90,6 +89,9 @@ class Mix:
         for name in self.files[:60]:
             words.update(re.findall(r"[a-z]{5,12}", (tree / name).read_text("utf-8", "replace")))
         self._words = sorted(word for word, count in words.items() if count > 1) or ["parser", "client"]
+
+    def known(self) -> list[str]:
+        return ["/api/search?" + urlencode({"q": text}) for text in self._known]
 
     def search(self) -> str:
         if self._random.random() < self._new:
@@ -178,7 +180,8 @@ async def weighed(pid: int, seconds: float, tally: Tally) -> None:
 
 async def run(port: int, pid: int, tree: Path, options: argparse.Namespace) -> Tally:
     connections, mix, tally = Connections(port), Mix(tree, options.new), Tally()
-    await steadily(connections, mix.search, min(20, options.rate), WARM_UP, Tally())
+    for address in mix.known():
+        await connections.get(address)
     if not options.soak:
         await steadily(connections, mix.search, options.rate, options.seconds, tally)
         return tally
@@ -232,16 +235,25 @@ def told(tally: Tally, options: argparse.Namespace, cpu: float) -> dict[str, obj
     order = sorted(tally.latencies)
     at = {f"p{share}": round(order[min(len(order) - 1, int(len(order) * share / 100))], 1) for share in (50, 90, 95, 99)}
     found: dict[str, object] = {
-        "rate": options.rate, "seconds": options.seconds, "new": options.new, "answered": len(order), "latency_ms": {**at, "max": round(order[-1], 1)},
-        "statuses": dict(tally.statuses), "errors": len(tally.errors), "first_errors": tally.errors[:5], "server_cpu_seconds": round(cpu, 1),
-        "load_average": os.getloadavg()[0], "cores": os.cpu_count(),
-    }  # fmt: skip
+        "rate": options.rate,
+        "seconds": options.seconds,
+        "new": options.new,
+        "answered": len(order),
+        "latency_ms": {**at, "max": round(order[-1], 1)},
+        "statuses": dict(tally.statuses),
+        "errors": len(tally.errors),
+        "first_errors": tally.errors[:5],
+        "server_cpu_seconds": round(cpu, 1),
+        "load_average": round(os.getloadavg()[0], 1),
+        "cores": os.cpu_count(),
+    }
     if options.soak:
         quarter = max(1, len(tally.memory) // 4)
-        found |= {
-            "edits": tally.edits, "stale": tally.stale, "stale_and_said_so": tally.flagged,
-            "memory_mb": {"first_quarter": _mean(tally.memory[:quarter]), "last_quarter": _mean(tally.memory[-quarter:]), "most": round(max(tally.memory), 1)},
-        }  # fmt: skip
+        found["edits"] = tally.edits
+        found["stale"] = tally.stale
+        found["stale_and_said_so"] = tally.flagged
+        memory = {"first_quarter": _mean(tally.memory[:quarter]), "last_quarter": _mean(tally.memory[-quarter:])}
+        found["memory_mb"] = {**memory, "most": round(max(tally.memory), 1)}
     return found
 
 

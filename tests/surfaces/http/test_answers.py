@@ -205,7 +205,7 @@ def test_no_question_is_worked_on_twice(client: TestClient) -> None:
         real = endpoint.run
         object.__setattr__(endpoint, "run", lambda *a, name=endpoint.name, real=real: (runs.append(name), real(*a))[1])
         try:
-            values = {"q": "twice", "path": "src/cookies.py", "line": "3", "name": "Client"}
+            values = {"q": "twice", "path": "engine/cache.rs", "line": "3", "name": "Cache"}
             wanted = {parameter.name: values[parameter.name] for parameter in endpoint.parameters if parameter.required}
             assert client.get(endpoint.path, params=wanted).status_code == 200
             if endpoint.name in ("search", "facets"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import json
 import socket
@@ -284,6 +285,28 @@ def test_slow_clients_are_let_go(shared: Path) -> None:
             import httpx
 
             assert httpx.get(f"{served.url}api/search?q=router", timeout=10).status_code == 200
+
+
+def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
+    """It asks for more than the system keeps for it, reads nothing, and is gone from the server's books a moment later."""
+    (tmp_path / "large.txt").write_text("a line of a text that is long enough to fill what the system keeps\n" * 13_000)
+    with serving(tmp_path, before=IMPATIENT) as served:
+        import httpx
+
+        until(lambda: httpx.get(f"{served.url}api/file?path=large.txt", timeout=10).status_code == 200)
+        with socket.socket() as lazy:
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            lazy.connect(("127.0.0.1", served.port))
+            request = b"GET /api/file?path=large.txt HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % served.port
+            lazy.sendall(request * 8)
+            time.sleep(2.5)
+            lazy.settimeout(5)
+            read = 0
+            with contextlib.suppress(ConnectionError):
+                while piece := lazy.recv(1 << 20):
+                    read += len(piece)
+            assert read < 8 * 900_000
+        assert httpx.get(f"{served.url}api/symbol?name=value", timeout=10).status_code == 200
 
 
 def test_more_connections_than_there_is_room_for(shared: Path) -> None:

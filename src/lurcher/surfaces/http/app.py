@@ -80,12 +80,12 @@ def build_app(
         return Response(encoded(about), media_type=JSON)
 
     routes = [
+        *(Route(endpoint.path, _answering(asked, endpoint)) for endpoint in ENDPOINTS),
         Route("/", page.front),
         Route("/static/{name}", page.file),
         Route("/openapi.json", describe),
         Route("/api/page", settings),
         Route("/api/events", _events(asked)),
-        *(Route(endpoint.path, _answering(asked, endpoint)) for endpoint in ENDPOINTS),
         *(Route(path, _Passed(other.app)) for other in beside for path in (other.path, f"{other.path}/{{rest:path}}")),
     ]
     handlers: dict[Any, Any] = {HTTPException: _unknown, Exception: _failed}

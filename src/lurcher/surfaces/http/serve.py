@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 INSTALL = "pip install 'lurcher[web]'"
 SHORTEST_TOKEN = 16
 _NEW_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
+_TURN = 0.001
 _OWN = ("host", "port", "token", "hosts", "editor")
 _DANGEROUS = ("javascript", "data", "vbscript", "blob", "file", "about")
 
@@ -70,6 +71,8 @@ def run(engine: Engine, parsed: Namespace) -> None:
 
             webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
         server = make_server(app, service.hub.close)
+        # Questions are worked on in threads; the loop that serves all connections must not wait long for its turn among them.
+        sys.setswitchinterval(_TURN)
         asyncio.run(server.serve(sockets=[bound]))
 
 
