@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/web.md: `python -m tests.surfaces.web.pictures REPOSITORY`, a checkout of aiohttp with its history."""
+"""Makes the pictures of docs/web.md: `python -m tests.surfaces.web.pictures REPOSITORY`, with a checkout of aiohttp."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ IMAGES = Path(__file__).resolve().parents[3] / "docs/images"
 MOST_BYTES = 150_000
 PICTURES = {
     "hits": ("/?q=how+are+redirects+followed", "light", ".facets .group"),
-    "history": ("/?q=revert+the+change+of+the+connector&in=history", "light", ".facets .group"),
+    "history": ("/?q=connector+timeout&in=history&outcome=reverted&outcome=hotfixed", "light", ".facets .group"),
     "file": ("/?file=aiohttp/client.py&line=762&q=redirects", "light", ".heat.h7"),
     "graph": ("/?file=aiohttp/client.py&tab=graph", "light", ".node.centre"),
     "dark": ("/?q=cookie+jar&in=all", "dark", ".facets .group"),

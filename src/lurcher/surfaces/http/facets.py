@@ -15,56 +15,42 @@ if TYPE_CHECKING:
 LOOKED_AT = 100
 """So many first hits are counted: further ones nobody reads."""
 _MOST = 12
-_GENERAL = ("mode", "ranking", "since", "until", "author", "exclude", "tag")
 
 Ask = Callable[..., Answer]
+Read = Callable[[Hit], Sequence[str]]
 
 
 def facets(engine: Engine, ask: Ask, values: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Each facet counts what the other filters leave, so that another value of it can be chosen."""
-    source = values.get("in", "code")
-    base = {name: values[name] for name in ("q", *_GENERAL) if name in values}
-    wide = ask(engine, {**base, "in": source, "limit": LOOKED_AT, "context": "none"}, check)
-    chosen = {name: set(values.get(name, ())) for name in ("lang", "path", "outcome")}
-    kinds: dict[str, Callable[[Hit], Sequence[str]]] = {
-        "lang": lambda hit: (hit.language,),
-        "path": _folders,
-        "outcome": _outcome,
-        "year": _year,
-        "tag": lambda hit: tuple((hit.note or {}).get("tags", ())),
-        "author": lambda hit: ((hit.commit or {}).get("author", ""),) if hit.commit else (),
-    }
+    page = {"limit": LOOKED_AT, "context": "none"}
+    full = ask(engine, {**values, **page}, check)
     counted = {}
-    for name, read in kinds.items():
-        kept = (hit for hit in wide.hits if all(_passes(kinds[other], hit, chosen[other]) for other in chosen if other != name))
-        counts = Counter(value for hit in kept for value in read(hit) if value)
+    for name, (filters, read) in _KINDS.items():
+        mine = [key for key in filters if key in values]
+        wide = ask(engine, {**{key: values[key] for key in values if key not in mine}, **page}, check) if mine else full
+        counts = Counter(value for hit in wide.hits for value in read(hit) if value)
         order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         counted[name] = [{"value": value, "count": count} for value, count in order[:_MOST]]
-    sources, coverage = _sources(engine, ask, base, source, wide, check)
-    index = {**wide.index.to_dict(), "coverage": coverage}
+    sources, coverage = _sources(engine, ask, values, full, check)
     return {
-        "query": wide.query, "in": source, "looked_at": len(wide.hits), "total": wide.total, "facets": counted,
-        "sources": sources, "index": index,
+        "query": full.query, "in": full.sources[0], "looked_at": len(full.hits), "total": full.total, "facets": counted,
+        "sources": sources, "index": {**full.index.to_dict(), "coverage": coverage},
     }  # fmt: skip
 
 
-def _passes(read: Callable[[Hit], Sequence[str]], hit: Hit, chosen: set[str]) -> bool:
-    return not chosen or any(value in chosen for value in read(hit))
-
-
 def _sources(
-    engine: Engine, ask: Ask, base: Mapping[str, Any], source: str, wide: Answer, check: bool
+    engine: Engine, ask: Ask, values: Mapping[str, Any], full: Answer, check: bool
 ) -> tuple[list[dict[str, Any]], dict[str, float]]:
     """How many hits each source has, and how much of the history is known. One that cannot be asked, as history outside of
     git, says why."""
     found: list[dict[str, Any]] = []
-    coverage = dict(wide.index.coverage)
+    coverage = dict(full.index.coverage)
     for name in ("code", "history", "notes"):
-        if name == source:
-            found.append({"value": name, "count": wide.total})
+        if full.sources == (name,):
+            found.append({"value": name, "count": full.total})
             continue
         try:
-            answer = ask(engine, {"q": base["q"], "in": name, "limit": 1, "context": "none"}, check)
+            answer = ask(engine, {"q": values["q"], "in": name, "limit": 1, "context": "none"}, check)
         except LurcherError as problem:
             found.append({"value": name, "count": None, "problem": problem.message})
             continue
@@ -89,3 +75,14 @@ def _outcome(hit: Hit) -> Sequence[str]:
 def _year(hit: Hit) -> Sequence[str]:
     date = (hit.commit or {}).get("date") or (hit.note or {}).get("date") or ""
     return (date[:4],) if date[:4].isdigit() else ()
+
+
+_KINDS: dict[str, tuple[tuple[str, ...], Read]] = {
+    "lang": (("lang",), lambda hit: (hit.language,)),
+    "path": (("path",), _folders),
+    "outcome": (("outcome",), _outcome),
+    "year": (("since", "until"), _year),
+    "author": (("author",), lambda hit: (hit.commit.get("author", ""),) if hit.commit else ()),
+    "tag": (("tag",), lambda hit: tuple((hit.note or {}).get("tags", ()))),
+}
+"""Each facet with the filters that it stands for, and what a hit has of it."""

@@ -237,7 +237,7 @@ main.addEventListener("click", (event) => {
   event.preventDefault();
   const at = answer.hits.findIndex((hit) => hit.commit && hit.commit.sha === link.dataset.sha);
   if (at >= 0) focusHit(at);
-  else go({ ...unfiltered(plain(state)), in: "history", q: link.nextSibling && link.nextSibling.textContent.trim() || link.dataset.sha });
+  else go({ ...unfiltered(plain(state)), in: "history", q: (link.nextSibling && link.nextSibling.textContent.trim()) || link.dataset.sha });
 });
 
 async function showFile() {

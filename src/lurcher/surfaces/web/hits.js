@@ -54,7 +54,7 @@ function evidence(commit) {
   const strong = ((commit.outcome && commit.outcome.evidence) || []).filter((entry) => entry.confidence >= 0.5).slice(0, 2);
   return strong.map((entry) => h("span", { class: "evidence" }, " · ", `${entry.kind} by `,
     h("a", { class: "sha", href: `#${entry.sha.slice(0, 9)}`, data: { sha: entry.sha } }, entry.sha.slice(0, 9)),
-    entry.note ? ` ${entry.note}` : ""));
+    entry.note ? ` ${entry.note.split("\n")[0].slice(0, 90)}` : ""));
 }
 
 function badges(hit) {

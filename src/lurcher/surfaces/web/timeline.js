@@ -3,9 +3,8 @@ import { day, h, s } from "./dom.js";
 import { VERDICTS } from "./hits.js";
 
 const WIDTH = 900;
-const HEIGHT = 108;
-const BASE = 78;
 const EDGE = 22;
+const STEP = 13;
 
 export function timeline(hits, choose) {
   const commits = hits.map((hit, position) => ({ hit, position, time: Date.parse(hit.commit && hit.commit.date) }))
@@ -21,28 +20,28 @@ export function timeline(hits, choose) {
   const times = [...commits.map((entry) => entry.time), ...arcs.map((arc) => arc.time)];
   const [first, last] = [Math.min(...times), Math.max(...times)];
   const x = (time) => EDGE + ((WIDTH - 2 * EDGE) * (time - first)) / Math.max(1, last - first);
-  stack(commits, x);
+  const base = 14 + STEP * stack(commits, x) + 0.75 * Math.max(0, ...arcs.map((arc) => rise(x(arc.entry.time), x(arc.time))));
+  for (const entry of commits) entry.top = base - STEP * entry.level;
   const dots = commits.map((entry, i) => dot(entry, i, commits, x, choose));
   return h("section", { class: "timeline", "aria-label": "Hits in time" },
-    s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": "One dot for each commit; arrow keys move between them" },
-      s("line", { class: "axis", x1: 8, x2: WIDTH - 8, y1: BASE + 8, y2: BASE + 8 }), years(first, last, x),
-      arcs.map((arc) => link(arc, commits, x)), dots),
+    s("svg", { viewBox: `0 0 ${WIDTH} ${base + 30}`, role: "group", "aria-label": "One dot for each commit; arrow keys move between them" },
+      s("line", { class: "axis", x1: 8, x2: WIDTH - 8, y1: base + 8, y2: base + 8 }), years(first, last, x, base),
+      arcs.map((arc) => link(arc, commits, x, base)), dots),
     h("ul", { class: "legend" }, Object.entries(VERDICTS).map(([verdict, label]) => h("li", null, h("span", { class: `swatch ${verdict}`, "aria-hidden": "true" }), label))));
 }
 
-// Dots that would lie on each other stand on each other.
+// Dots that would lie on each other stand on each other; gives the highest level.
 function stack(commits, x) {
   const levels = [];
   for (const entry of [...commits].sort((a, b) => a.time - b.time)) {
     const left = x(entry.time);
-    let level = levels.findIndex((right) => left - right > 13);
+    let level = levels.findIndex((right) => left - right > STEP);
     if (level < 0) level = levels.length < 5 ? levels.length : 0;
     levels[level] = left;
     entry.level = level;
   }
+  return levels.length - 1;
 }
-
-const top = (entry) => BASE - 13 * entry.level;
 
 function dot(entry, i, commits, x, choose) {
   const { hit, position } = entry;
@@ -64,31 +63,35 @@ function dot(entry, i, commits, x, choose) {
   };
   entry.node = s("g", { class: `commit ${verdict}`, role: "button", tabindex: i ? "-1" : "0", "aria-label": name, data: { position },
     onclick: () => choose(position), onkeydown: move },
-    s("title", null, name), s("circle", { class: "reach", cx: x(entry.time), cy: top(entry), r: 12 }),
-    s("circle", { class: "core", cx: x(entry.time), cy: top(entry), r: Math.max(4.5, 8 - position * 0.35) }));
+    s("title", null, name), s("circle", { class: "reach", cx: x(entry.time), cy: entry.top, r: 12 }),
+    s("circle", { class: "core", cx: x(entry.time), cy: entry.top, r: Math.max(4.5, 8 - position * 0.35) }));
   return entry.node;
 }
 
-function link({ entry, fact, time }, commits, x) {
+const rise = (from, to) => Math.min(44, 14 + Math.abs(to - from) / 6);
+
+function link({ entry, fact, time }, commits, x, base) {
   const target = commits.find((other) => other.hit.commit.sha === fact.sha);
   const [from, to] = [x(entry.time), x(time)];
-  const end = target ? top(target) : BASE + 8;
-  const height = Math.min(44, 14 + Math.abs(to - from) / 6);
+  const end = target ? target.top : base + 8;
+  const height = rise(from, to);
   return s("g", { class: `arc ${fact.kind}` }, s("title", null, `${fact.kind} by ${fact.sha.slice(0, 9)} ${fact.note || ""}`),
-    s("path", { d: `M${from} ${top(entry) - 6}C${from} ${top(entry) - 6 - height} ${to} ${end - 6 - height} ${to} ${end - 4}` }),
-    target ? null : s("circle", { class: "far", cx: to, cy: BASE + 8, r: 3 }));
+    s("path", { d: `M${from} ${entry.top - 6}C${from} ${entry.top - 6 - height} ${to} ${end - 6 - height} ${to} ${end - 4}` }),
+    target ? null : s("circle", { class: "far", cx: to, cy: base + 8, r: 3 }));
 }
 
-function years(first, last, x) {
+function years(first, last, x, base) {
   const [from, to] = [new Date(first).getUTCFullYear(), new Date(last).getUTCFullYear()];
   const step = Math.max(1, Math.ceil((to - from) / 12));
   const marks = [];
+  let before = -100;
   for (let year = from; year <= to; year += step) {
     const at = Date.UTC(year, 0, 1);
     const left = Math.max(EDGE, x(at));
-    if (left > WIDTH - EDGE) continue;
-    marks.push(s("line", { class: "tick", x1: left, x2: left, y1: BASE + 4, y2: BASE + 12 }),
-      s("text", { class: "label", x: left, y: BASE + 25, "text-anchor": "middle" }, year));
+    if (left > WIDTH - EDGE || left - before < 34) continue;
+    before = left;
+    marks.push(s("line", { class: "tick", x1: left, x2: left, y1: base + 4, y2: base + 12 }),
+      s("text", { class: "label", x: left, y: base + 25, "text-anchor": "middle" }, year));
   }
   return marks;
 }

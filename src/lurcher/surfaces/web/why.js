@@ -73,7 +73,7 @@ function pushes(hit, why) {
   if (!near(end(rows)) && why.fused) shown = [{ stage: "fused", from: 0, to: why.fused, label: rounded(why.fused), note: "the lanes put together" }, ...fromFused];
   const top = Math.max(...shown.flatMap((row) => [row.from, row.to]), hit.score, 1e-9);
   return h("section", null, h("h3", null, "Fusion and stages"), h("ol", { class: "pushes" }, shown.map((row) => h("li", { title: row.note || null },
-    h("span", { class: "stage" }, row.stage), bar(Math.min(row.from, row.to) / top, Math.max(row.from, row.to) / top, row.to >= row.from ? "up" : "down"),
+    h("span", { class: "stage" }, row.stage), bar(Math.min(row.from, row.to) / top, Math.max(row.from, row.to) / top, row.stage === "scale" ? "plain" : row.to >= row.from ? "up" : "down"),
     h("span", { class: "value" }, row.label), row.note ? h("span", { class: "note" }, row.note) : null)),
     h("li", { class: "total" }, h("span", { class: "stage" }, "score"), bar(0, hit.score / top, "sum"), h("span", { class: "value" }, rounded(hit.score)))));
 }
