@@ -112,3 +112,34 @@ def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
         hub.check_room()
 
     asyncio.run(life())
+
+
+def test_work_that_changed_nothing_is_told_to_be_done(shared: Path) -> None:
+    """Files that are read again because their time stamps are young are indexed to no effect: the page must not wait on."""
+    from lurcher.engine import Engine
+    from lurcher.surfaces.http.service import Service
+
+    real = Engine.look
+
+    def busy(self: Engine, **options: Any) -> Any:
+        options["progress"]("indexing", 0, 1)
+        return real(self, **options)
+
+    async def life() -> list[bytes]:
+        service = Service(engine)
+        await service.start()
+        await service.look()
+        stream = service.hub.listen({})
+        seen = [await anext(stream)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Engine, "look", busy)
+            await service.look()
+        while b"event: index" not in seen[-1]:
+            seen.append(await anext(stream))
+        await stream.aclose()
+        await service.stop()
+        return seen
+
+    with Engine.open(shared) as engine:
+        seen = asyncio.run(asyncio.wait_for(life(), 20))
+    assert b"event: progress" in b"".join(seen)

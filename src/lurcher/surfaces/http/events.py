@@ -43,8 +43,10 @@ class Hub:
             self._last = now
             self.tell("progress", self.progress_now)
 
-    def done(self) -> None:
-        self.progress_now = None
+    def done(self) -> bool:
+        """Nothing is being done any more; whether something was."""
+        before, self.progress_now = self.progress_now, None
+        return before is not None
 
     def tell(self, kind: str, data: dict[str, Any]) -> None:
         if self._loop is not None and not self._closed:

@@ -114,15 +114,14 @@ class Service:
             finally:
                 self._looked = time.monotonic()
                 self._pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, _IDLE * (self._looked - began)))
-                self.hub.done()
         self._seen(found)
         return found
 
     def _seen(self, found: Look) -> None:
-        """Whoever listens is told when the index has become another one."""
+        """Whoever listens is told when the index has become another one, and when work on it is done, whatever came of it."""
         before, self._last = self._last, found
-        if before is None or before.tree != found.tree:
-            self.hub.done()
+        worked = self.hub.done()
+        if worked or before is None or before.tree != found.tree:
             self.hub.tell("index", found.to_dict())
 
     async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
