@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import LurcherError
+from lurcher.errors import IndexError_, LurcherError
 from lurcher.surfaces.http.events import Hub
 from lurcher.surfaces.http.known import Known
 from lurcher.surfaces.http.parameters import Endpoint
@@ -70,13 +70,15 @@ class Service:
         """The first index; questions are put off until there is one to answer from."""
         try:
             self.engine.refresh(progress=self.hub.progress)
-            self._seen(self.engine.look(progress=self.hub.progress))
-            self._problem = None
+            found = self.engine.look(progress=self.hub.progress)
             self._building.clear()
-        except LurcherError as problem:
-            self._problem = problem
-            self._building.clear()
+            self._seen(found)
+        except (LurcherError, OSError) as error:
+            # Questions find out for themselves what is wrong, and say so.
+            self._problem = error if isinstance(error, LurcherError) else IndexError_(f"the index cannot be made: {error}")
+            self.hub.tell("problem", self._problem.to_dict())
         finally:
+            self._building.clear()
             self.hub.done()
 
     async def _poll(self) -> None:
