@@ -7,8 +7,9 @@ The tree is copied, served by a process of its own on this machine, and asked ov
 their time whether or not earlier ones are answered, and a latency counts from that time, so that waiting is not left out.
 
 The mix: questions of `queries.txt`, each also as its last letters are typed, the first ones far more often than the last
-(Zipf), all of them asked once before; a share of `--new` has never been asked (two words of the tree at random). With `--soak`
-every tenth request is for a file, an outline, a graph, facets, history or notes instead; five times a second a file is written
+(Zipf), all of them asked once before; a share of `--new` has never been asked (one of them and a word of the tree).
+
+With `--soak` every tenth request is for a file, an outline, a graph, facets, history or notes instead; five times a second a file is written
 and the next request asks for the word that only it has. An answer without it is stale, unless it says that it is.
 """
 
@@ -59,7 +60,8 @@ class Connections:
     async def get(self, path: str) -> tuple[int, bytes]:
         async with self._room:
             for attempt in range(2):
-                reader, writer = self._idle.pop() if self._idle else await asyncio.open_connection("127.0.0.1", self._port)
+                kept = self._idle and not attempt
+                reader, writer = self._idle.pop() if kept else await asyncio.open_connection("127.0.0.1", self._port)
                 try:
                     writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{self._port}\r\n\r\n".encode())
                     head = await reader.readuntil(b"\r\n\r\n")
@@ -95,7 +97,7 @@ class Mix:
 
     def search(self) -> str:
         if self._random.random() < self._new:
-            text = " ".join(self._random.sample(self._words, 2))
+            text = f"{self._random.choice(self._known)} {self._random.choice(self._words)}"
         else:
             text = self._random.choices(self._known, self._weights)[0]
         return "/api/search?" + urlencode({"q": text})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 
-MOST_BYTES = 64 << 20
+MOST_BYTES = 32 << 20
 MOST_ENTRIES = 4000
 
 
@@ -38,6 +38,10 @@ class Known:
         self.bytes += len(answer)
         while self.bytes > self._most_bytes or len(self._entries) > self._most_entries:
             self._forget(next(iter(self._entries)))
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self.bytes = 0
 
     def _forget(self, question: Hashable) -> None:
         entry = self._entries.pop(question, None)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 WORKERS = 2
 MOST_WAITING = 64
-_SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.02, 0.1, 4
-"""Under load there is a pause between looks, four times as long as they take; one look serves all that came in it, since each
+_SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.02, 0.05, 3
+"""Under load there is a pause between looks, three times as long as they take; one look serves all that came in it, since each
 of them came before it began."""
 _POLL = 2.0
 """While a page is open, the tree is looked at this often, so that its picture of the index is live."""
@@ -123,7 +123,10 @@ class Service:
         """Whoever listens is told when the index has become another one, and when work on it is done, whatever came of it."""
         before, self._last = self._last, found
         worked = self.hub.done()
-        if worked or before is None or before.tree != found.tree:
+        changed = before is None or before.tree != found.tree
+        if changed:
+            self.known.clear()  # no tree comes back with the generation it had
+        if worked or changed:
             self.hub.tell("index", found.to_dict())
 
     async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
