@@ -9,8 +9,8 @@ their time whether or not earlier ones are answered, and a latency counts from t
 The mix: questions of `queries.txt`, each also as its last letters are typed, the first ones far more often than the last
 (Zipf), all of them asked once before; a share of `--new` has never been asked (one of them and a word of the tree).
 
-With `--soak` every tenth request is for a file, an outline, a graph, facets, history or notes instead; five times a second a file is written
-and the next request asks for the word that only it has. An answer without it is stale, unless it says that it is.
+With `--soak` every tenth request is for a file, an outline, a graph, facets, history or notes instead; five times a second a
+file is written and the next request asks for the word that only it has. An answer without it is stale, unless it says so.
 """
 
 from __future__ import annotations
@@ -250,12 +250,11 @@ def told(tally: Tally, options: argparse.Namespace, cpu: float) -> dict[str, obj
         "cores": os.cpu_count(),
     }
     if options.soak:
-        quarter = max(1, len(tally.memory) // 4)
         found["edits"] = tally.edits
         found["stale"] = tally.stale
         found["stale_and_said_so"] = tally.flagged
-        memory = {"first_quarter": _mean(tally.memory[:quarter]), "last_quarter": _mean(tally.memory[-quarter:])}
-        found["memory_mb"] = {**memory, "most": round(max(tally.memory), 1)}
+        tenth = max(1, len(tally.memory) // 10)
+        found["memory_mb_by_tenth"] = [_mean(tally.memory[i : i + tenth]) for i in range(0, tenth * 10, tenth)]
     return found
 
 
