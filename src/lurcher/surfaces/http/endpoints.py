@@ -76,8 +76,8 @@ def ask(engine: Engine, values: Values, check: bool = True) -> Answer:
 
 
 _ONLY_FOR = {
-    "since": ("history", "notes", "all"), "until": ("history", "notes", "all"), "author": ("history", "all"),
-    "outcome": ("history", "all"), "tag": ("notes", "all"), "ranking": ("code", "history", "all"),
+    "since": ("history", "notes"), "until": ("history", "notes"), "author": ("history",), "outcome": ("history",),
+    "tag": ("notes",), "ranking": ("code", "history", "all"),
     "fixed": ("code",), "case": ("code",), "word": ("code",), "multiline": ("code",),
 }  # fmt: skip
 
@@ -190,7 +190,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "facets", "How the first hits spread over sources, languages, folders, outcomes, years, tags and authors.",
-        _SEARCH, _facets, {"q": "how are redirects followed"}, _always, lambda values: not _of_history(values),
+        _SEARCH, _facets, {"q": "how are redirects followed"}, _always, lambda values: not _of_history(values), slow=True,
     ),
     Endpoint(
         "why", "Why a file, or the unit around a line of it, is or is not among the hits.",
@@ -208,9 +208,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("last", "The last line.", "integer", low=1, high=10_000_000),
             Parameter("limit", "How many commits, the newest first.", "integer", low=1, high=100),
         ),
-        _explain, {}, _always, _never,
+        _explain, {}, _always, _never, slow=True,
     ),
-    Endpoint("blame", "Which commit wrote which lines of a file, and when.", (_PATH,), _blame, {}, _always, _never),
+    Endpoint("blame", "Which commit wrote which lines of a file, and when.", (_PATH,), _blame, {}, _always, _never, slow=True),
     Endpoint("file", "The text of a file of the index.", (_PATH,), _file),
     Endpoint("outline", "The symbols of a file, nested.", (_PATH,), _outline),
     Endpoint(
@@ -235,6 +235,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "status", "What the index holds, and how it stands to the tree.",
-        (Parameter("skipped", "Also the paths that were read and left out.", "boolean"),), _status, cached=False,
+        (Parameter("skipped", "Also the paths that were read and left out.", "boolean"),), _status, slow=True, cached=False,
     ),
 )  # fmt: skip

@@ -89,6 +89,8 @@ class Endpoint:
     depends_on_history: Callable[[Mapping[str, Any]], bool] = lambda values: False
     asks_index: Callable[[Mapping[str, Any]], bool] = lambda values: True
     """Whether the answer is about the index of the tree, and can be had without looking at the tree."""
+    slow: bool = False
+    """Whether it may take a second or more."""
     cached: bool = True
     """Whether the same question has the same answer as long as tree and history are as they were."""
 

@@ -38,6 +38,8 @@ class Service:
         self.hub = Hub()
         self.known = Known()
         self._pool = ThreadPoolExecutor(workers, "lurcher-ask")
+        self._slow = ThreadPoolExecutor(workers, "lurcher-slow")
+        """For what takes long: nobody's search waits behind somebody's blame."""
         self._looker = ThreadPoolExecutor(1, "lurcher-look")
         self._most_waiting = most_waiting
         self._running: dict[Hashable, _Shared] = {}
@@ -63,8 +65,8 @@ class Service:
         self.hub.close()
         if self._poller is not None:
             self._poller.cancel()
-        self._pool.shutdown(wait=False, cancel_futures=True)
-        self._looker.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._pool, self._slow, self._looker):
+            pool.shutdown(wait=False, cancel_futures=True)
 
     def _index(self) -> None:
         """The first index; questions are put off until there is one to answer from."""
@@ -131,7 +133,7 @@ class Service:
 
     async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
         """The answer's bytes. Raises `Busy` at once where too many wait already."""
-        if self._building.is_set():
+        if self._building.is_set() and endpoint.cached:
             now = self.hub.progress_now
             done = f": {now['done']:,} of {now['total']:,}" if now else ""
             raise Busy(f"the index is being made{done}", "answers come as soon as it is there", code="indexing")
@@ -155,9 +157,9 @@ class Service:
         if shared is None:
             if len(self._running) >= self._most_waiting:
                 raise Busy("too many questions at once")
-            shared = self._running[key] = _Shared(
-                asyncio.create_task(self._in_thread(self._pool, lambda: _told(self._worked(endpoint, values, look))))
-            )
+            pool = self._slow if endpoint.slow else self._pool
+            work = self._in_thread(pool, lambda: _told(self._worked(endpoint, values, look)))
+            shared = self._running[key] = _Shared(asyncio.create_task(work))
             shared.task.add_done_callback(lambda task: self._finished(key, task))
         shared.waiting += 1
         try:

@@ -29,7 +29,7 @@ const page = { main, left, side, editor: "", go, replace, openEditor };
 // -- where we are ------------------------------------------------------------------------------------------------------
 
 function go(next) {
-  history.pushState(null, "", address(next));
+  if (address(next) !== location.pathname + location.search) history.pushState(null, "", address(next));
   state = next;
   show();
 }
@@ -112,7 +112,7 @@ async function ask(mine, signal, more = {}) {
 
 // Where the server does not ask all sources at once, each is asked, and their hits take turns.
 async function askEach(values, signal) {
-  const { outcome, author, tag, since, until, cursor, ...common } = values;
+  const { cursor, ...common } = values;
   const found = await Promise.allSettled(["code", "history", "notes"].map((source) => get("search", { ...common, in: source, limit: 5 }, signal)));
   const answers = found.filter((entry) => entry.status === "fulfilled").map((entry) => entry.value);
   if (!answers.length) throw found[0].reason;
@@ -125,7 +125,7 @@ async function facets(mine, signal) {
   const values = asked(mine);
   if (values.in === "all") values.in = "code";
   try {
-    const found = await get("facets", { ...values, ...(mine.in === "all" ? { outcome: [], author: "", tag: [], since: "", until: "" } : {}) }, signal);
+    const found = await get("facets", values, signal);
     if (signal.aborted) return;
     const counts = Object.fromEntries(found.sources.map((entry) => [entry.value, entry.count]));
     tabs(counts);
