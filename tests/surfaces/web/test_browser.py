@@ -460,6 +460,12 @@ def test_it_fits_a_phone(show: Open) -> None:
     assert not page.locator("#side").is_visible()
     page.locator(".facets summary").click()
     assert page.locator("input[data-facet=lang]").first.is_visible()
+    page.locator("#hit-0").click()
+    page.locator(".line[data-line='3']").click()
+    assert page.locator("#side").get_by_text("Line 3").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#side").is_visible()
+    assert page.locator(".listing").is_visible()
 
 
 def test_a_long_history_of_one_repository_is_not_needed(show: Open, tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ let chosen = -1;
 let running = new AbortController();
 let timer = 0;
 let oneByOne = false;
-const page = { main, left, side, editor: "", go, replace, openEditor };
+const narrow = matchMedia("(max-width: 78rem)");
+const page = { main, left, side, editor: "", go, replace, openEditor, openSheet, closeSheet };
 
 // -- where we are ------------------------------------------------------------------------------------------------------
 
@@ -207,15 +208,21 @@ function choose(position, opened) {
     put(side, whyPanel(answer, position, closeSheet));
   }
   if (opened) {
-    document.body.classList.add("sheet");
+    openSheet();
     const close = side.querySelector(".close");
     if (close && close.offsetParent) close.focus();
   }
 }
 
+// Where there is no room for a panel beside the hits it comes up from below.
+function openSheet() {
+  if (narrow.matches) document.body.classList.add("sheet");
+}
+
 function closeSheet() {
   document.body.classList.remove("sheet");
-  if (chosen >= 0) focusHit(chosen);
+  if (state.file) main.focus({ preventScroll: true });
+  else if (chosen >= 0) focusHit(chosen);
 }
 
 function focusHit(position) {

@@ -96,7 +96,9 @@ function drawText(file, state, page) {
   };
   element.addEventListener("click", (event) => {
     const row = event.target.closest(".line");
-    if (row && !String(getSelection())) choose(Number(row.dataset.line));
+    if (!row || String(getSelection())) return;
+    choose(Number(row.dataset.line));
+    page.openSheet();
   });
   element.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, j: 1, k: -1, PageDown: 20, PageUp: -20 }[event.key];
@@ -145,7 +147,7 @@ function aboutLine(file, line, layers, state, page) {
   const layer = layers && layers[line];
   const past = h("section", { class: "past" }, h("h3", null, `Line ${line}`));
   const like = h("section", { class: "like" }, h("h3", null, "Related"), h("p", { class: "muted" }, "Looking …"));
-  put(side, h("div", { class: "side-head" }, h("h2", null, "About this line")), past, like);
+  put(side, h("div", { class: "side-head" }, h("h2", null, "About this line"), h("button", { type: "button", class: "icon close", "aria-label": "Close this panel", onclick: page.closeSheet }, "×")), past, like);
   if (layer) past.append(...commitCard(layer));
   else past.append(h("p", { class: "muted" }, layers ? "Nothing is known of its past." : "Asking git …"));
   clearTimeout(aboutLine.timer);
