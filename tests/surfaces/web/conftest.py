@@ -50,25 +50,43 @@ def served(place: Path) -> Iterator[Served]:
 Open = Callable[..., Any]
 
 
+@pytest.fixture(scope="session")
+def contexts(browser: Any) -> dict[bool, Any]:
+    """One for most tests, and one without the page's own policy, which would keep axe-core out; new ones take long to make."""
+    return {without: browser.new_context(bypass_csp=without) for without in (False, True)}
+
+
 @pytest.fixture
-def show(browser: Any, served: Served) -> Iterator[Open]:
+def show(browser: Any, contexts: dict[bool, Any], served: Served) -> Iterator[Open]:
     """Opens the page at an address. Whatever goes wrong in it fails the test."""
-    contexts: list[Any] = []
+    opened: list[Any] = []
     wrong: list[str] = []
 
-    def opened(address: str = "/", *, base: str = served.url, width: int = 1440, height: int = 900, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": height}, **options)
-        context.set_default_timeout(10_000)
-        contexts.append(context)
+    def open_page(
+        address: str = "/",
+        *,
+        base: str = served.url,
+        width: int = 1440,
+        height: int = 900,
+        theme: str = "light",
+        bypass_csp: bool = False,
+        own: bool = False,
+    ) -> Any:
+        """With `own` nothing is remembered from other tests."""
+        context = browser.new_context() if own else contexts[bypass_csp]
         page = context.new_page()
+        opened.append(context if own else page)
+        page.set_default_timeout(10_000)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=theme)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda said: wrong.append(said.text) if "Content Security Policy" in said.text else None)
         page.goto(base.rstrip("/") + address)
         return page
 
-    yield opened
-    for context in contexts:
-        context.close()
+    yield open_page
+    for entry in opened:
+        entry.close()
     assert not wrong
 
 

@@ -408,7 +408,7 @@ def test_the_browser_would_refuse_it_as_well(show: Open) -> None:
     ],
 )
 def test_axe_finds_nothing_in_either_theme(show: Open, axe: str, address: str, ready: str) -> None:
-    page = show(address, color_scheme="light", bypass_csp=True)
+    page = show(address, bypass_csp=True)
     page.wait_for_selector(ready)
     assert violations(page, axe) == []
     page.emulate_media(color_scheme="dark")
@@ -437,7 +437,7 @@ def violations(page: Any, axe: str, *only: str) -> list[str]:
 
 
 def test_the_theme_follows_the_system_until_one_chooses(show: Open) -> None:
-    page = show("/", color_scheme="dark")
+    page = show("/", theme="dark", own=True)
     shade = "getComputedStyle(document.documentElement).backgroundColor"
     dark = page.evaluate(shade)
     page.locator("#theme").click()
@@ -445,7 +445,7 @@ def test_the_theme_follows_the_system_until_one_chooses(show: Open) -> None:
     assert dark != light
     page.reload()
     assert page.evaluate(shade) == light
-    other = show("/", color_scheme="light")
+    other = show("/", own=True)
     assert other.evaluate(shade) == light
 
 
