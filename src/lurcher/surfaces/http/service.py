@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 WORKERS = 2
 MOST_WAITING = 64
-_SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.02, 0.05, 3
-"""Under load there is a pause between looks, three times as long as they take; one look serves all that came in it, since each
-of them came before it began."""
+_SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.01, 0.03, 1
+"""Under load there is a pause between looks, as long as they take; one look serves all that came meanwhile, since each of them
+came before it began."""
 _POLL = 2.0
 """While a page is open, the tree is looked at this often, so that its picture of the index is live."""
 
