@@ -74,6 +74,31 @@ class DenseSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingSettings:
+    """Models that embed text as it stands, in place of the term table: here (`onnx`) or on a server."""
+
+    provider: str = setting(
+        "builtin", "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `ollama`: a server."
+    )
+    model: str = setting("", "`onnx`: a folder, or a name in the local hub cache. Of a server: the model to ask for.")
+    url: str = setting("", "The server; empty: what the provider has on this machine, if anything.")
+    key: str = setting("LURCHER_EMBEDDING_KEY", "The environment variable that holds the key for `openai`, if it needs one.")
+    query_prefix: str = setting("", "Put before a question, for models that want it, such as `query: `.")
+    document_prefix: str = setting("", "Put before a text that is indexed, such as `passage: `.")
+    pooling: str = setting(
+        "auto", "`onnx`: how tokens become one vector; `auto`: as the model's own files say, else `mean`.",
+        choices=("auto", "mean", "cls", "last"),
+    )  # fmt: skip
+    tokens: int = setting(256, "Tokens of a text that are read, at most.", low=16, high=32_768)
+    batch: int = setting(32, "Texts that are embedded together.", low=1, high=1024)
+    seconds: float = setting(60.0, "How long one batch may take while indexing, all retries included.", low=0.05, high=3600)
+    query_seconds: float = setting(5.0, "How long a question may wait for its vector.", low=0.05, high=3600)
+    refresh_units: int = setting(
+        200, "Up to so many new units are embedded before answering, more are left to `lurcher index`; -1: always all.", low=-1
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class DefaultRankingSettings:
     """The file-first ranking of short questions."""
 
@@ -253,12 +278,27 @@ class BlameSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class AcrossSettings:
+    """`--in all`: what speaks for a source against code, in logarithms of odds."""
+
+    notes: float = setting(0.4, "For notes, before their words and the code's are weighed.", low=-100, high=100)
+    advice: float = setting(2.0, "For notes, where the question asks for advice.", low=-100, high=100)
+    report: float = setting(-1.5, "For notes at most, where the question is a report of many lines.", low=-100, high=100)
+    history: float = setting(-1.5, "For history, before words are weighed.", low=-100, high=100)
+    past: float = setting(5.0, "For history, where the question asks about the past.", low=-100, high=100)
+    complaint: float = setting(2.0, "For history, where the question complains of a fault.", low=-100, high=100)
+    steep: float = setting(0.7, "How much odds count.", low=0, high=10)
+    floor: float = setting(0.6, "Share of the question that a source must say to be on the first page.", low=0, high=2)
+
+
+@dataclass(frozen=True, slots=True)
 class RerankerSettings:
     """`--rerank cross`: a model that scores question and text as a pair, here or on a server."""
 
     model: str = setting("BAAI/bge-reranker-base", "A folder with an ONNX cross-encoder, or its name in the local hub cache.")
     url: str = setting("", "A server to ask instead; empty: the model runs here, and nothing leaves the machine.")
     protocol: str = setting("tei", "What the server speaks.", choices=("tei", "infinity"))
+    key: str = setting("LURCHER_RERANKER_KEY", "The environment variable that holds the server's key, if it needs one.")
     seconds: float = setting(30.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)
     top: int = setting(50, "How many of the first hits it looks at.", low=1, high=200)
     tokens: int = setting(512, "Tokens of a pair, at most; the text is cut, not the question.", low=64, high=32_768)
@@ -272,6 +312,7 @@ class JudgeSettings:
     model: str = setting("", "The chat model; empty: `llama3.2:1b` of Ollama, the first chat model of another server.")
     url: str = setting("http://127.0.0.1:11434", "The server; as it comes, Ollama on this machine.")
     protocol: str = setting("ollama", "What the server speaks.", choices=("ollama", "openai"))
+    key: str = setting("LURCHER_JUDGE_KEY", "The environment variable that holds the server's key, if it needs one.")
     seconds: float = setting(10.0, "How long it may take; if that is too short, the order stays.", low=0.05, high=3600)
     top: int = setting(30, "How many of the first hits it looks at.", low=1, high=200)
     chars: int = setting(500, "Characters that it sees of each.", low=50, high=20_000)
@@ -281,21 +322,27 @@ class JudgeSettings:
 class NoteSettings:
     """How sections of notes are ranked."""
 
-    k1: float = setting(1.0, "BM25: how fast repeated terms saturate.", low=0.01, high=10)
-    b: float = setting(0.3, "BM25: how much long sections are held back.", low=0, high=1)
-    b_above: float = setting(0.5, "The same, for long titles and headings.", low=0, high=1)
+    k1: float = setting(1.5, "BM25: how fast repeated terms saturate.", low=0.01, high=10)
+    b: float = setting(0.5, "BM25: how much long sections are held back.", low=0, high=1)
+    b_above: float = setting(0.25, "The same, for long titles and headings.", low=0, high=1)
+    rarity: float = setting(0.8, "How much rare words count for more: the power of their IDF.", low=0, high=4)
     body: float = setting(1.0, "Weight of terms in the text.", low=0, high=100)
-    above: float = setting(3.0, "Weight of terms in title, headings, tags and other names.", low=0, high=100)
-    comments: float = setting(0.3, "Weight of terms in comments, which readers do not see.", low=0, high=100)
+    above: float = setting(2.0, "Weight of terms in title, headings, tags and other names.", low=0, high=100)
+    comments: float = setting(0.1, "Weight of terms in comments, which readers do not see.", low=0, high=100)
     name: float = setting(1.0, "Weight of terms in the file's name.", low=0, high=100)
-    folder: float = setting(0.3, "Weight of terms in the last three folders.", low=0, high=100)
+    folder: float = setting(0.0, "Weight of terms in the last three folders.", low=0, high=100)
     variant: float = setting(0.3, "Weight of a word's other forms (same stem, known abbreviation).", low=0, high=1)
     title: float = setting(0.03, "How much of its title the query explains.", low=0, high=10)
-    whole: float = setting(1.0, "Weight of the words of the whole note.", low=0, high=10)
-    b_whole: float = setting(0.75, "BM25: how much long notes are held back as a whole.", low=0, high=1)
-    meaning: float = setting(0.05, "Nearness in meaning: the shipped model knows code better than prose.", low=0, high=10)
+    whole: float = setting(0.5, "Weight of the words of the whole note.", low=0, high=10)
+    b_whole: float = setting(0.6, "BM25: how much long notes are held back as a whole.", low=0, high=1)
+    small: float = setting(0.5, "Words such as 'the' in the whole note: they tell its language.", low=0, high=10)
+    pairs: float = setting(0.25, "Words next to each other in the query and anywhere in the note.", low=0, high=10)
+    pair: float = setting(0.03, "The same, in the section itself.", low=0, high=10)
+    looked_at: int = setting(20, "Notes whose text is looked at for such pairs.", low=1, high=10_000)
+    card: float = setting(0.08, "Nearness of the whole note in meaning.", low=0, high=10)
+    meaning: float = setting(0.05, "Nearness of the section: the shipped model knows code better than prose.", low=0, high=10)
     links: float = setting(0.02, "What the best notes lend to those that are linked with them.", low=0, high=10)
-    compared: int = setting(200, "Notes whose sections are compared in meaning.", low=1, high=100_000)
+    compared: int = setting(40, "Notes whose sections are compared in meaning.", low=1, high=100_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,6 +362,7 @@ class Settings:
     search: SearchSettings = SearchSettings()
     lexical: LexicalSettings = LexicalSettings()
     dense: DenseSettings = DenseSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     default: DefaultRankingSettings = DefaultRankingSettings()
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
@@ -327,6 +375,7 @@ class Settings:
     commits: CommitSettings = CommitSettings()
     recency: RecencySettings = RecencySettings()
     blame: BlameSettings = BlameSettings()
+    across: AcrossSettings = AcrossSettings()
     reranker: RerankerSettings = RerankerSettings()
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
@@ -508,7 +557,13 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG"}
+_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+
+
+def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
+    """What a variable of the environment holds that must not be kept or shown anywhere; empty where it is not set."""
+    environ = os.environ if environ is None else environ
+    return environ.get(variable, "").strip() if variable else ""
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -6,41 +6,26 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from lurcher import config
-from lurcher.budget import cursor as cursors
-from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
-from lurcher.budget.pack import START, pack
+from lurcher.across.asked import Across, wanted_sources
+from lurcher.answering import with_notes
+from lurcher.code.asked import Codes
 from lurcher.config import Settings
-from lurcher.embedding.model import Model
-from lurcher.errors import ConfigError, LurcherError, ModelError, UsageError
-from lurcher.history.asked import Histories
+from lurcher.errors import ConfigError, LurcherError, UsageError
 from lurcher.index.outermost import outermost
-from lurcher.index.project import Project, View, root_digest
+from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
-from lurcher.lanes import symbol
-from lurcher.lanes.lane import Found, Request, run_lanes
-from lurcher.notes.asked import Notes
-from lurcher.planning.checks import checked, filter_of, several
-from lurcher.planning.filters import allowed_files
-from lurcher.planning.intent import SYMBOL, parts_of
-from lurcher.planning.plan import Plan, literal_pattern, make_plan
-from lurcher.ranking.context import Context, Ranking, own_words
-from lurcher.registry import ranking_lanes, ranking_named
+from lurcher.planning.checks import checked, filter_of
 from lurcher.rerank.reranker import Warm
-from lurcher.rerank.second import Head, checked_names, look_again
 from lurcher.sources.roots import Root, find_root
 from lurcher.survey.asked import Surveys
-from lurcher.terms.split import compound
-from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
+from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
     from lurcher.index.burst import Pace
@@ -48,16 +33,9 @@ if TYPE_CHECKING:
     from lurcher.index.look import Look
     from lurcher.index.watch import Notice, Update
     from lurcher.survey.answers import Standing
-    from lurcher.survey.why import WhyAnswer
-
-SOURCES = ("code", "history", "notes")
-_OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
-"""Modes that have a ranking of their own, whatever ranking is set for others."""
-_NOT_RERANKED = ("literal", "structural", "related")
-"""Modes whose hits match exactly, or have no question that a model could read."""
 
 
-class Engine(Surveys, Histories, Notes):
+class Engine(Surveys, Codes, Across):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -159,37 +137,39 @@ class Engine(Surveys, Histories, Notes):
         fusion: str | None = None,
         alpha: float | None = None,
         mmr: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        author: str | None = None,
+        outcomes: Sequence[str] = (),
+        tags: Sequence[str] = (),
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
-        Without `sources` the code is asked, or the notes where there is no code.
+        `sources` are any of code, history and notes, or `all`; without them the code is asked, or the notes where there is
+        no code. Only history and notes have dates, only history has authors and outcomes, only notes have tags.
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         """
-        started = time.perf_counter()
-        wanted = ("code",) if sources is None else several(sources)
-        undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
-        for source in wanted:
-            if source not in SOURCES:
-                raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(SOURCES)}")
-        if wanted == ("history",):
-            return self.history(
-                text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
-                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, rerank=rerank,
-                fusion=fusion, alpha=alpha, mmr=mmr, refresh=refresh, progress=progress,
+        asked = wanted_sources(sources, since=since, until=until, author=author, outcomes=outcomes, tags=tags)
+        page: dict[str, Any] = {
+            "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
+        }  # fmt: skip
+        files: dict[str, Any] = {"languages": languages, "paths": paths, "excludes": excludes}
+        order: dict[str, Any] = {"rerank": rerank, "fusion": fusion, "alpha": alpha, "mmr": mmr}
+        if asked.sources == ("history",):
+            past = self.history(
+                text, mode=mode, ranking=ranking, since=since, until=until, author=author, outcomes=outcomes, **page, **files,
+                **order, refresh=refresh, progress=progress,
             )  # fmt: skip
-        if wanted == ("notes",):
-            return self.notes(
-                text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
-                cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress,
-            )  # fmt: skip
-        if wanted != ("code",):
-            asked = ", ".join(wanted) or "nothing"
-            raise UsageError(f"code, history and notes are asked one by one, not {asked}", "name one of them")
+            return with_notes(past, asked.notes)
+        of_notes: dict[str, Any] = {"mode": mode, "tags": tags, "since": since, "until": until, **page, **files, **order}
+        fresh: dict[str, Any] = {"refresh": refresh, "check": check, "progress": progress}
+        if asked.sources == ("notes",):
+            return with_notes(self.notes(text, **of_notes, **fresh), asked.notes)
         defaults = self.settings.search
         query = checked(
             Query(
@@ -206,111 +186,26 @@ class Engine(Surveys, Histories, Notes):
                 case,
                 word,
                 multiline,
-                self._rerankers(rerank),
+                self._rerankers(rerank, "history" in asked.sources),
                 fusion,
                 alpha,
                 mmr,
             )
         )
+        if len(asked.sources) > 1:
+            narrowed = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
+            return with_notes(self._across(asked.sources, query, narrowed, **fresh), asked.notes)
+        undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
 
         def work(notes: tuple[Degraded, ...]) -> Answer:
             views = None
             if undecided:
                 views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
                 if self._only_notes(views):
-                    found = self.notes(
-                        text, limit=limit, mode=mode, languages=languages, paths=paths, excludes=excludes, budget=budget,
-                        cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, check=check,
-                        progress=progress, views=views,
-                    )  # fmt: skip
-                    return replace(found, degraded=notes + found.degraded)
-            return self._answer(query, started, (refresh, check), progress, notes, views=views)
+                    return with_notes(self.notes(text, **of_notes, **fresh, views=views), notes)
+            return self._answer(query, (refresh, check), progress, notes, views=views)
 
         return self._sound(work, progress)
-
-    def related(
-        self,
-        path: str | Path,
-        line: int,
-        *,
-        limit: int | None = None,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        budget: int | None = None,
-        cursor: str | None = None,
-        context: str | None = None,
-        snippet_lines: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> Answer:
-        """Units like the one around a line of a file: by the words they share and by nearness in meaning."""
-        from lurcher.planning.likeness import RELATED, plan_like
-        from lurcher.survey.places import file_at, unit_at
-
-        started = time.perf_counter()
-        meant = self._together.meant(path)
-        query = checked(
-            Query(
-                f"{meant[-1]}:{line}", self.settings.search.limit if limit is None else limit,
-                filter=filter_of(languages, paths, excludes),
-                budget=budget, cursor=cursor, context=context or self.settings.search.context, snippet_lines=snippet_lines,
-            )
-        )  # fmt: skip
-        query = replace(query, mode=RELATED)
-
-        def plan(snapshot: Snapshot) -> Plan:
-            return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, meant), line), query.text)
-
-        return self._sound(
-            lambda notes: self._answer(query, started, (refresh, check), progress, notes, plan), progress
-        )
-
-    def why(
-        self,
-        path: str | Path,
-        text: str,
-        *,
-        line: int | None = None,
-        limit: int | None = None,
-        mode: str | None = None,
-        ranking: str | None = None,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-    ) -> WhyAnswer:
-        """Why a file, or the unit around one of its lines, is or is not among the hits for a question."""
-        from lurcher.survey.why import left_out, unknown, why
-
-        defaults = self.settings.search
-        query = checked(
-            Query(
-                text, defaults.limit if limit is None else limit, mode or defaults.mode, ranking or defaults.ranking,
-                filter_of(languages, paths, excludes),
-            )
-        )  # fmt: skip
-        meant = self._together.meant(path)
-
-        def work(notes: tuple[Degraded, ...]) -> WhyAnswer:
-            ranked = self._ranked(query, _Clock(time.perf_counter()), (refresh, check), progress)
-            standing = ranked.standing(notes)
-            missing = left_out(ranked.snapshot, meant, ranked.views, self._projects, self._together.labels())
-            if missing is not None:
-                return unknown(query, missing[0], line, missing[1], ranked.context, standing)
-            return why(ranked.context, ranked.ranking, ranked.name, query, meant, line, standing)
-
-        return self._sound(work, progress)
-
-    def _reads_as_prose(self, text: str, mode: str | None, exact: bool) -> bool:
-        """Whether a question could be asked of notes: not one for exact text, a pattern or a name."""
-        mode = mode or self.settings.search.mode
-        if exact or mode not in ("auto", "hybrid", "lexical", "dense") or not isinstance(text, str):
-            return False
-        return mode != "auto" or literal_pattern(Query(text)) is None
 
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
@@ -319,163 +214,13 @@ class Engine(Surveys, Histories, Notes):
                 project.rebuild(progress)
         self._together.forget()
 
-    def _answer(
-        self,
-        query: Query,
-        started: float,
-        freshness: tuple[bool, bool],
-        progress: Progress,
-        notes: tuple[Degraded, ...],
-        plan: Callable[[Snapshot], Plan] | None = None,
-        views: Sequence[View] | None = None,
-    ) -> Answer:
-        clock = _Clock(started)
-        ranked = self._ranked(query, clock, freshness, progress, plan, views)
-        snapshot, context = ranked.snapshot, ranked.context
-        focus = Focus(context)
-        exact = context.plan.mode in _NOT_RERANKED
-        places = places_of(snapshot, ranked.ranking, query.context, focus)
-        clock.lap("ranking")
-        print_ = cursors.fingerprint(
-            query,
-            root="\0".join(str(root) for root in self.roots),
-            generation=snapshot.generation,
-            checksum=",".join(name for view in ranked.views for name in view.manifest.segments),
-            options=self._options,
-        )
-        came = cursors.decode(query.cursor, expect=print_) if query.cursor is not None else None
-        shown = Shown(snapshot, places, ranked.ranking, query, focus)
-        second = look_again(
-            () if exact else query.rerank, query.text, Head(len(places), shown.score, shown.candidate), self.settings,
-            self.roots[0], self._warm, said=came.said if came else None,
-        )  # fmt: skip
-        if query.rerank:
-            clock.lap("rerank")
-        page = pack(
-            lambda i: shown.cost(second.before(i)), len(places), budget=query.budget, limit=query.limit,
-            start=came.place if came else START,
-        )  # fmt: skip
-        hits = tuple(second.told(i, shown.hit(second.before(i))) for i in page.indices)
-        page = replace(page, oversized=tuple(second.before(i) for i in page.oversized))
-        clock.lap("pack")
-        searched, said = _searched(query, context, len(places))
-        notes += ranked.notes + said + _unknown_name(context) + second.notes
-        if exact and query.rerank:
-            notes += (Degraded(query.rerank[0], f"{context.plan.mode} hits are not reranked", "use --mode hybrid"),)
-        kept = second.said if query.rerank and not exact else None
-        following = cursors.encode(cursors.CursorState(page.next, print_, kept)) if page.next else None
-        degraded = notes + tuple(note for view in ranked.views for note in view.degraded) + oversized_note(page, shown)
-        return Answer(
-            query.text, context.plan.mode, context.plan.intent, ranked.name, ("code",), hits, len(places), page.tokens,
-            following, state_of(snapshot, ranked.views), degraded, clock.total(), searched,
-        )  # fmt: skip
-
-    def _ranked(
-        self,
-        query: Query,
-        clock: _Clock,
-        freshness: tuple[bool, bool],
-        progress: Progress,
-        plan: Callable[[Snapshot], Plan] | None = None,
-        views: Sequence[View] | None = None,
-    ) -> _Ranked:
-        """A question as far as the order of all units; `plan` says how to answer it, where its text does not.
-
-        `views` are what was seen of the tree, where somebody has looked already.
-        """
-        refresh, check = freshness
-        pattern = literal_pattern(query)
-        if pattern is not None:
-            from lurcher.index.passing import passing_view
-        views = views or [
-            (passing_view(project, pattern) if pattern is not None else None)
-            or project.view(progress, refresh=refresh, check=check)
-            for project in self._projects
-        ]
-        snapshot = self._together.snapshot(views)
-        clock.lap("refresh")
-        if plan is not None:
-            planned = plan(snapshot)
-        else:
-            languages = (query.filter.languages or snapshot.languages) if "$" in query.text else ()
-            planned = make_plan(query.text, query.mode, snapshot, pattern, languages)
-        clock.lap("plan")
-        ranking, context, name, notes = self._rank(snapshot, planned, query, clock)
-        return _Ranked(views, snapshot, context, ranking, name, notes)
-
-    def _rank(
-        self, snapshot: Snapshot, plan: Plan, query: Query, clock: _Clock
-    ) -> tuple[Ranking, Context, str, tuple[Degraded, ...]]:
-        """The ranking with what it worked on, its name, and what was left out on the way."""
-        model = self._model
-        allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
-        clock.lap("filter")
-        notes: tuple[Degraded, ...] = ()
-        name = _OWN_RANKING.get(plan.mode, query.order)
-        try:
-            request = Request(snapshot, plan, self.settings, allowed, model, query.filter.languages)
-            found, failed = self._lanes(name, request, clock)
-        except ModelError as problem:
-            # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
-            notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
-            plan, name = replace(plan, mode="lexical"), query.order
-            found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
-        own = own_words(snapshot, plan, [root.name for root in self.roots])
-        context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
-        return ranking_named(name)(context), context, name, notes + failed
-
-    def _lanes(self, ranking: str, request: Request, clock: _Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
-        names = ranking_lanes(ranking, request.plan, self.settings)
-        if request.model.path is None and request.plan.mode != "dense":
-            # Who wants no model need not be told on each query that there is none.
-            names = tuple(name for name in names if name != "dense")
-        return run_lanes(names, request, clock.lap)
-
-    def _rerankers(self, asked: Sequence[str] | None) -> tuple[str, ...]:
-        """The second looks that were asked for, else those that are set and are for code."""
-        if asked is not None:
-            return checked_names(several(asked))
-        return checked_names([name for name in self.settings.search.rerank.split() if name != "outcome"])
-
-    @property
-    def _model(self) -> Model:
-        """The model of all roots, if they have the same."""
-        models = [project.model for project in self._projects]
-        if len({model.digest for model in models}) == 1:
-            return models[0]
-        return models[0].broken(ModelError("the folders have different models", "set dense.model alike for all of them"))
-
-    @cached_property
-    def _options(self) -> str:
-        """What an order of hits depends on besides the query; what concerns the index is in the index's own digest."""
-        decisive = sorted((key, value) for key, value in self.settings.to_dict().items() if not key.startswith("index."))
-        return repr(decisive) + repr(sorted(self._together.prefixes.items()))
-
-    def symbol(
-        self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent
-    ) -> SymbolAnswer:
-        """The definitions of a name, best first."""
-        query = checked(Query(name, limit, filter=filter_of(languages)))
-        return self._sound(lambda notes: self._definitions(query, progress, notes), progress)
-
-    def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
-        views = [project.view(progress) for project in self._projects]
-        snapshot = self._together.snapshot(views)
-        allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
-        matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
-        degraded = notes + tuple(note for view in views for note in view.degraded)
-        if matches and not any(match.fits for match in matches):
-            degraded += (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
-        best = symbol.best(snapshot, symbol.fitting(matches), query.limit)
-        return SymbolAnswer(query.text, best, state_of(snapshot, views), degraded)
-
     def _stand(
         self, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
     ) -> tuple[Snapshot, Standing]:
         from lurcher.survey.answers import Standing
 
         refresh, check = freshness
-        views = [project.view(progress, refresh=refresh, check=check) for project in self._projects]
+        views = [project.view(progress, refresh=refresh, check=check, meaning=False) for project in self._projects]
         snapshot = self._together.snapshot(views)
         return snapshot, Standing(state_of(snapshot, views), notes + tuple(note for view in views for note in view.degraded))
 
@@ -591,68 +336,6 @@ def diagnose(
         return
     for project in engine._projects:
         yield from examine(project, progress, quick=quick)
-
-
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """A question with every unit that matched in order, and all that led to it."""
-
-    views: Sequence[View]
-    snapshot: Snapshot
-    context: Context
-    ranking: Ranking
-    name: str
-    """Of the ranking."""
-    notes: tuple[Degraded, ...]
-
-    def standing(self, notes: tuple[Degraded, ...]) -> Standing:
-        from lurcher.survey.answers import Standing
-
-        degraded = notes + self.notes + tuple(note for view in self.views for note in view.degraded)
-        return Standing(state_of(self.snapshot, self.views), degraded)
-
-
-class _Clock:
-    def __init__(self, started: float) -> None:
-        self._started = self._last = started
-        self._laps: dict[str, float] = {}
-
-    def lap(self, name: str) -> None:
-        now = time.perf_counter()
-        self._laps[name] = (now - self._last) * 1000
-        self._last = now
-
-    def total(self) -> dict[str, float]:
-        return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
-
-
-def _unknown_name(context: Context) -> tuple[Degraded, ...]:
-    """Says so when a queried name occurs nowhere as a whole and the hits are for its parts."""
-    plan = context.plan
-    if plan.intent != SYMBOL or context.symbols or not context.lexical.idf:
-        return ()
-    whole = {compound(part) for part in parts_of(plan.text)}
-    if whole & set(context.lexical.idf):
-        return ()
-    return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
-
-
-def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
-    """The languages in which a pattern was searched for, and what to say about patterns."""
-    lane = context.lanes.get("structural")
-    if lane is not None:
-        notes: tuple[Degraded, ...] = getattr(lane, "notes", ())
-        if query.mode == "auto" and not hits:
-            notes += (Degraded("structural", "the query was read as a pattern", "use --mode hybrid to read it as words"),)
-        return getattr(lane, "languages", ()), notes
-    if query.mode == "auto" and "$" in query.text:
-        from lurcher.planning.metavariables import looks_like_pattern
-        from lurcher.structural.languages import installed
-
-        if looks_like_pattern(query.text) and not installed():
-            hint = "for structural search run: pip install 'lurcher[structural]'"
-            return (), (Degraded("structural", "the query looks like a pattern; these hits are by words", hint),)
-    return (), ()
 
 
 def _inside(path: Path, root: Path) -> str:

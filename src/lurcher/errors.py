@@ -83,10 +83,16 @@ class ModelError(LurcherError):
 class ServerError(LurcherError):
     code = "server"
 
-    def __init__(self, message: str, hint: str = "", status: int = 0) -> None:
+    def __init__(
+        self, message: str, hint: str = "", status: int = 0, *, passing: bool = False, after: float = 0.0
+    ) -> None:
         super().__init__(message, hint)
         self.status = status
         """What HTTP calls it; 0 where it did not come to that."""
+        self.passing = passing
+        """Whether the same question may be answered a little later."""
+        self.after = after
+        """How many seconds later the server would like that to be."""
 
 
 class DatasetError(LurcherError):

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import UsageError
+from lurcher.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
+    from lurcher.embedding.provider import Embedder, Identity, Wanted
     from lurcher.history.ranking.context import PastContext, PastRanking
     from lurcher.lanes.lane import Found, Request
     from lurcher.planning.plan import Plan
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 RANKINGS = ("default", "classic")
+PROVIDERS = ("builtin", "onnx", "tei", "openai", "ollama")
 
 
 def find(folder: str, name: str, attribute: str) -> Any:
@@ -75,6 +77,14 @@ def reranker_named(name: str) -> tuple[Callable[[RerankRequest], Judged], Callab
         hint = "a reranker is a file of lurcher.rerank, or an entry point in that group"
         raise UsageError(f"unknown reranker '{name}'", hint)
     return rerank, top
+
+
+def provider_named(name: str) -> tuple[Callable[[Wanted], Identity], Callable[[Wanted], Embedder]]:
+    """What tells an embedding provider's vectors apart, and how it is got hold of."""
+    identity, connect = find("embedding.providers", name, "identity"), find("embedding.providers", name, "connect")
+    if identity is None or connect is None:
+        raise ConfigError(f"unknown embedding.provider {name!r}", f"known are: {', '.join(PROVIDERS)}")
+    return identity, connect
 
 
 def ranking_lanes(name: str, plan: Plan, settings: Settings) -> tuple[str, ...]:

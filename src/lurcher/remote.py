@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -57,23 +58,36 @@ def checked_url(url: str, setting: str) -> SplitResult:
     return parts
 
 
-def ask(base: SplitResult, path: str, deadline: Deadline, body: Any = None) -> Any:
-    """What the server answers, read as JSON: to `body` posted as JSON, or to a plain question."""
-    asked = _Asked(base, path, None if body is None else json.dumps(body).encode("ascii"))
+def ask(
+    base: SplitResult,
+    path: str,
+    deadline: Deadline,
+    body: Any = None,
+    *,
+    headers: Mapping[str, str] | None = None,
+    most: int = MOST_BYTES,
+) -> Any:
+    """What the server answers, read as JSON: to `body` posted as JSON, or to a plain question.
+
+    An answer of more than `most` bytes is refused; `headers` are sent along and never told of.
+    """
+    asked = _Asked(base, path, None if body is None else json.dumps(body).encode("ascii"), headers or {}, most)
     worker = threading.Thread(target=asked.run, args=(deadline.left,), name="lurcher-ask", daemon=True)
     worker.start()
     worker.join(deadline.left)
     if worker.is_alive():
         asked.give_up()
         said = f"{place(base)} did not answer within {deadline.seconds:g} s"
-        raise ServerError(said, "raise the limit, or use a smaller model")
+        raise ServerError(said, "raise the limit, or use a smaller model", passing=True)
     if asked.problem is not None:
         raise asked.problem
     status, data = asked.status, asked.data
     if 300 <= status < 400:
         raise ServerError(f"{place(base)} sends us elsewhere, which is not followed", "configure the address it should be")
     if status != 200:
-        raise ServerError(f"{place(base)} answers {status}{_told(data)}", "see the server's own log", status)
+        said = f"{place(base)} answers {status}{_told(data)}"
+        passing = status == 429 or status >= 500
+        raise ServerError(said, "see the server's own log", status, passing=passing, after=asked.retry_after)
     try:
         return json.loads(data)
     except (ValueError, RecursionError):
@@ -88,11 +102,14 @@ def place(base: SplitResult) -> str:
 class _Asked:
     """One request, in a thread of its own so that nobody has to wait for it."""
 
-    def __init__(self, base: SplitResult, path: str, body: bytes | None) -> None:
+    def __init__(self, base: SplitResult, path: str, body: bytes | None, headers: Mapping[str, str], most: int) -> None:
         self._base, self._path, self._body = base, base.path.rstrip("/") + path, body
+        self._headers, self._most = headers, most
         self._connection: HTTPConnection | None = None
         self.status = 0
         self.data = b""
+        self.retry_after = 0.0
+        """Seconds that the server asks us to wait before another try."""
         self.problem: ServerError | None = None
 
     def run(self, seconds: float) -> None:
@@ -101,10 +118,12 @@ class _Asked:
         try:
             self._exchange(seconds)
         except ConnectionRefusedError:
-            self.problem = ServerError(f"nothing answers at {place(self._base)}", "start the server, or correct the address")
+            said = f"nothing answers at {place(self._base)}"
+            self.problem = ServerError(said, "start the server, or correct the address", passing=True)
         except (OSError, HTTPException, ValueError) as error:
             said = (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
-            self.problem = ServerError(f"{place(self._base)} cannot be asked: {said}", "check the server and its address")
+            said = f"{place(self._base)} cannot be asked: {said}"
+            self.problem = ServerError(said, "check the server and its address", passing=True)
         except ServerError as problem:
             self.problem = problem
         finally:
@@ -117,22 +136,24 @@ class _Asked:
         kind = HTTPSConnection if self._base.scheme == "https" else HTTPConnection
         assert self._base.hostname is not None
         self._connection = kind(self._base.hostname, self._base.port, timeout=max(seconds, 0.001))
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Connection": "close"}
+        headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Connection": "close", **self._headers}
         if self._body is not None:
             headers["Content-Type"] = "application/json"
         self._connection.request("GET" if self._body is None else "POST", self._path, self._body, headers)
         response = self._connection.getresponse()
         parts, size = [], 0
-        while size <= MOST_BYTES:
+        while size <= self._most:
             part = response.read1(65_536)
             if not part:
                 break
             parts.append(part)
             size += len(part)
-        if size > MOST_BYTES:
-            raise ServerError(f"{place(self._base)} answers with more than {MOST_BYTES:,} bytes", "check the address")
+        if size > self._most:
+            raise ServerError(f"{place(self._base)} answers with more than {self._most:,} bytes", "check the address")
         if response.length:
-            raise ServerError(f"{place(self._base)} broke off in the middle of its answer", "see the server's own log")
+            said = f"{place(self._base)} broke off in the middle of its answer"
+            raise ServerError(said, "see the server's own log", passing=True)
+        self.retry_after = _seconds(response.getheader("Retry-After"))
         self.status, self.data = response.status, b"".join(parts)
 
     def give_up(self) -> None:
@@ -144,6 +165,11 @@ class _Asked:
         if wire is not None:
             with suppress(OSError):
                 wire.shutdown(socket.SHUT_RDWR)
+
+
+def _seconds(text: str | None) -> float:
+    """A number of seconds; 0 for none, or for a date, which is as good as none to whoever has a limit of seconds."""
+    return float(text) if text is not None and text.strip().isdecimal() and len(text) < 8 else 0.0
 
 
 def _told(data: bytes) -> str:

@@ -139,6 +139,8 @@ class Query:
     """rrf is the classic ranking, linear adds up; None: as the ranking has it."""
     alpha: float | None = None
     mmr: float | None = None
+    prose: bool = True
+    """Whether notes may answer too; where they are asked for themselves, they do not answer as code."""
 
     @property
     def order(self) -> str:

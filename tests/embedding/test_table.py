@@ -56,11 +56,15 @@ def test_an_unseen_term_is_the_mean_of_its_n_grams() -> None:
     arguments_ = arguments(TERMS)
     grams = arguments_[4]
     table = table_of(TERMS)
-    for term in ("unseen", "ö", "語"):
+    for term in ("unseen", "grün", "x語"):
         buckets, _ = grams_of([term], [3, 4, 5], len(grams))
         expected = grams[buckets].mean(axis=0)
         found = table.rows([term])[0]
         assert np.linalg.norm(found - expected) < 0.03 * np.linalg.norm(expected)
+
+
+def test_a_script_that_the_table_has_not_learnt_is_nothing() -> None:
+    assert not table_of(TERMS).rows(["語", "привет", "ö"]).any()
 
 
 def test_what_a_composed_vector_is_does_not_depend_on_the_others() -> None:

@@ -41,4 +41,5 @@ def decode(container: Container) -> SegmentData:
         list(container.meta["languages"]),
         [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
         vectors_of(container),
+        container.meta["model"],
     )

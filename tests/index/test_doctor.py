@@ -266,7 +266,7 @@ def test_what_killed_writers_left_is_noted(indexed: Path) -> None:
     result = run_lurcher("doctor", indexed)
     assert result.status == 0
     assert "left by a writer that was killed: .manifest.999999999-0.tmp (" in result.out
-    assert f"segments that no manifest names: {'0' * 24}.segment" in result.out
+    assert f"segments or vectors that no manifest names: {'0' * 24}.segment" in result.out
 
 
 def test_who_is_writing_is_told(indexed: Path) -> None:

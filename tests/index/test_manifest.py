@@ -76,7 +76,6 @@ def test_another_configuration_is_named(tmp_path: Path) -> None:
     [
         ({**PRINT, "version": "0.0.1"}, "version 0.0.1 (now "),
         ({**PRINT, "format": 1, "version": "0.0.1"}, "format 1 (now "),
-        ({**PRINT, "model": "other"}, "model other (now none)"),
         ({}, "chunk_chars None (now 1500)"),
     ],
 )
@@ -85,6 +84,12 @@ def test_each_difference_is_named(tmp_path: Path, found: dict[str, Any], differe
     with pytest.raises(OutdatedIndex) as caught:
         manifests.read(tmp_path, PRINT)
     assert difference in caught.value.message
+
+
+def test_another_model_is_no_reason_to_begin_anew(tmp_path: Path) -> None:
+    manifests.write(tmp_path, manifest(fingerprint={**PRINT, "model": "other"}))
+    read = manifests.read(tmp_path, PRINT)
+    assert read is not None and read.fingerprint["model"] == "other"
 
 
 def test_any_damage_is_noticed(tmp_path: Path) -> None:

@@ -28,14 +28,30 @@ def table(tmp_path: Path) -> Path:
     return write_tiny(tmp_path / "one.table")
 
 
-def test_another_model_makes_the_index_anew_and_says_why(root: Path, tmp_path: Path, table: Path) -> None:
+def test_another_model_makes_vectors_anew_and_nothing_else(
+    root: Path, tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert stages(with_model(root, table).search(QUESTION)) == []
     assert with_model(root, table).search(QUESTION).degraded == ()
     other = write_tiny(tmp_path / "other.table", dims=16)
+    monkeypatch.setattr("lurcher.index.build.parse", None)  # calling it would fail
     answer = with_model(root, other).search(QUESTION)
-    assert "made with model" in answer.degraded[0].reason and "it was rebuilt" in answer.degraded[0].reason
+    assert "another model" in answer.degraded[0].reason and "made anew" in answer.degraded[0].reason
     assert "dense" in answer.hits[0].why.lanes
     assert with_model(root, other).search(QUESTION).degraded == ()
+    monkeypatch.undo()
+    fresh = Engine.open(root, root=root, index_dir=tmp_path / "fresh", overrides={"dense.model": str(other)})
+    fresh.index()
+    segments = [{path.name for path in folder.glob("*.segment")} for folder in (root / ".lurcher", tmp_path / "fresh")]
+    assert segments[0] == segments[1], "not the bytes of an index that was made with that model"
+
+
+def test_vectors_of_another_model_with_as_many_numbers_are_not_taken_for_ours(root: Path, tmp_path: Path, table: Path) -> None:
+    with_model(root, table).index()
+    other = write_tiny(tmp_path / "other.table", name="other")
+    asked = with_model(root, other).search(QUESTION, refresh=False)
+    assert stages(asked) == ["dense"] and "no vectors of this model" in asked.degraded[0].reason
+    assert all("dense" not in hit.why.lanes for hit in asked.hits)
 
 
 def test_the_same_model_elsewhere_is_the_same_model(root: Path, tmp_path: Path, table: Path) -> None:
@@ -89,7 +105,7 @@ def test_what_was_indexed_without_the_model_is_made_anew_with_it(root: Path, tmp
     assert with_model(root, table).search("where does the zeppelin go").hits[0].path == "late.py"
     table.write_bytes(kept)
     answer = with_model(root, table).search(QUESTION)
-    assert "model unavailable" in answer.degraded[0].reason
+    assert "made anew" in answer.degraded[0].reason
     back = with_model(root, table)
     assert back.search(QUESTION).degraded == ()
     fresh = Engine.open(root, root=root, index_dir=tmp_path / "fresh", overrides={"dense.model": str(table)})

@@ -81,3 +81,24 @@ def test_other_markups() -> None:
     ]  # fmt: skip
     assert headings("* One :tag:\n#+BEGIN_SRC\n* no\n#+END_SRC\n** Two\n", "org") == [(1, "One", 1), (2, "Two", 5)]
     assert read("* One :ops:\n", "org").tags == ("ops",)
+
+
+def test_fences_end_where_one_as_long_ends_them() -> None:
+    assert headings("````\n```\n# no\n```\n# no\n````\n# yes\n") == [(1, "yes", 7)]
+    assert headings("- item\n\n  ```\n  # no\n  ```\n1. ~~~\n# no\n   ~~~\n# yes\n") == [(1, "yes", 9)]
+    assert headings("```not`a fence\n# yes\n") == [(1, "yes", 2)]
+
+
+def test_html_that_shows_its_text_as_it_is_has_no_headings() -> None:
+    text = "<pre>\n# no\n</pre>\n# yes\n<script>\n# no\n</script>\n<style>\n# open\n"
+    assert headings(text) == [(1, "yes", 4), (1, "open", 9)]
+
+
+def test_a_comment_that_code_speaks_of_is_none() -> None:
+    found = read("Write `<!--` here.\n# yes\nand `-->` there. <!-- but\n# no\n-->\n")
+    assert [item.text for item in found.headings] == ["yes"]
+    assert found.comments == [((2, 17), (4, 3))]
+
+
+def test_headings_keep_what_is_no_closing() -> None:
+    assert headings("# C#\n## a ## b ##\n### # \n#\tTab\n") == [(1, "C#", 1), (2, "a ## b", 2), (3, "", 3), (1, "Tab", 4)]

@@ -26,6 +26,12 @@ VAULT = {
     "日本.md": "# 日本語\n\n猫が好きな人は東京都に住んでいます。" + "検索の対象となる長い文章を書く" * 20 + "終わり\n",
     "thai.md": "# ภาษาไทย\n\nการค้นหาข้อความภาษาไทยโดยไม่มีช่องว่าง\n",
     "windows.md": "# Windows\r\n\r\n" + "Filler line of text.\r\n" * 60 + "## Part\r\n\r\nThe flamingo stands here.\r\n",
+    "khmer.md": "# ភាសាខ្មែរ\n\nការស្វែងរកអត្ថបទជាភាសាខ្មែរដោយគ្មានដកឃ្លា\n",
+    "hindi.md": "# हिन्दी\n\nपाठ की खोज यहाँ होती है।\n",
+    "arabic.md": "# العربية\n\nالبَحْثُ عَنْ نُصُوصٍ\n",
+    "Twice.md": "# Twice\n\n" + "Filler.\n" * 130 + "## Setup\n\nAn ibis.\n\n## Setup\n\nA heron.\n\n## Setup 1\n\nA stork.\n",
+    "near.md": "# Near\n\nThe copper kettle whistles while a train departs from the old harbour.\n",
+    "far.md": "# Far\n\nA kettle of iron, and elsewhere in the harbour some copper whistles.\n",
     "plain.txt": "An otter swims in plain text.\n",
 }
 
@@ -108,8 +114,23 @@ def test_japanese_is_found(engine: Engine, text: str) -> None:
     assert paths(engine, text)[0] == "日本.md"
 
 
-def test_thai_is_found(engine: Engine) -> None:
-    assert paths(engine, "ข้อความ")[0] == "thai.md"
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [("ข้อความ", "thai.md"), ("អត្ថបទ", "khmer.md"), ("खोज", "hindi.md"), ("البحث نصوص", "arabic.md"), ('"पाठ की"', "hindi.md")],
+)
+def test_other_scripts_are_found(engine: Engine, text: str, path: str) -> None:
+    assert paths(engine, text, mode="lexical")[0] == path
+
+
+@pytest.mark.parametrize(("bird", "anchor"), [("ibis", "setup"), ("heron", "setup-1"), ("stork", "setup-1-1")])
+def test_no_two_headings_have_the_same_anchor(engine: Engine, bird: str, anchor: str) -> None:
+    hit = engine.notes(bird, mode="lexical").hits[0]
+    assert hit.note is not None and hit.note["anchor"] == f"Twice.md#{anchor}"
+
+
+def test_words_next_to_each_other_count_for_more(engine: Engine) -> None:
+    assert paths(engine, "copper kettle")[:2] == ["near.md", "far.md"]
+    assert "pairs" in {stage.stage for stage in engine.notes("copper kettle").hits[0].why.stages}
 
 
 def test_lines_of_files_with_carriage_returns(engine: Engine, vault: Path) -> None:

@@ -19,6 +19,8 @@ class Played:
     url: str
     asked: list[tuple[str, Any]] = field(default_factory=list)
     """(path, body) of every request."""
+    heads: list[str] = field(default_factory=list)
+    """The first lines of each, as they came."""
     ended: threading.Event = field(default_factory=threading.Event)
 
 
@@ -45,7 +47,8 @@ def playing(conduct: Conduct) -> Iterator[Played]:
         with wire:
             wire.settimeout(10)
             try:
-                path, body = _request(wire)
+                head, path, body = _request(wire)
+                played.heads.append(head)
                 played.asked.append((path, body))
                 conduct(wire, played, path, body)
             except OSError:
@@ -63,7 +66,7 @@ def playing(conduct: Conduct) -> Iterator[Played]:
             thread.join(2)
 
 
-def _request(wire: socket.socket) -> tuple[str, Any]:
+def _request(wire: socket.socket) -> tuple[str, str, Any]:
     data = b""
     while b"\r\n\r\n" not in data:
         part = wire.recv(65536)
@@ -75,7 +78,7 @@ def _request(wire: socket.socket) -> tuple[str, Any]:
     sizes = [int(line.split(":")[1]) for line in lines if line.lower().startswith("content-length:")]
     while sizes and len(body) < sizes[0]:
         body += wire.recv(65536)
-    return lines[0].split(" ")[1], json.loads(body) if body else None
+    return head.decode("latin-1"), lines[0].split(" ")[1], json.loads(body) if body else None
 
 
 def send(wire: socket.socket, value: Any, status: str = "200 OK", headers: str = "") -> None:

@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lurcher.terms.scripts import UNSPACED_RUN
 from lurcher.terms.split import MAX_IDENTIFIER, compound, split, words
 
 ASCII_NAMES = st.text("abcXYZ019_", max_size=40)
 ANY_NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+def may_be_a_name(text: str) -> bool:
+    """Whether it is not a sentence of a script without spaces."""
+    whole = unicodedata.normalize("NFKC", text)
+    return len(whole) <= 16 or UNSPACED_RUN.search(whole) is None
 
 
 @pytest.mark.parametrize(
@@ -67,6 +74,38 @@ def test_other_scripts(identifier: str, terms: tuple[str, ...]) -> None:
     assert split(identifier) == terms
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("हिन्दी में खोज", ["हिन्दी", "में", "खोज"]),
+        ("தமிழ் தேடல்", ["தமிழ்", "தேடல்"]),
+        ("مُحَمَّد محمد", ["محمد", "محمد"]),
+        ("שָׁלוֹם שלום", ["שלום", "שלום"]),
+        ("می‌خواهم", ["میخواهم"]),
+        ("Tìm kiếm ÉCOLE", ["tìm", "kiếm", "école"]),
+        ("❤️ heart", ["heart"]),
+    ],
+)
+def test_a_mark_does_not_end_its_word_and_optional_signs_do_not_count(text: str, expected: list[str]) -> None:
+    assert [split(word)[0] for word in words(unicodedata.normalize("NFD", text))] == expected
+    assert [split(word)[0] for word in words(text)] == expected
+
+
+@pytest.mark.parametrize("text", ["ค้นหาข้อความ", "ຄົ້ນຫາ", "ការស្វែងរក", "မြန်မာဘာသာ", "全文検索", "한국어"])
+def test_scripts_without_spaces_are_found_by_every_two_letters(text: str) -> None:
+    (word,) = words(text)
+    assert split(word) == (text, *(text[i : i + 2] for i in range(len(text) - 1)))
+
+
+def test_a_sentence_without_spaces_has_no_compound_and_keeps_the_words_between() -> None:
+    terms = split("FastAPIを使用して作成する関数はとても速いです")
+    assert terms[:4] == ("fastapi", "fast", "api", "を使")
+    assert "関数" in terms
+    assert max(map(len, terms)) == 7
+    assert split("漢" * 17) == ("漢漢",) * 16
+    assert split("漢" * 200 + "abc") == (*("漢漢",) * 199, "abc")
+
+
 def test_a_greek_word_is_one_term_in_either_case() -> None:
     assert split("ΟΔΟΣ") == split("οδος") == split("Οδος")
     assert split("ΟΔΟΣ_ΑΒ")[0] == split("οδος_αβ")[0]
@@ -93,7 +132,8 @@ def test_terms_are_lower_case_without_underscores_and_parts_lie_in_the_compound(
         assert term
         assert "_" not in term
         assert term == term.lower()
-        assert term in terms[0]
+    if may_be_a_name(text):  # of a sentence without spaces there is no compound
+        assert all(term in terms[0] for term in terms)
 
 
 @given(ASCII_NAMES)
@@ -126,7 +166,7 @@ def test_words_joined_either_way_come_back_as_parts(parts: list[str]) -> None:
 @given(ANY_NAMES)
 def test_a_defined_name_is_filed_under_the_term_that_its_use_is_counted_as(text: str) -> None:
     for word in words(text):
-        if split(word):
+        if split(word) and may_be_a_name(word):
             assert compound(word) == split(word)[0]
 
 

@@ -20,6 +20,7 @@ import dataclasses
 import hashlib
 import hmac
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,18 @@ def fingerprint(query: DataclassInstance, *, root: str, generation: int, checksu
         index=_digest("index", [generation, checksum], _INDEX_BYTES),
         generation=generation,
     )
+
+
+def joined(prints: Sequence[Fingerprint]) -> Fingerprint:
+    """What a list depends on that was made out of several."""
+
+    def digest(kind: str, size: int) -> bytes:
+        return _digest(kind, [getattr(item, kind).hex() for item in prints], size)
+
+    return Fingerprint(
+        digest("query", _QUERY_BYTES), digest("root", _ROOT_BYTES), digest("index", _INDEX_BYTES),
+        sum(item.generation for item in prints),
+    )  # fmt: skip
 
 
 def encode(state: CursorState) -> str:

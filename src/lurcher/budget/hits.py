@@ -9,14 +9,13 @@ from functools import partial
 
 from lurcher.budget import tokens
 from lurcher.budget.excerpt import Place, around, beginning_at, densest, focus_of, lines_around, place_of, text_at
-from lurcher.budget.pack import Page
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import Located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
 from lurcher.rerank.reranker import Candidate
-from lurcher.types import Definition, Degraded, Hit, Match, Query
+from lurcher.types import Definition, Hit, Match, Query, Why
 
 
 class Focus:
@@ -145,6 +144,12 @@ class Shown:
             self._costs[i] = measure(self.text(i)[0])
         return self._costs[i]
 
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def why(self, i: int) -> Why:
+        return self._ranked.why(self._places[i][0])
+
     def score(self, i: int) -> float:
         return self._ranked.score(self._places[i][0])
 
@@ -172,16 +177,3 @@ class Shown:
             self.cost(i), text, self._ranked.why(position), matches=self._focus.matches(place),
         )  # fmt: skip
 
-
-def oversized_note(page: Page, shown: Shown) -> tuple[Degraded, ...]:
-    if not page.oversized:
-        return ()
-    smallest = min(shown.cost(i) for i in page.oversized)
-    places = ", ".join(shown.location(i) for i in page.oversized[:3]) + (", …" if len(page.oversized) > 3 else "")
-    many = len(page.oversized)
-    return (
-        Degraded(
-            "budget", f"{many} {'hit is' if many == 1 else 'hits are'} larger than the whole budget: {places}",
-            f"raise the budget to {smallest}, or use --snippet-lines",
-        ),  # fmt: skip
-    )

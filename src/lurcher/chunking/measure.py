@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from lurcher.types import Span
 
-_CONTINUATION = re.compile(rb"[\x80-\xbf]")
-
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 class Ruler:
     """Measures one UTF-8 text; every look-up is a binary search, so that one huge line costs no more than many."""
@@ -25,15 +26,14 @@ class Ruler:
             starts.pop()
         self.line_starts = starts
         """Bytes at which lines begin; a final newline ends its line and begins none."""
-        ascii_only = text.isascii()
-        self._continuations = None if ascii_only else [match.start() for match in _CONTINUATION.finditer(text)]
+        self._continuations = None if text.isascii() else _continuations(text)
 
     def size(self, start: int, end: int) -> int:
         """Characters in text[start:end]."""
         skipped = self._continuations
         if skipped is None:
             return end - start
-        return end - start - bisect_left(skipped, end) + bisect_left(skipped, start)
+        return end - start - int(skipped.searchsorted(end)) + int(skipped.searchsorted(start))
 
     def line(self, byte: int) -> int:
         """The 1-based line that `byte` lies on."""
@@ -52,3 +52,10 @@ class Ruler:
         """Spans from one cut to the next; the last ends with the text."""
         ends = [*cuts[1:], len(self.text)]
         return tuple(Span(start, end, self.line(start), self.line(end - 1)) for start, end in zip(cuts, ends, strict=True))
+
+
+def _continuations(text: bytes) -> NDArray[np.int64]:
+    """The bytes that begin no character, in order."""
+    import numpy as np
+
+    return np.flatnonzero((np.frombuffer(text, np.uint8) & 0xC0) == 0x80)

@@ -23,6 +23,10 @@ def describe(model: Model) -> dict[str, Any]:
     loaded = 1000 * (time.perf_counter() - started)
     if model.problem is not None:
         raise model.problem
+    if model.textual:
+        from lurcher.embedding.text import describe_text
+
+        return describe_text(model)
     if table is None:
         return {"name": NONE, "setting": model.setting}
     meta = table.meta

@@ -19,6 +19,9 @@ UNAVAILABLE = "unavailable"
 class Model:
     """A table, or the reason why there is none."""
 
+    textual = False
+    """Whether it embeds text as it stands, by way of a provider, and so has no table."""
+
     def __init__(self, setting: str, path: Path | None) -> None:
         self.setting = setting
         self.path = path
@@ -64,6 +67,10 @@ def model_of(settings: Settings, root: Path) -> Model:
     named = settings.dense.model
     if named == NONE:
         return Model(named, None)
+    if settings.embedding.provider != BUILTIN:
+        from lurcher.embedding.text import TextModel  # who has a table need not load what talks to providers
+
+        return TextModel(settings, root)
     if named == BUILTIN:
         return Model(named, BUILTIN_FILE)
     origin = settings.origins.get("dense.model")

@@ -170,6 +170,8 @@ def _defined(data: SegmentData, weight: float) -> _Counts:
     import numpy as np
 
     naming = np.flatnonzero(np.isin(data.definitions["kind"], list(_NAMING)))
+    if not len(naming):  # as in notes: their terms need not be numbered for nothing
+        return _joined([])
     files = data.definitions["file"].astype(np.int64)[naming]
     # Definitions stand in file order: the place among those of the same file.
     first = np.flatnonzero(np.diff(files, prepend=-1))

@@ -12,6 +12,7 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
@@ -220,6 +221,8 @@ class Table:
         if len(seen):
             numbers[seen] = self._stored("rows", found[seen])
             scales[seen] = self._scales("scales")[found[seen]]
+        if self.meta.compose == "grams":
+            unseen = np.array([i for i in unseen.tolist() if _SPELLED.search(terms[i])], np.int64)
         for first in range(0, len(unseen), _TOGETHER):
             places = unseen[first : first + _TOGETHER]
             numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
@@ -285,6 +288,8 @@ class Table:
         return known
 
 
+_SPELLED = re.compile("[0-9A-Za-z]")
+"""What a term must have to be composed: n-grams are learnt from code, so those of other scripts say nothing."""
 _MOST = 1e6
 """Scales and weights are below this; larger ones, and what is no number, would spoil every sum."""
 

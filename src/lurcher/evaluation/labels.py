@@ -41,12 +41,12 @@ class FileNames:
 
 
 def judge_target(target: Target, files: frozenset[str]) -> Judge:
-    """Accepts a hit in one of the target's files that overlaps its lines."""
+    """Accepts a hit in one of the target's files that overlaps its lines; a commit that changed the file is not the file."""
     first = target.start_line
     last = target.end_line
 
     def judge(hit: Hit) -> bool:
-        if hit.path not in files:
+        if hit.path not in files or hit.source == "history":
             return False
         return (last is None or hit.start_line <= last) and (first is None or hit.end_line >= first)
 

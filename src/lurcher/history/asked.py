@@ -10,21 +10,24 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
 from lurcher.planning.checks import filter_of, several
 from lurcher.rerank.reranker import Warm
-from lurcher.types import Answer, Progress, silent
+from lurcher.types import Answer, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from lurcher.answering import Findings, Lap
     from lurcher.history.brief import BriefAnswer
     from lurcher.history.explain import Judged, Near
     from lurcher.history.explained import ExplainAnswer
     from lurcher.history.heat import HeatAnswer
     from lurcher.history.known import Known
     from lurcher.history.project import PastProject
+    from lurcher.history.question import PastQuery
     from lurcher.history.search import PastRoot
     from lurcher.index.reader import Snapshot
     from lurcher.survey.answers import Standing
@@ -70,29 +73,57 @@ class Histories(ABC):
         `since` and `until` take a date, an age such as 30d, or a tag. What is not indexed yet is read for at most
         `history.refresh_seconds`; the answer says how much of the history it covers.
         """
+        from lurcher.answering import answer_of
+
+        clock = Clock()
+        found, query = self._commits(
+            text, limit=limit, mode=mode, ranking=ranking, fusion=fusion, alpha=alpha, mmr=mmr, since=since, until=until,
+            author=author, outcomes=outcomes, files=filter_of(languages, paths, excludes), rerank=rerank, budget=budget,
+            cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress, lap=clock.lap,
+        )  # fmt: skip
+        answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+        return replace(answer, timings_ms=clock.total())
+
+    def _commits(
+        self,
+        text: str,
+        *,
+        files: Filter,
+        lap: Lap,
+        refresh: bool,
+        progress: Progress,
+        limit: int | None = None,
+        mode: str | None = None,
+        ranking: str | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        author: str | None = None,
+        outcomes: Sequence[str] = (),
+        rerank: Sequence[str] | None = None,
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+    ) -> tuple[Findings, PastQuery]:
+        """Every commit that answers a question, in order, and the question as it was understood."""
         from lurcher.history.question import PastQuery, checked, looks_of
-        from lurcher.history.search import answer
+        from lurcher.history.search import found
 
-        started = time.perf_counter()
-        laps: dict[str, float] = {}
-
-        def lap(name: str) -> None:
-            laps[name] = 1000 * (time.perf_counter() - started) - sum(laps.values())
-
-        found = [(root, project) for root, project in self._past_roots(refresh, progress)]
+        roots = self._past_roots(refresh, progress)
         lap("refresh")
-        first, last = self._dates(since, until, [project.top for _, project in found])
+        first, last = self._dates(since, until, [project.top for _, project in roots])
         looks = self.settings.search.rerank.split() if rerank is None else several(rerank)
         query = checked(
             PastQuery(
                 text, self.settings.search.limit if limit is None else limit, mode or "auto",
-                ranking or self.settings.past.ranking, fusion, alpha, mmr, filter_of(languages, paths, excludes), first, last,
-                author or None, several(outcomes), looks_of(looks), budget, cursor, context or self.settings.search.context,
-                snippet_lines,
+                ranking or self.settings.past.ranking, fusion, alpha, mmr, files, first, last, author or None,
+                several(outcomes), looks_of(looks), budget, cursor, context or self.settings.search.context, snippet_lines,
             )
         )  # fmt: skip
-        result, _ = answer([root for root, _ in found], query, self.settings, lap, self._past_options, self._warm)
-        return replace(result, timings_ms={**laps, "total": 1000 * (time.perf_counter() - started)})
+        return found([root for root, _ in roots], query, self.settings, lap, self._past_options), query
 
     def brief(
         self,

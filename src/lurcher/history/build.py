@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -183,7 +183,9 @@ class PastBuilder:
         data = PastData(
             commits, changes, hunks, terms, postings, b"".join(self._strings), b"".join(self._texts), list(self._languages)
         )
-        return data if table is None else replace(data, vectors=_vectors(data, table))
+        if table is None:
+            return data
+        return replace(data, vectors=vectors_of(terms, postings, (len(commits), len(hunks)), table), model=table.digest)
 
 
 def _of_owners(postings: Postings, wanted: NDArray[np.bool_], owners: NDArray[np.int64]) -> Postings:
@@ -211,14 +213,17 @@ def joined(parts: Iterable[Postings]) -> Postings:
     )
 
 
-def _vectors(data: PastData, table: Table) -> tuple[Rows, Rows]:
+def vectors_of(
+    terms: list[str], postings: Mapping[str, Postings], sizes: tuple[int, int], table: Table
+) -> tuple[Rows, Rows]:
+    """Vectors of commits and of hunks; `sizes` says how many there are."""
     from lurcher.embedding.static import embed_groups
 
     groups = [
-        ([(data.postings[field], weight) for field, weight in weights.items()], total)
-        for weights, total in ((COMMIT_WEIGHTS, len(data.commits)), (HUNK_WEIGHTS, len(data.hunks)))
+        ([(postings[field], weight) for field, weight in weights.items()], total)
+        for weights, total in zip((COMMIT_WEIGHTS, HUNK_WEIGHTS), sizes, strict=True)
     ]
-    commits, hunks = embed_groups(data.terms, groups, table)
+    commits, hunks = embed_groups(terms, groups, table)
     return Rows(*commits), Rows(*hunks)
 
 

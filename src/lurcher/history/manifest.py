@@ -12,6 +12,8 @@ from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.history.head import NOWHERE, Head
 from lurcher.history.segment import FORMAT, check_shape
 from lurcher.index import manifest as manifests
+from lurcher.index.apart import Apart
+from lurcher.index.apart import checked as checked_vectors
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import remove, sync_folder, write_atomically
 from lurcher.index.manifest import MARK, NAME
@@ -58,6 +60,8 @@ class PastManifest:
     """Commits of which files were missing, these files, and commits of which even the list of files was missing."""
     order: NDArray[np.uint32] | None = None
     """The numbers of the live commits, newest first."""
+    vectors: Mapping[str, Apart] = field(default_factory=dict)
+    """Vectors that lie apart from the segments, by the digest of the model that made them."""
     judged: Judged = field(default_factory=Judged)
     """What became of the commits, or of some of them while more are being read."""
 
@@ -68,7 +72,7 @@ class PastManifest:
 
 
 def fingerprint(model: str, first_parent: bool, merges: bool, diff_bytes: int) -> dict[str, Any]:
-    """What a history index must have in common with us to be used."""
+    """What a history index must have in common with us to be used; but for `model`, the one that was in use then."""
     return {
         "history": FORMAT, "version": VERSION, "model": model, "first_parent": first_parent, "merges": merges,
         "diff_bytes": diff_bytes,
@@ -87,7 +91,7 @@ def pack(manifest: PastManifest) -> list[bytes | memoryview]:
         "live": ("u1", b"" if everything else np.packbits(np.concatenate(masks)).tobytes()),
         "order": ("<u4", b"" if manifest.order is None else manifest.order.astype("<u4").tobytes()),
     }
-    meta = {
+    meta: dict[str, Any] = {
         "generation": manifest.generation,
         "fingerprint": dict(manifest.fingerprint),
         "segments": list(manifest.segments),
@@ -101,6 +105,8 @@ def pack(manifest: PastManifest) -> list[bytes | memoryview]:
         "ordered": manifest.order is not None,
         "judged": list(manifest.judged),
     }
+    if manifest.vectors:
+        meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
     return pack_sections(sections, meta)
 
 
@@ -114,7 +120,7 @@ def read(folder: Path, expected: Mapping[str, Any]) -> PastManifest | None:
         if not manifests.fits(found, expected):
             raise OutdatedIndex(f"the history index was made with {manifests.difference(found, expected)}", HINT)
         return _checked(container)
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest of the history is damaged: {error}", HINT) from error
 
 
@@ -151,7 +157,7 @@ def _checked(container: Container) -> PastManifest:
     manifest = PastManifest(
         meta["generation"], meta["fingerprint"], tuple(names), tuple(sizes), tuple(live), Head(sha, shallow),
         meta["complete"], meta["total"], meta["most"], (losses[0], losses[1], losses[2]), order,
-        Judged(judged, of, rules),
+        checked_vectors(meta.get("vectors", {})), Judged(judged, of, rules),
     )  # fmt: skip
     if order is not None and (len(order) != manifest.commits or (len(order) and int(order.max()) >= total)):
         raise ValueError("it has no order")
@@ -170,12 +176,7 @@ class PastStore(Store):
 
     def outcomes(self, name: str) -> Container:
         """The file of that name, in which outcomes are kept."""
-        if name in self.memory:
-            return self.memory[name]
-        container = Container.open(self.folder / name)
-        if name != f"{container.digest()}.outcomes":
-            raise container.corrupt("it holds what belongs under another name")
-        return container
+        return self.other(name, "outcomes")
 
     def leftovers(self, manifest: Naming) -> list[Path]:
         kept = manifest.judged.name if isinstance(manifest, PastManifest) else ""

@@ -66,10 +66,10 @@ class _Merger:
             out.add(name, "V", as_bytes(rows))
         self._copy(out, "strings", "strings", "string_size")
         terms = write_families(out, self._parts, FAMILIES, self._owners, owners_in)
-        dims = self._vectors(out)
+        dims, model = self._vectors(out)
         self._copy(out, "text", "text", "text_size")
         counts = {"commits": len(commits), "changes": len(changes), "hunks": len(hunks), "terms": terms}
-        return out.finish(meta_of(counts, list(self._languages), dims))
+        return out.finish(meta_of(counts, list(self._languages), dims, model))
 
     def _places(self, number: int, kind: str) -> NDArray[np.int64]:
         """The rows of a part's changes or hunks that are kept."""
@@ -111,10 +111,10 @@ class _Merger:
             for part in self._parts:
                 part.forget()
 
-    def _vectors(self, out: Builder) -> int:
-        """Parts that do not go together have no vectors together."""
-        sizes = {int(part.meta["dims"]) for part in self._parts}
-        dims = sizes.pop() if len(sizes) == 1 else 0
+    def _vectors(self, out: Builder) -> tuple[int, str]:
+        """The size of vectors, and the model that made them. Parts that do not go together have no vectors together."""
+        made = {(int(part.meta["dims"]), str(part.meta.get("model", ""))) for part in self._parts}
+        dims, model = made.pop() if len(made) == 1 else (0, "")
         for numbers, scales, kind in VECTORS:
             for section, element, width in ((numbers, "i1", dims), (scales, "<f4", 1)):
                 out.begin(section, element)
@@ -125,7 +125,7 @@ class _Merger:
                         out.write(as_bytes(rows[places[start : start + 4096]]))
                     part.forget()
                 out.end()
-        return dims
+        return dims, model
 
     def _owners(self, family: str) -> list[NDArray[np.int64]]:
         """Where the owners of each part go; -1: nowhere."""

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -124,6 +124,7 @@ class PastProject:
         manifest = self._current(notes)
         if (refresh or not manifest.generation) and not self._is_done(manifest, head):
             manifest = self._update(manifest, head, seconds, progress, notes)
+        manifest = self._with_vectors(manifest, progress, notes, refresh, seconds is not None)
         return self._seen(manifest, head, notes)
 
     def glance(self) -> PastView | None:
@@ -169,7 +170,37 @@ class PastProject:
         with self.store.lock(self.settings.index.lock_seconds):
             empty = PastManifest(self._generation_on_disk(), self.fingerprint)
             manifest = self._fill(empty, head, seconds, progress)
-        return self._seen(manifest, head, notes)
+        told = list(notes)
+        manifest = self._with_vectors(manifest, progress, told, True, seconds is not None)
+        return self._seen(manifest, head, told)
+
+    def _with_vectors(
+        self, manifest: PastManifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
+    ) -> PastManifest:
+        """The index after its vectors were brought up to date, where they are not of the model in use or not all there."""
+        segments = self._open(manifest).segments
+        if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
+            return manifest
+        if not self.model.textual and all(segment.vectors is not None for segment in segments):
+            return manifest
+        from lurcher.history.meaning import vectors_in
+
+        return vectors_in(self, manifest, progress, notes, refresh, limited)
+
+    def keep(self, manifest: PastManifest) -> None:
+        """Make a manifest the index, under the lock that the caller holds."""
+        self.store.commit_past(manifest)
+        self._identity = self._disk_identity()
+        self._view = None
+        self._open(manifest)
+
+    def on_view(self, manifest: PastManifest) -> Past:
+        """What a manifest holds, opened."""
+        return self._open(manifest)
+
+    def current(self) -> PastManifest:
+        """The manifest as it is now, under the lock that the caller holds."""
+        return self._current([])
 
     def _head(self) -> Head:
         head = head_of(self.top)
@@ -188,10 +219,19 @@ class PastProject:
                 for segment in opened[1].segments:
                     segment.check_tables()
                     segment.container.verify()
-                return self._mended(*opened)
+                return self._forget_damaged(opened[0]) or self._mended(*opened)
             except (OutdatedIndex, CorruptIndex):
                 self.rebuild(progress)
                 return True
+
+    def _forget_damaged(self, manifest: PastManifest) -> bool:
+        """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
+        vectors = self.store.sound(manifest.vectors)
+        if vectors == manifest.vectors:
+            return False
+        with self.store.lock(self.settings.index.lock_seconds):
+            self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+        return True
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
@@ -342,7 +382,7 @@ class PastProject:
             identity = self._disk_identity()
             try:
                 manifest = self.store.read_past(self.fingerprint)
-                return identity, None if manifest is None else (manifest, open_past(self.store, manifest))
+                return identity, None if manifest is None else (manifest, open_past(self.store, manifest, self.model.digest))
             except CorruptIndex:
                 if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
                     raise
@@ -370,5 +410,5 @@ class PastProject:
         from lurcher.history.reader import open_past
 
         if self._view is None or self._view[0] is not manifest:
-            self._view = (manifest, open_past(self.store, manifest))
+            self._view = (manifest, open_past(self.store, manifest, self.model.digest))
         return self._view[1]

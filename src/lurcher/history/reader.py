@@ -17,7 +17,9 @@ from lurcher.history.parts import PastSegment
 from lurcher.history.records import Change, Commit, Hunk
 from lurcher.history.segment import BINARY, CUT_FILE, EMPTY_PATCH, FIX, HUNK_FIELDS, NOTHING, TRAITS_FROM, TRAITS_MASK
 from lurcher.history.views import ChangeView, Header, HunkView, header_of
+from lurcher.index.apart import PAST_GROUPS
 from lurcher.index.segment import string_at
+from lurcher.index.store import vectors_by
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Desk, Direction
 
@@ -457,8 +459,13 @@ class Past:
     @cached_property
     def dims(self) -> int:
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
-        sizes = {int(segment.meta["dims"]) for segment in self.segments}
+        sizes = {int(segment.vectors.meta["dims"]) if segment.vectors is not None else 0 for segment in self.segments}
         return sizes.pop() if len(sizes) == 1 else 0
+
+    @cached_property
+    def knows_hunks(self) -> bool:
+        """Whether hunks have vectors of their own: a provider embeds commits only, which are few enough."""
+        return all(segment.vectors is not None and segment.vectors.has("hunk_vectors") for segment in self.segments)
 
     def commit_vectors(self, commits: NDArray[np.int64]) -> NDArray[np.float64]:
         """The vectors of some commits, of length 1 or of no length."""
@@ -467,7 +474,8 @@ class Past:
         found = np.zeros((len(commits), self.dims))
         for segment, base in zip(self.segments, self._bases["commits"], strict=False):
             here = np.flatnonzero((commits >= base) & (commits < base + int(segment.meta["commits"])))
-            rows = segment.container.array("commit_vectors", "i1").reshape(-1, self.dims)
+            assert segment.vectors is not None, "asked without vectors"
+            rows = segment.vectors.array("commit_vectors", "i1").reshape(-1, self.dims)
             found[here] = rows[commits[here] - base]
         lengths = np.sqrt((found * found).sum(axis=1))
         return found / np.where(lengths > 0, lengths, 1.0)[:, None]
@@ -500,22 +508,27 @@ class Past:
     def _segment_cosines(
         self, segment: PastSegment, kind: str, direction: Direction, places: NDArray[np.int64] | None
     ) -> NDArray[np.float64]:
-        rows = segment.container.array(f"{kind}_vectors", "i1").reshape(-1, self.dims)
-        scales = segment.container.array(f"{kind}_scales", "<f4")
+        import numpy as np
+
+        kept = segment.vectors
+        if kept is None or not kept.has(f"{kind}_vectors"):
+            return np.zeros(int(segment.meta[f"{kind}s"]) if places is None else len(places))
+        rows, scales = kept.array(f"{kind}_vectors", "i1").reshape(-1, self.dims), kept.array(f"{kind}_scales", "<f4")
         if len(scales) and not 0 <= float(scales.min()) <= float(scales.max()) <= 1:
-            raise segment.container.corrupt("its vectors are of no length")
+            raise kept.corrupt("its vectors are of no length")
         products = self._desk.products(rows, places, direction)
         products *= scales if places is None else scales[places]
         products /= direction.length or 1.0
         return products
 
 
-def open_past(store: PastStore, manifest: PastManifest) -> Past:
-    """The manifest's segments, mapped, each with its live commits."""
+def open_past(store: PastStore, manifest: PastManifest, model: str = "") -> Past:
+    """The manifest's segments, mapped, each with its live commits, and with vectors by the model of that digest if any."""
     segments = []
     for name, size, live in zip(manifest.segments, manifest.sizes, manifest.live, strict=True):
         container = store.container(name)
         if container.meta["commits"] != size:
             raise container.corrupt("it is not the segment that the manifest means")
         segments.append(PastSegment(container, live))
+        segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model, PAST_GROUPS)
     return Past(segments, manifest.generation, manifest.total, manifest.order)

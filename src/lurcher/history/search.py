@@ -1,15 +1,13 @@
-"""Answers a question about the past of one or more repositories: filter → plan → ranking → pack → Answer."""
+"""Finds the commits of one or more repositories that answer a question: filter → plan → ranking."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import sqrt
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lurcher.answering import Findings, Lap
 from lurcher.budget import cursor as cursors
-from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.errors import ModelError
@@ -20,11 +18,10 @@ from lurcher.history.project import PastView
 from lurcher.history.question import PastQuery
 from lurcher.history.ranking.context import PastContext, PastRanking
 from lurcher.history.ranking.stuck import lasting
-from lurcher.index.vectors import Direction, direction_of
+from lurcher.index.vectors import Direction
 from lurcher.registry import past_ranking_named
-from lurcher.rerank.reranker import Candidate, Warm
-from lurcher.rerank.second import Head, Second, look_again
-from lurcher.types import Answer, Degraded, Hit, IndexState
+from lurcher.rerank.reranker import Candidate
+from lurcher.types import Degraded, Hit, IndexState, Why
 
 if TYPE_CHECKING:
     from lurcher.history.reader import Past
@@ -50,10 +47,8 @@ class _Part:
     shown: PastShown
 
 
-def answer(
-    roots: Sequence[PastRoot], query: PastQuery, settings: Settings, lap: Callable[[str], None], options: str, warm: Warm
-) -> tuple[Answer, PastPlan]:
-    """The best commits of all roots together; `options` names what else than the query the order depends on."""
+def found(roots: Sequence[PastRoot], query: PastQuery, settings: Settings, lap: Lap, options: str) -> Findings:
+    """The commits of all roots that answer; `options` names what else than the query their order depends on."""
     parts: list[_Part] = []
     notes: list[Degraded] = []
     plan: PastPlan | None = None
@@ -66,7 +61,7 @@ def answer(
         parts.append(_Part(root, ranking, PastShown(context, ranking, query, root.view.verdicts)))
         lap("ranking")
     assert plan is not None, "asked without a repository"
-    places = _together(parts)
+    listing = _Commits(parts)
     print_ = cursors.fingerprint(
         query,
         root="\0".join(root.name for root in roots),
@@ -74,62 +69,64 @@ def answer(
         checksum=",".join(name for root in roots for name in root.view.manifest.segments),
         options=options,
     )
-    came = cursors.decode(query.cursor, expect=print_) if query.cursor is not None else None
-    second = _second(parts, places, query, settings, warm, came.said if came else None)
-    if query.rerank:
-        lap("rerank")
+    return Findings(
+        (SOURCE,), listing, plan.mode,
+        "question" if plan.question else "report" if "\n" in plan.text.strip() else "natural-language",
+        query.order, _state(roots), print_, (*notes, *(note for root in roots for note in root.view.degraded)),
+        factors={"outcome": (settings.past.fused, listing.stuck)},
+    )  # fmt: skip
 
-    def place(i: int) -> tuple[_Part, int]:
-        number, position = places[second.before(i)]
-        return parts[number], position
 
-    def cost(i: int) -> int:
-        part, position = place(i)
+class _Commits:
+    """The commits of all roots together, best first; of equals the one of the earlier root."""
+
+    def __init__(self, parts: Sequence[_Part]) -> None:
+        self._parts = parts
+        self._places: Sequence[tuple[int, int]] = ()
+        if len(parts) > 1:
+            found = [
+                (-score, number, position)
+                for number, part in enumerate(parts)
+                for position, score in enumerate(part.ranking.scores.tolist())
+            ]
+            self._places = [(number, position) for _, number, position in sorted(found)]
+
+    def _at(self, i: int) -> tuple[_Part, int]:
+        number, position = self._places[i] if self._places else (0, i)
+        return self._parts[number], position
+
+    def __len__(self) -> int:
+        return sum(len(part.ranking.commits) for part in self._parts)
+
+    def score(self, i: int) -> float:
+        part, position = self._at(i)
+        return float(part.ranking.scores[position])
+
+    def cost(self, i: int) -> int:
+        part, position = self._at(i)
         return part.shown.cost(position)
 
-    page = pack(cost, len(places), budget=query.budget, limit=query.limit, start=came.place if came else START)
-    hits = tuple(second.told(i, _hit(*place(i))) for i in page.indices)
-    notes += second.notes
-    lap("pack")
-    kept = second.said if query.rerank else None
-    following = cursors.encode(cursors.CursorState(page.next, print_, kept)) if page.next else None
-    if page.oversized:
-        named = ", ".join(part.shown.location(position) for part, position in map(place, page.oversized[:3]))
-        notes.append(
-            Degraded("budget", f"larger than the whole budget: {named}", "raise the budget, or use --snippet-lines")
-        )
-    degraded = (*notes, *(note for root in roots for note in root.view.degraded))
-    found = Answer(
-        query.text, plan.mode, "question" if plan.question else "report" if "\n" in plan.text.strip() else "natural-language",
-        query.order, (SOURCE,), hits, len(places), page.tokens, following, _state(roots), degraded, {},
-    )  # fmt: skip
-    return found, plan
+    def candidate(self, i: int) -> Candidate:
+        part, position = self._at(i)
+        return part.shown.candidate(position)
 
+    def location(self, i: int) -> str:
+        part, position = self._at(i)
+        return part.shown.location(position)
 
-def _second(
-    parts: Sequence[_Part], places: Sequence[tuple[int, int]], query: PastQuery, settings: Settings, warm: Warm,
-    said: tuple[tuple[int, ...], ...] | None,
-) -> Second:  # fmt: skip
-    """What rerankers make of the first commits of all roots together."""
+    def why(self, i: int) -> Why:
+        part, position = self._at(i)
+        return part.ranking.why(int(part.ranking.commits[position]), float(part.ranking.scores[position]))
 
-    def score(i: int) -> float:
-        number, position = places[i]
-        return float(parts[number].ranking.scores[position])
+    def hit(self, i: int) -> Hit:
+        part, position = self._at(i)
+        hit = part.shown.hit(position)
+        return replace(hit, path=part.root.label + hit.path) if part.root.label else hit
 
-    def candidate(i: int) -> Candidate:
-        number, position = places[i]
-        return parts[number].shown.candidate(position)
-
-    def stuck(i: int) -> tuple[float, str]:
-        number, position = places[i]
-        part = parts[number]
-        sha = part.root.view.past.sha(int(part.ranking.commits[position]))
-        return lasting(part.root.view.verdicts.of(sha))
-
-    return look_again(
-        query.rerank, query.text, Head(len(places), score, candidate), settings, Path(parts[0].root.name), warm,
-        said=said, factors={"outcome": (settings.past.fused, stuck)},
-    )  # fmt: skip
+    def stuck(self, i: int) -> tuple[float, str]:
+        """What a commit's score is multiplied by for what became of it."""
+        part, position = self._at(i)
+        return lasting(part.root.view.verdicts.of(part.root.view.past.sha(int(part.ranking.commits[position]))))
 
 
 def _context(root: PastRoot, query: PastQuery, settings: Settings, notes: list[Degraded]) -> PastContext:
@@ -143,55 +140,22 @@ def _context(root: PastRoot, query: PastQuery, settings: Settings, notes: list[D
 
 def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) -> Direction | None:
     """Where a question points. Of several lines the first: the rest leads astray."""
-    import numpy as np
-
-    from lurcher.embedding.table import QUERY
+    from lurcher.embedding.question import direction, unfit
     from lurcher.planning.groups import query_terms
 
+    if model.path is None or not past.segments or (model.textual and plan.mode == "lexical"):
+        return None
     try:
-        table = model.table
-        if model.problem is not None:
-            raise model.problem
+        problem = unfit(model, past.dims)
+        if problem is not None:
+            raise problem
+        title = plan.text.strip().partition("\n")[0]
+        found, _ = direction(model, query_terms(title), title, past.dims)
     except ModelError as problem:
-        notes.append(Degraded("dense", problem.message, problem.hint))
+        hint = problem.hint.replace("lurcher index", "lurcher index --history")
+        notes.append(Degraded("dense", f"{problem.message}; these hits are by words", hint))
         return None
-    if table is None or not past.segments or past.dims != table.dims:
-        return None
-    words = query_terms(plan.text.strip().partition("\n")[0])
-    terms = list(words)
-    amounts = np.array([sqrt(count) for count in words.values()])
-    found = direction_of(amounts @ table.vectors(terms, QUERY, table.find(terms)).astype(np.float64))
     return found if found.length > 0 else None
-
-
-def _together(parts: Sequence[_Part]) -> Sequence[tuple[int, int]]:
-    """(part, position) of every commit, best first; of equals the one of the earlier root."""
-    if len(parts) == 1:
-        return _Only(len(parts[0].ranking.commits))
-    found = [
-        (-score, number, position)
-        for number, part in enumerate(parts)
-        for position, score in enumerate(part.ranking.scores.tolist())
-    ]
-    return [(number, position) for _, number, position in sorted(found)]
-
-
-class _Only(Sequence[tuple[int, int]]):
-    """The places of the one part there is."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, i: int) -> tuple[int, int]:  # type: ignore[override]
-        return 0, i
-
-
-def _hit(part: _Part, position: int) -> Hit:
-    hit = part.shown.hit(position)
-    return replace(hit, path=part.root.label + hit.path) if part.root.label else hit
 
 
 def _state(roots: Sequence[PastRoot]) -> IndexState:

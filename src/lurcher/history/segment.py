@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FORMAT = 3
+FORMAT = 4
 
 COMMIT_FIELDS = ("subject", "body", "paths", "headings", "tests", "code")
 """Fields whose terms belong to a commit; the last two are the added lines of its test files and of its code."""
@@ -78,6 +78,8 @@ class PastData:
     languages: list[str]
     vectors: tuple[Rows, Rows] | None = None
     """Of commits and of hunks; None where no model was in use."""
+    model: str = ""
+    """The digest of the model that made them."""
 
 
 def write(data: PastData, out: Builder) -> str:
@@ -97,20 +99,27 @@ def write(data: PastData, out: Builder) -> str:
     encoded = [term.encode("utf-8", "surrogatepass") for term in data.terms]
     out.add("terms", "u1", b"".join(encoded))
     out.add("term_ends", "<u4", np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded))).astype("<u4").tobytes())
-    dims = 0
-    for i, (numbers, scales, _) in enumerate(VECTORS):
-        found = data.vectors[i] if data.vectors is not None else None
-        out.add(numbers, "i1", b"" if found is None else as_bytes(found.numbers))
-        out.add(scales, "<f4", b"" if found is None else as_bytes(found.scales.astype("<f4")))
-        dims = 0 if found is None else int(found.numbers.shape[1])
+    for name, (kind, content) in encode_vectors(data.vectors).items():
+        out.add(name, kind, content)
+    dims = 0 if data.vectors is None else int(data.vectors[0].numbers.shape[1])
     out.add("text", PACKED, data.text)
     counts = {"commits": len(data.commits), "changes": len(data.changes), "hunks": len(data.hunks), "terms": len(data.terms)}
-    return out.finish(meta_of(counts, data.languages, dims))
+    return out.finish(meta_of(counts, data.languages, dims, data.model))
 
 
-def meta_of(counts: dict[str, int], languages: list[str], dims: int) -> dict[str, Any]:
-    """What a segment says of itself."""
-    return {"history": FORMAT, **counts, "languages": languages, "dims": dims}
+def encode_vectors(vectors: tuple[Rows, Rows] | None) -> dict[str, tuple[str, bytes | memoryview]]:
+    """The sections of a segment that hold its vectors."""
+    sections: dict[str, tuple[str, bytes | memoryview]] = {}
+    for i, (numbers, scales, _) in enumerate(VECTORS):
+        found = vectors[i] if vectors is not None else None
+        sections[numbers] = ("i1", b"" if found is None else as_bytes(found.numbers))
+        sections[scales] = ("<f4", b"" if found is None else as_bytes(found.scales.astype("<f4")))
+    return sections
+
+
+def meta_of(counts: dict[str, int], languages: list[str], dims: int, model: str) -> dict[str, Any]:
+    """What a segment says of itself; `model` is the digest of the one that made its vectors."""
+    return {"history": FORMAT, **counts, "languages": languages, "dims": dims, "model": model if dims else ""}
 
 
 def width_of(layout: list[tuple[str, str]]) -> int:

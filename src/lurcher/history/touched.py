@@ -29,7 +29,7 @@ def touching(past: Past, path: str) -> list[Touch]:
     while name not in seen:
         seen.add(name)
         following = None
-        for commit in _candidates(past, name).tolist():
+        for commit in candidates(past, name).tolist():
             place = int(past.rank[commit])
             if place <= last:
                 continue
@@ -48,7 +48,7 @@ def touching(past: Past, path: str) -> list[Touch]:
     return [touch for touch in found if oldest[int(past.same_change[touch.commit])] is touch]
 
 
-def _candidates(past: Past, path: str) -> NDArray[np.int64]:
+def candidates(past: Past, path: str) -> NDArray[np.int64]:
     """Live commits that changed a file whose path has all the words of this one, newest first."""
     import numpy as np
 

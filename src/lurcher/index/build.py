@@ -134,7 +134,7 @@ def build(
         return data
     from lurcher.embedding.static import embed
 
-    return replace(data, vectors=embed(data, table))
+    return replace(data, vectors=embed(data, table), model=table.digest)
 
 
 def _unseen(text: bytes, starts: list[int]) -> bool:

@@ -297,6 +297,12 @@ class Container:
     def has(self, name: str) -> bool:
         return name in self._table
 
+    def sections(self) -> list[tuple[str, str]]:
+        """Name and kind of every section in the order of their places, without the lists of blocks of packed ones."""
+        found = sorted(self._table.items(), key=lambda item: (item[1].position, item[1].length))
+        packed = {name + BLOCKS for name, entry in found if entry.kind == PACKED}
+        return [(name, entry.kind) for name, entry in found if name not in packed]
+
     def length(self, name: str) -> int:
         """Bytes of a section, as one reads it."""
         entry = self._table.get(name)

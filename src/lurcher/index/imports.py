@@ -123,3 +123,34 @@ def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple
         found.append(made(Import, (*parts, line, KINDS[kind])))
     if found:
         yield current, tuple(found)
+
+
+def read_some(container: Container, files: Sequence[int]) -> Iterator[tuple[int, tuple[Import, ...]]]:
+    """The same for a few files, which ascend, without reading those of all others."""
+    import numpy as np
+
+    rows = import_rows(container)
+    length = container.length("import_texts")
+    starts = rows["file"].searchsorted(np.array(files, rows["file"].dtype)).tolist()
+    ends = rows["file"].searchsorted(np.array(files, rows["file"].dtype), "right").tolist()
+    for file, start, end in zip(files, starts, ends, strict=True):
+        if start == end:
+            continue
+        first, last = int(rows["text"][start]), int(rows["text"][end]) if end < len(rows) else length
+        texts = bytes(container.section("import_texts", first, last)).decode("utf-8", "replace").split("\0")
+        if len(texts) != end - start + 1:
+            raise container.corrupt("its imports are not as many as it says")
+        found = []
+        for line, kind, text in zip(rows["line"][start:end].tolist(), rows["kind"][start:end].tolist(), texts, strict=False):
+            spec, *names = text.split(_BETWEEN)
+            found.append(Import(spec, tuple(names), line, KINDS[kind]))
+        yield file, tuple(found)
+
+
+def read_kind(container: Container, kind: str) -> Iterator[tuple[int, str]]:
+    """File and words of each import of one kind."""
+    rows = import_rows(container)
+    rows = rows[rows["kind"] == _NUMBERS[kind]]
+    texts = bytes(container.section("import_texts")) if len(rows) else b""
+    for file, start in zip(rows["file"].tolist(), rows["text"].tolist(), strict=True):
+        yield file, texts[start : texts.find(b"\0", start)].decode("utf-8", "replace").partition(_BETWEEN)[0]

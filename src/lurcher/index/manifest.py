@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lurcher.embedding.model import UNAVAILABLE
 from lurcher.errors import CorruptIndex, OutdatedIndex
+from lurcher.index.apart import Apart
+from lurcher.index.apart import checked as checked_vectors
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
@@ -62,6 +63,8 @@ class Manifest:
     """Files whose time stamps are believed although they are younger, since they were read twice, long enough apart."""
     standing: Standing | None = None
     """What the list of files itself depends on."""
+    vectors: Mapping[str, Apart] = field(default_factory=dict)
+    """Vectors that lie apart from the segments, by the digest of the model that made them."""
 
     def skip_counts(self) -> dict[str, int]:
         """Everything left out, by reason."""
@@ -74,15 +77,13 @@ class Manifest:
 
 
 def fingerprint(chunk_chars: int, model: str) -> dict[str, Any]:
-    """What an index must have in common with us to be used; `model` is the digest of the term table."""
+    """What an index must have in common with us to be used; but for `model`, the digest of the one that was in use then."""
     return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars, "model": model}
 
 
 def fits(found: Any, expected: Mapping[str, Any]) -> bool:
-    """Whether an index will do. One made with a model that is out of reach now is as good as ever without its vectors."""
-    if isinstance(found, Mapping) and expected.get("model") == UNAVAILABLE:
-        return {**found, "model": UNAVAILABLE} == expected
-    return bool(found == expected)
+    """Whether an index will do. Of another model it has all but vectors: those can be made anew by themselves."""
+    return isinstance(found, Mapping) and {**found, "model": expected.get("model")} == expected
 
 
 def empty(print_: Mapping[str, Any]) -> Manifest:
@@ -104,6 +105,8 @@ def pack(manifest: Manifest) -> list[bytes | memoryview]:
     }
     if manifest.settled:
         meta["settled"] = sorted(manifest.settled)
+    if manifest.vectors:
+        meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
     if manifest.standing is not None:
         meta["standing"] = _pack_standing(manifest.standing, sections)
     return pack_sections(sections, meta)
@@ -139,9 +142,9 @@ def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
             raise ValueError("a file is outside of the tree")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
-            frozenset(settled), _standing(meta, container),
+            frozenset(settled), _standing(meta, container), checked_vectors(meta.get("vectors", {})),
         )  # fmt: skip
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
 
 
@@ -202,7 +205,7 @@ def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:
 def difference(found: Any, expected: Mapping[str, Any]) -> str:
     if not isinstance(found, Mapping):
         return "another format"
-    keys: Iterable[str] = sorted(key for key in {*found, *expected} if found.get(key) != expected.get(key))
+    keys: Iterable[str] = sorted(key for key in {*found, *expected} - {"model"} if found.get(key) != expected.get(key))
     return ", ".join(
         "another folder for its place" if key == "place" else f"{key} {found.get(key)} (now {expected.get(key)})"
         for key in keys

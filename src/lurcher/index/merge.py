@@ -63,10 +63,10 @@ def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], 
     merger = _Merger([check_shape(part) for part in parts], live)
     merger.write_tables(out)
     terms = merger.write_postings(out)
-    dims = merger.write_vectors(out)
+    dims, model = merger.write_vectors(out)
     merger.write_text(out)
     counts = len(merger.files), len(merger.units), len(merger.definitions), len(merger.imports), terms
-    return out.finish(meta_of(*counts, merger.languages, dims))
+    return out.finish(meta_of(*counts, merger.languages, dims, model))
 
 
 class _Merger:
@@ -248,10 +248,13 @@ class _Merger:
         out.end()
         out.add("bloom", "u1", entries.filter())
 
-    def write_vectors(self, out: Builder) -> int:
-        """Parts that do not go together have no vectors together."""
-        sizes = {vectors.units.shape[1] if (vectors := vectors_of(part)) is not None else 0 for part in self._parts}
-        dims = sizes.pop() if len(sizes) == 1 else 0
+    def write_vectors(self, out: Builder) -> tuple[int, str]:
+        """The size of vectors, and the model that made them. Parts that do not go together have no vectors together."""
+        made = {
+            (vectors.units.shape[1], str(part.meta.get("model", ""))) if (vectors := vectors_of(part)) is not None else (0, "")
+            for part in self._parts
+        }
+        dims, model = made.pop() if len(made) == 1 else (0, "")
         for section, kind, first, count, width in (
             ("vectors", "i1", "unit", "units", dims),
             ("vector_scales", "<f4", "unit", "units", 4),
@@ -265,7 +268,7 @@ class _Merger:
                 for run in self._runs():
                     self._copy(out, section, self._parts[run.part], run.first * width, (run.last + 1) * width)
             out.end()
-        return int(dims)
+        return int(dims), model
 
     def write_postings(self, out: Builder) -> int:
         def owners(family: str) -> list[NDArray[np.int64]]:

@@ -62,7 +62,7 @@ class Project:
         self._lock = threading.RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
-        self._last: tuple[int, tuple[bool, bool, bool], View] | None = None
+        self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -79,27 +79,37 @@ class Project:
                 place = self.store.folder.stat().st_ino
         return {**manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest), "place": place}
 
-    def view(self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True) -> View:
+    def view(
+        self,
+        progress: Progress,
+        *,
+        refresh: bool = True,
+        limited: bool = True,
+        check: bool = True,
+        meaning: bool = True,
+    ) -> View:
         """The current generation, after indexing what changed, if that is little enough or `limited` is false.
 
-        Without `check` the tree is not looked at, where there is an index to answer from.
+        Without `check` the tree is not looked at, where there is an index to answer from. Without `meaning` nobody asks for
+        vectors, so none are made.
         """
         asked = time.monotonic_ns()
+        wanted = (refresh, limited, check, meaning)
         with self._lock:
             # Whoever waited for a look that began after being asked has what that look found.
-            if self._last is not None and self._last[0] >= asked and self._last[1] == (refresh, limited, check):
+            if self._last is not None and self._last[0] >= asked and self._last[1] == wanted:
                 return self._last[2]
             began = time.monotonic_ns()
             try:
-                view = self._look(progress, refresh, limited, check)
+                view = self._look(progress, *wanted)
             except CorruptIndex:
                 # What we knew is gone from the disk, as after a checkout of a tree that holds its index: look again, afresh.
                 self._view = self._identity = None
-                view = self._look(progress, refresh, limited, check)
-            self._last = (began, (refresh, limited, check), view)
+                view = self._look(progress, *wanted)
+            self._last = (began, wanted, view)
             return view
 
-    def _look(self, progress: Progress, refresh: bool, limited: bool, check: bool) -> View:
+    def _look(self, progress: Progress, refresh: bool, limited: bool, check: bool, meaning: bool) -> View:
         notes: list[Degraded] = []
         if self.store.take_heart():
             self._view = self._identity = None
@@ -131,6 +141,8 @@ class Project:
                 break
         if not limited:
             self._tidy(manifest)
+        if meaning:
+            manifest = self._with_vectors(manifest, progress, notes, refresh, limited)
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
             notes += [locked] if locked else []
@@ -162,7 +174,9 @@ class Project:
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
                 manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
-            return View(self._open(manifest), manifest, 0, self._unwritten())
+            notes: list[Degraded] = []
+            manifest = self._with_vectors(manifest, progress, notes, refresh=True, limited=False)
+            return View(self._open(manifest), manifest, 0, (*notes, *self._unwritten()))
 
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
@@ -172,10 +186,19 @@ class Project:
                 _, opened = self._read()
                 for segment in opened[1].segments if opened is not None else ():
                     segment.container.verify()
-                return False
+                return opened is not None and self._forget_damaged(opened[0])
             except (OutdatedIndex, CorruptIndex):
                 self.rebuild(progress)
                 return True
+
+    def _forget_damaged(self, manifest: Manifest) -> bool:
+        """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
+        vectors = self.store.sound(manifest.vectors)
+        if vectors == manifest.vectors:
+            return False
+        with self.store.lock(self.settings.index.lock_seconds):
+            self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+        return True
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
@@ -281,7 +304,7 @@ class Project:
             identity = self._disk_identity()
             try:
                 manifest = self.store.read(self.fingerprint)
-                return identity, None if manifest is None else (manifest, snapshot(self.store, manifest))
+                return identity, None if manifest is None else (manifest, snapshot(self.store, manifest, self.model.digest))
             except CorruptIndex:
                 if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
                     raise
@@ -340,8 +363,35 @@ class Project:
             self.model = self.model.broken(problem)
             manifest = write()
         self._identity = self._disk_identity()
-        self._view = (manifest, snapshot(self.store, manifest))
+        self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
         return manifest
+
+    def _with_vectors(
+        self, manifest: Manifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
+    ) -> Manifest:
+        """The index after its vectors were brought up to date, where they are not of the model in use or not all there."""
+        segments = self._open(manifest).segments
+        if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
+            return manifest
+        if not self.model.textual and all(segment.vectors is not None for segment in segments):
+            return manifest
+        from lurcher.index.upkeep import vectors_in
+
+        return vectors_in(self, manifest, progress, notes, refresh, limited)
+
+    def keep(self, manifest: Manifest) -> None:
+        """Make a manifest the index, under the lock that the caller holds."""
+        self.store.commit(manifest)
+        self._identity = self._disk_identity()
+        self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
+
+    def on_view(self, manifest: Manifest) -> Snapshot:
+        """What a manifest holds, opened."""
+        return self._open(manifest)
+
+    def current(self) -> Manifest:
+        """The manifest as it is now, under the lock that the caller holds."""
+        return self._current([])
 
     def _tidy(self, manifest: Manifest) -> None:
         """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
@@ -354,7 +404,7 @@ class Project:
 
     def _open(self, manifest: Manifest) -> Snapshot:
         if self._view is None or self._view[0] is not manifest:
-            self._view = (manifest, snapshot(self.store, manifest))
+            self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
         return self._view[1]
 
     def stale_in(self, manifest: Manifest, changes: Changes) -> int:

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
-from lurcher.index.imports import read_imports
+from lurcher.index.imports import read_imports, read_kind, read_some
 from lurcher.index.postings import Lists, broken, lists_of, read_one
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+_FEW_FILES = 100
+"""Files whose imports are read apart from those of all others."""
 _MANY_NAMES = 2000
 """To read so many names one by one takes as long as all strings of a large segment."""
 _MOST_ROWS = 1_000_000
@@ -50,6 +52,8 @@ class Segment:
 
     def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
         self.container = container
+        self.vectors: Container | None = container
+        """What holds its vectors by the model in use: the segment itself, a file apart from it, or nothing."""
         self.live = live
         self.prefix = prefix
         # Lanes and evidence ask for the same postings, and for the same term in several fields.
@@ -230,7 +234,7 @@ class Snapshot:
     @cached_property
     def nearness(self) -> Nearness:
         """Cosines of units and files with a vector."""
-        return Nearness([segment.container for segment in self.segments])
+        return Nearness([segment.vectors for segment in self.segments])
 
     @cached_property
     def live_files(self) -> NDArray[np.bool_]:
@@ -489,10 +493,19 @@ class Snapshot:
         """What some files import; those that import nothing are not there."""
         found: dict[int, tuple[Import, ...]] = {}
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            if len(files) <= _FEW_FILES:
+                here = sorted(file - base for file in files if base <= file < base + len(segment.files))
+                found.update((base + file, imports) for file, imports in read_some(segment.container, here))
+                continue
             wanted = [base + file in files for file in range(len(segment.files))]
             if any(wanted):
                 found.update((base + file, imports) for file, imports in read_imports(segment.container, wanted))
         return found
+
+    def imports_of_kind(self, kind: str) -> Iterator[tuple[int, str]]:
+        """File and words of each import of one kind, in files live or not."""
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            yield from ((base + file, words) for file, words in read_kind(segment.container, kind))
 
     def bare_path(self, file: int) -> str:
         """The path within its own root, without what tells roots apart."""

@@ -19,7 +19,7 @@ from lurcher.terms.count import Postings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT = 8
+FORMAT = 9
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -81,6 +81,8 @@ class SegmentData:
     """One per file, in file order."""
     vectors: Vectors | None = None
     """None where no model was in use."""
+    model: str = ""
+    """The digest of the model that made them."""
 
 
 class StringPool:
@@ -165,7 +167,7 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
     if part:
         sections["entries"] = ("<u8", as_bytes(entries.hashes()))
     counts = len(data.files), len(data.units), len(data.definitions), len(data.imports), len(data.terms)
-    return sections, meta_of(*counts, data.languages, dims)
+    return sections, meta_of(*counts, data.languages, dims, data.model)
 
 
 def write(data: SegmentData, out: Builder) -> str:
@@ -177,9 +179,9 @@ def write(data: SegmentData, out: Builder) -> str:
 
 
 def meta_of(
-    files: int, units: int, definitions: int, imports: int, terms: int, languages: list[str], dims: int
+    files: int, units: int, definitions: int, imports: int, terms: int, languages: list[str], dims: int, model: str
 ) -> dict[str, Any]:
-    """What a segment says of itself."""
+    """What a segment says of itself; `model` is the digest of the one that made its vectors."""
     return {
         "format": FORMAT,
         "files": files,
@@ -189,6 +191,7 @@ def meta_of(
         "terms": terms,
         "languages": languages,
         "dims": dims,
+        "model": model if dims else "",
     }
 
 

@@ -18,7 +18,7 @@ from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest
 if TYPE_CHECKING:
     from lurcher.embedding.model import Model
     from lurcher.index.project import Project
-    from lurcher.index.reader import Segment
+    from lurcher.index.reader import Segment, Snapshot
 
 _VECTORS = ("vectors", "vector_scales", "cards", "card_scales")
 
@@ -27,9 +27,23 @@ def model_entry(model: Model) -> dict[str, Any]:
     """The model in use, in a few words."""
     if model.problem is not None:
         return {"name": model.setting, "problem": model.problem.message, "hint": model.problem.hint}
+    if model.textual:
+        return {"name": model.setting, "digest": model.digest}
     if model.table is None:
         return {"name": "none"}
     return {"name": model.table.meta.name, "dims": model.table.dims, "digest": model.table.digest}
+
+
+def embedded_entry(model: Model, manifest: Manifest, snapshot: Snapshot) -> dict[str, Any]:
+    """What there is of vectors that a provider made, and how many are missing."""
+    if not model.textual or model.problem is not None:
+        return {}
+    from lurcher.index.apart import VECTOR_GROUPS
+    from lurcher.index.upkeep import lack_in
+
+    apart = manifest.vectors.get(model.digest)
+    missing, total = lack_in(snapshot.segments, VECTOR_GROUPS)
+    return {**({"dims": apart.dims, "about": dict(apart.about)} if apart else {}), "texts": total, "missing": missing}
 
 
 def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
@@ -68,7 +82,7 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
         **content,
         "disk_bytes": disk_bytes,
         "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
-        "model": model_entry(project.model),
+        "model": {**model_entry(project.model), **embedded_entry(project.model, manifest, snapshot)},
         # What is left out unread is no part of the index: one that came or went since makes no new generation.
         "skipped": replace(manifest, skipped=listing.skipped).skip_counts(),
         **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
@@ -115,7 +129,8 @@ def _content(names: Sequence[str], segments: Sequence[Segment]) -> dict[str, Any
         })  # fmt: skip
         for key in ("units", "definitions", "text_bytes"):
             totals[key] += counts[key]
-        totals["vector_bytes"] += sum(segment.container.length(name) for name in _VECTORS)
+        holders = {id(holder): holder for holder in (segment.container, segment.vectors) if holder is not None}
+        totals["vector_bytes"] += sum(holder.length(name) for holder in holders.values() for name in _VECTORS)
         totals["terms"] = max(totals["terms"], int(segment.meta["terms"]))
     return {
         **totals,

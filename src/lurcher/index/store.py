@@ -18,6 +18,7 @@ from lurcher.errors import CorruptIndex
 from lurcher.index import disk
 from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
+from lurcher.index.apart import KIND, VECTOR_GROUPS, Apart, Group, check_apart, names_in
 from lurcher.index.container import MAGIC, Builder, Container
 from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
@@ -29,20 +30,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_SWEPT = ("*.segment", ".*.tmp")
+_SWEPT = ("*.segment", "*.vectors", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
-_OWN_NAME = re.compile(r"manifest|lock|history|\.gitignore|[0-9a-f]{24}\.(?:segment|outcomes)|\..*\.tmp")
+_OWN_NAME = re.compile(r"manifest|lock|history|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
 _numbers = itertools.count()
 MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
 
 class Naming(Protocol):
-    """What says which segments are in use."""
+    """What says which segments are in use, and which files of vectors."""
 
     @property
     def segments(self) -> tuple[str, ...]: ...
+
+    @property
+    def vectors(self) -> Mapping[str, Apart]: ...
 
 
 @dataclass
@@ -68,6 +72,28 @@ class Store:
         if name != f"{container.digest()}.segment":
             raise container.corrupt("it holds what belongs under another name")
         return container
+
+    def other(self, name: str, kind: str) -> Container:
+        """The file of that name, which is of `kind` and no segment."""
+        if name in self.memory:
+            return self.memory[name]
+        container = Container.open(self.folder / name)
+        if name != f"{container.digest()}.{kind}":
+            raise container.corrupt("it holds what belongs under another name")
+        return container
+
+    def sound(self, vectors: Mapping[str, Apart]) -> dict[str, Apart]:
+        """The same without files of vectors that are damaged."""
+        damaged = set()
+        for name in names_in(vectors):
+            try:
+                self.other(name, KIND).verify()
+            except CorruptIndex:
+                damaged.add(name)
+        return {
+            digest: Apart(apart.about, apart.dims, {key: name for key, name in apart.files.items() if name not in damaged})
+            for digest, apart in vectors.items()
+        }
 
     def checked(self, container: Container) -> Container:
         """The container, if it is a segment."""
@@ -149,9 +175,10 @@ class Store:
         return all(_OWN_NAME.fullmatch(name) for name in names)
 
     def leftovers(self, manifest: Naming) -> list[Path]:
-        """Segments that no manifest names, and what a killed writer left."""
+        """Segments and vectors that no manifest names, and what a killed writer left."""
         found = (path for pattern in _SWEPT for path in self.folder.glob(pattern))
-        return sorted(path for path in found if path.name not in manifest.segments)
+        kept = {*manifest.segments, *names_in(manifest.vectors)}
+        return sorted(path for path in found if path.name not in kept)
 
     def sweep(self, manifest: Naming) -> None:
         """Remove what is left over. Readers keep what they have mapped."""
@@ -204,8 +231,8 @@ def live_mask(count: int, places: Sequence[int]) -> NDArray[np.bool_] | None:
     return mask
 
 
-def open_segments(store: Store, manifest: Manifest) -> list[Segment]:
-    """The manifest's segments, mapped, each with its live files."""
+def open_segments(store: Store, manifest: Manifest, model: str = "") -> list[Segment]:
+    """The manifest's segments, mapped, each with its live files, and with vectors by the model of that digest if it has any."""
     live = live_places(manifest)
     segments = []
     for name, places in zip(manifest.segments, live, strict=True):
@@ -214,10 +241,26 @@ def open_segments(store: Store, manifest: Manifest) -> list[Segment]:
         if places and max(places) >= count:
             raise CorruptIndex(f"the manifest does not fit {name}", "run: lurcher index --rebuild")
         segments.append(Segment(container, live_mask(count, places)))
+        segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model, VECTOR_GROUPS)
     return segments
 
 
-def snapshot(store: Store, manifest: Manifest) -> Snapshot:
+def vectors_by(
+    store: Store, name: str, segment: Container, vectors: Mapping[str, Apart], model: str, groups: tuple[Group, ...]
+) -> Container | None:
+    """What holds a segment's vectors by the model of that digest: the segment itself, or a file apart from it."""
+    if model and segment.meta.get("model") == model:
+        return segment
+    apart = vectors.get(model)
+    if apart is None or name not in apart.files:
+        return None
+    try:
+        return check_apart(store.other(apart.files[name], KIND), segment, model, groups)
+    except (CorruptIndex, OSError):
+        return None  # it is made again, when vectors are
+
+
+def snapshot(store: Store, manifest: Manifest, model: str = "") -> Snapshot:
     several = len(manifest.segments) > 1  # one segment is in path order by itself
     order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT] if several else ()
-    return Snapshot(open_segments(store, manifest), manifest.generation, order)
+    return Snapshot(open_segments(store, manifest, model), manifest.generation, order)

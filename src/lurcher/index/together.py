@@ -68,7 +68,9 @@ class Together:
             for view, label in zip(views, self.labels(), strict=True):
                 base = len(segments)
                 # What is mapped stays: the files may be gone by now, if another process has written since.
-                segments += [Segment(part.container, part.live, label) for part in view.snapshot.segments]
+                for part in view.snapshot.segments:
+                    segments.append(Segment(part.container, part.live, label))
+                    segments[-1].vectors = part.vectors
                 if view.manifest.rows:
                     order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
                 else:  # searched as it is, in path order

@@ -130,8 +130,8 @@ class Nearness:
     single precision would be four times as much to fetch.
     """
 
-    def __init__(self, containers: Sequence[Container]) -> None:
-        found = [vectors_of(container) for container in containers]
+    def __init__(self, containers: Sequence[Container | None]) -> None:
+        found = [vectors_of(container) if container is not None else None for container in containers]
         self._parts = [part for part in found if part is not None]
         sizes = {part.units.shape[1] for part in self._parts}
         self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0

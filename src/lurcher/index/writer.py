@@ -82,7 +82,7 @@ def update(
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
         fingerprint if name else current.fingerprint, tuple(segments), rows, listing.skipped, checked_ns,
-        frozenset(reading.settled), settle(listing.standing, current.standing, checked_ns),
+        frozenset(reading.settled), settle(listing.standing, current.standing, checked_ns), current.vectors,
     )  # fmt: skip
     manifest = _compact(store, _sorted(manifest))
     store.commit(manifest)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from lurcher.embedding.table import QUERY, Table
-from lurcher.errors import ModelError
+from lurcher.embedding.question import direction, unfit
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
 from lurcher.index.vectors import Direction, direction_of
@@ -20,10 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MEAN, SPREAD = 0.25, 0.12
+"""Of the cosines of all units with a question, by the shipped model. Of others all may lie between 0.7 and 0.9."""
+FEW, MOST = 20, 10.0
+"""Units below which nothing is said of them all, and how far apart they are drawn at the most."""
+
+
 class DenseCosines:
     """Cosines, worked out as far as a ranking asks for them."""
 
-    def __init__(self, snapshot: Snapshot, direction: Direction, known: bool) -> None:
+    def __init__(self, snapshot: Snapshot, direction: Direction, known: bool, *, levelled: bool = False) -> None:
+        """`levelled` cosines are brought to the scale of the shipped model's, which rankings are made for."""
+        self._levelled = levelled
         self._snapshot = snapshot
         self._direction = direction
         self.known = known
@@ -38,8 +45,27 @@ class DenseCosines:
     def cards(self) -> NDArray[np.float64]:
         """One cosine per file, live or not."""
         if self._cards is None:
-            self._cards = self._snapshot.nearness.of_cards(self._direction)
+            self._cards = self._level(self._snapshot.nearness.of_cards(self._direction))
         return self._cards
+
+    @cached_property
+    def _scale(self) -> tuple[float, float]:
+        """The mean cosine of all units, and how much further apart they should be."""
+        cosines = self._snapshot.nearness.of_all_units(self._direction)[self._snapshot.live_units]
+        cosines = cosines[cosines != 0]
+        if len(cosines) < FEW:
+            return MEAN, 1.0
+        mean, spread = float(cosines.mean()), float(cosines.std())
+        return mean, min(MOST, SPREAD / max(spread, 1e-6))
+
+    def _level(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        import numpy as np
+
+        if not self._levelled:
+            return cosines
+        mean, factor = self._scale
+        # What has no vector yet is neither near nor far.
+        return np.where(cosines == 0, MEAN, MEAN + (cosines - mean) * factor)
 
     def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The units of given files, which are sorted by number, and their cosines."""
@@ -48,8 +74,9 @@ class DenseCosines:
         first, count = self._snapshot.first_unit[files], self._snapshot.file_column("units")[files].astype(np.int64)
         before = np.cumsum(count) - count
         units = np.repeat(first - before, count) + np.arange(int(count.sum()))
-        self._compared = units, self._snapshot.nearness.of_units(units, self._direction)
-        return self._compared
+        cosines = self._snapshot.nearness.of_units(units, self._direction)
+        self._compared = units, cosines
+        return units, self._level(cosines)
 
     def scan(self) -> NDArray[np.float64]:
         """One cosine per unit, live or not."""
@@ -79,30 +106,20 @@ class DenseCosines:
 
 
 def run(request: Request) -> DenseCosines:
-    model = request.model
-    if model.problem is not None:
-        raise model.problem
-    table = model.table
-    if table is None:
-        raise ModelError("no model is in use", "choose one: lurcher model use builtin")
-    snapshot = request.snapshot
-    if snapshot.unit_total and snapshot.nearness.dims != table.dims:
-        raise ModelError("the index has no vectors of this model", "run: lurcher index --rebuild")
-    if request.plan.like is not None:
-        return DenseCosines(snapshot, direction_of(snapshot.nearness.vector(request.plan.like)), True)
-    return DenseCosines(snapshot, *_direction(request.plan, table))
-
-
-def _direction(plan: Plan, table: Table) -> tuple[Direction, bool]:
-    """Where the question points, and whether the table knows any of its words."""
     import numpy as np
 
-    words = _words(plan)
-    terms = list(words)
-    amounts = np.array([sqrt(weight) for weight in words.values()])
-    found = table.find(terms)
-    vector = amounts @ table.vectors(terms, QUERY, found).astype(np.float64)
-    return direction_of(vector), bool((found >= 0).any())
+    model, snapshot, plan = request.model, request.snapshot, request.plan
+    dims = snapshot.nearness.dims
+    problem = unfit(model, dims if snapshot.unit_total else None)
+    if problem is not None:
+        raise problem
+    if model.textual and not snapshot.unit_total:
+        return DenseCosines(snapshot, direction_of(np.zeros(0)), True)
+    if plan.like is not None:
+        return DenseCosines(snapshot, direction_of(snapshot.nearness.vector(plan.like)), True)
+    title = plan.report is not None and plan.mode != "dense"
+    text = plan.report.title if plan.report is not None and title and plan.report.title.strip() else plan.text
+    return DenseCosines(snapshot, *direction(model, _words(plan), text, dims), levelled=model.textual)
 
 
 def _words(plan: Plan) -> dict[str, float]:

@@ -8,14 +8,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.index.project import View
 from lurcher.index.together import Together
 from lurcher.planning.checks import filter_of, several
-from lurcher.types import Answer, Degraded, Progress, silent
+from lurcher.rerank.reranker import Warm
+from lurcher.types import Answer, Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from lurcher.answering import Findings, Lap
     from lurcher.budget.cursor import Fingerprint
     from lurcher.notes.question import NoteQuery
 
@@ -27,6 +30,11 @@ class Notes(ABC):
 
     settings: Settings
     _together: Together
+    _warm: Warm
+
+    @abstractmethod
+    def _rerankers(self, asked: Sequence[str] | None) -> tuple[str, ...]:
+        """The second looks that were asked for, else those that are set."""
 
     @property
     @abstractmethod
@@ -54,6 +62,10 @@ class Notes(ABC):
         languages: Sequence[str] = (),
         paths: Sequence[str] = (),
         excludes: Sequence[str] = (),
+        rerank: Sequence[str] | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
         budget: int | None = None,
         cursor: str | None = None,
         context: str | None = None,
@@ -69,15 +81,48 @@ class Notes(ABC):
         `since` and `until` go by the date in its front matter, else by when its file was written. `views` are for who has
         looked at the tree already.
         """
+        from lurcher.answering import answer_of, with_notes
+
+        clock = Clock()
+        query, dated = self._note_query(
+            text, limit=limit, mode=mode, tags=tags, since=since, until=until, files=filter_of(languages, paths, excludes),
+            rerank=rerank, fusion=fusion, alpha=alpha, mmr=mmr, budget=budget, cursor=cursor, context=context,
+            snippet_lines=snippet_lines,
+        )  # fmt: skip
+
+        def work(damage: tuple[Degraded, ...]) -> Answer:
+            seen = None if damage else views  # what turned out to be damaged has been made anew
+            if seen is None:
+                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
+            clock.lap("refresh")
+            found = self._sections(query, dated, seen, clock.lap)
+            answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+            return with_notes(answer, damage)
+
+        return replace(self._sound(work, progress), timings_ms=clock.total())
+
+    def _note_query(
+        self,
+        text: str,
+        *,
+        files: Filter,
+        limit: int | None = None,
+        mode: str | None = None,
+        tags: Sequence[str] = (),
+        since: str | None = None,
+        until: str | None = None,
+        rerank: Sequence[str] | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+    ) -> tuple[NoteQuery, str]:
+        """A question as it is understood, and its dates as they were written: `30d` is another second with each page."""
         from lurcher.history import dates
         from lurcher.notes.question import NoteQuery, checked
-        from lurcher.notes.search import answer
-
-        started = time.perf_counter()
-        laps: dict[str, float] = {}
-
-        def lap(name: str) -> None:
-            laps[name] = 1000 * (time.perf_counter() - started) - sum(laps.values())
 
         now = int(time.time())
         first = None if since is None else dates.parse(since, now=now)
@@ -85,26 +130,22 @@ class Notes(ABC):
         dates.check(first, last)
         query = checked(
             NoteQuery(
-                text, self.settings.search.limit if limit is None else limit, mode or "auto",
-                filter_of(languages, paths, excludes), several(tags), first, last, budget, cursor,
-                context or self.settings.search.context, snippet_lines,
+                text, self.settings.search.limit if limit is None else limit, mode or "auto", files, several(tags), first,
+                last, self._rerankers(rerank), fusion, alpha, mmr, budget, cursor, context or self.settings.search.context,
+                snippet_lines,
             )
         )  # fmt: skip
+        return query, repr((since, until))
 
-        def work(damage: tuple[Degraded, ...]) -> Answer:
-            seen = None if damage else views  # what turned out to be damaged has been made anew
-            if seen is None:
-                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
-            lap("refresh")
-            snapshot = self._together.snapshot(seen)
-            found = answer(
-                snapshot, seen, query, self._together.narrowed(query.filter), self.settings, self._model,
-                lambda: self._written(seen), self._print(query, (since, until), seen, snapshot.generation), lap,
-            )  # fmt: skip
-            return replace(found, degraded=damage + found.degraded)
+    def _sections(self, query: NoteQuery, dated: str, views: Sequence[View], lap: Lap) -> Findings:
+        """Every section that answers a question, in order."""
+        from lurcher.notes.search import found
 
-        found = self._sound(work, progress)
-        return replace(found, timings_ms={**laps, "total": 1000 * (time.perf_counter() - started)})
+        snapshot = self._together.snapshot(views)
+        return found(
+            snapshot, views, query, self._together.narrowed(query.filter), self.settings, self._model,
+            lambda: self._written(views), self._print(query, dated, views, snapshot.generation), lap,
+        )  # fmt: skip
 
     def _written(self, views: Sequence[View]) -> dict[str, int]:
         return {
@@ -114,16 +155,16 @@ class Notes(ABC):
         }
 
     def _print(
-        self, query: NoteQuery, dates: tuple[str | None, str | None], views: Sequence[View], generation: int
+        self, query: NoteQuery, dated: str, views: Sequence[View], generation: int
     ) -> Fingerprint:
         from lurcher.budget import cursor as cursors
 
         return cursors.fingerprint(
-            replace(query, since=None, until=None),  # `30d` is another second with each page
+            replace(query, since=None, until=None),
             root="\0".join(str(root) for root in self._together.roots),
             generation=generation,
             checksum=",".join(name for view in views for name in view.manifest.segments),
-            options=self._options + repr(dates),
+            options=self._options + dated,
         )
 
     def _only_notes(self, views: Sequence[View]) -> bool:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 _MOST_LINES = 2_000
 _LONGEST = 5_000
 """Characters of a line that can still be a key and its value."""
-_KEY = re.compile(r"""(?:"([^"]*)"|'([^']*)'|([^\s:=#'"\-\[\]{},][^:=#]*?))\s*(?::(?:\s+(.*)|$)|=\s*(.*))""")
+_KEY = re.compile(r"""(?:"([^"]*)"\s*|'([^']*)'\s*|([^\s:=#'"\-\[\]{},][^:=#]*))(?::(?:\s+(.*)|$)|=\s*(.*))""")
 _ITEM = re.compile(r"\s*-(?:\s+(.*)|$)")
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
+_BARE = re.compile(r"[^,\]]+")
 _QUOTED = re.compile(r""""((?:[^"\\]|\\.)*)"|'((?:[^']|'')*)'""")
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 
@@ -105,13 +106,16 @@ class _Reader:
 
     def _brackets(self, text: str) -> list[str]:
         begun = self._at
-        while "]" not in _QUOTED.sub("", text):
+        pieces = [text]
+        while "]" not in _QUOTED.sub("", pieces[-1]):
             if self._at >= len(self._lines) or _KEY.match(self._lines[self._at][:_LONGEST]):
                 self._at = begun
                 self._complain("has a list without its end")
+                pieces[1:] = []
                 break
-            text += " " + self._lines[self._at].strip()
+            pieces.append(self._lines[self._at].strip())
             self._at += 1
+        text = " ".join(pieces)
         found: list[str] = []
         position = 1
         while position < len(text) and text[position] != "]":
@@ -123,9 +127,10 @@ class _Reader:
             if text[position] in ", \t":
                 position += 1
                 continue
-            stop = min((at for at in (text.find(",", position), text.find("]", position)) if at >= 0), default=len(text))
-            found.append(text[position:stop].strip())
-            position = stop
+            bare = _BARE.match(text, position)
+            assert bare is not None  # neither a comma nor the end, as was looked at above
+            found.append(bare[0].strip())
+            position = bare.end()
         return [value for value in found if value]
 
     def _complain(self, what: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,8 @@ from typing import Any
 from lurcher.budget.hits import Shown
 from lurcher.index.reader import Snapshot
 from lurcher.notes.vault import Vault, stem_of
-from lurcher.types import HEADING, HEADING_PATH, Definition, Hit
+from lurcher.rerank.reranker import Candidate
+from lurcher.types import HEADING, HEADING_PATH, Definition, Hit, Why
 
 SOURCE = "notes"
 _EXPLICIT = re.compile(r"\{\s*#([\w:.-]+)[^{}]*\}\s*$")
@@ -23,6 +23,29 @@ class NoteShown:
 
     def __init__(self, snapshot: Snapshot, shown: Shown, vault: Vault, unit_at: Callable[[int], int]) -> None:
         self._snapshot, self._shown, self._vault, self._unit_at = snapshot, shown, vault, unit_at
+
+    def __len__(self) -> int:
+        return len(self._shown)
+
+    def score(self, i: int) -> float:
+        return self._shown.score(i)
+
+    def cost(self, i: int) -> int:
+        return self._shown.cost(i)
+
+    def location(self, i: int) -> str:
+        return self._shown.location(i)
+
+    def why(self, i: int) -> Why:
+        return self._shown.why(i)
+
+    def candidate(self, i: int) -> Candidate:
+        """A section as a reranker reads it: what stands above it says what it is about."""
+        found = self._shown.candidate(i)
+        file, _, _, _, _, named = self._snapshot.unit(self._unit_at(i))
+        heading = self._snapshot.definition(named).qualified if named >= 0 else ""
+        title = self._vault.title(file)
+        return replace(found, header=" ".join((self._snapshot.path(file), title, heading if heading != title else "")).strip())
 
     def hit(self, i: int) -> Hit:
         hit = self._shown.hit(i)
@@ -54,23 +77,11 @@ class NoteShown:
         return out
 
     def _slug(self, file: int, heading: Definition) -> str:
-        """The heading's anchor as GitHub makes it: headings of the same name are numbered."""
+        """The heading's anchor: its own, else as GitHub makes it."""
         explicit = _EXPLICIT.search(heading.signature)
         if explicit:
             return explicit[1]
-        slug = slug_of(heading.name)
-        before = (
-            item
-            for item in self._snapshot.definitions_of(file)
-            if item.start_byte < heading.start_byte and item.kind == HEADING and slug_of(item.name) == slug
-        )
-        number = sum(1 for _ in before)
-        return f"{slug}-{number}" if number else slug
-
-
-def slug_of(text: str) -> str:
-    kept = (c for c in text.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
-    return "".join(kept).replace(" ", "-")
+        return self._vault.anchors(file)[heading.start_byte]
 
 
 def link_text(heading: str) -> str:

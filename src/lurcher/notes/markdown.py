@@ -12,24 +12,36 @@ from lurcher.notes import frontmatter
 from lurcher.notes.outline import Heading, Outline, Reference
 
 _ATX = re.compile(r" {0,3}(#{1,6})([ \t].*)?$")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"\s*(?:[>|#]|[-+*][ \t]|\d+[.)][ \t]|```|~~~|$)| {4}|\t")
-_FENCE = re.compile(r"[\s>]*(?:[-+*][ \t]+)?(`{3,}(?=[^`]*$)|~{3,})")
-_QUOTE = re.compile(r"[\s>]*")
+_MARKED = re.compile(r"^ {0,3}(?:#{1,6}(?=[ \t]|$)[^\n]*|(?:=+|-{2,})[ \t]*)$", re.MULTILINE)
+"""Lines that are headings, or may underline one."""
+_SPECIAL = re.compile(r"^[^\n\[#^]*[\[#^][^\n]*$", re.MULTILINE)
+"""Lines with a letter that tags, links and block ids cannot do without."""
+_FENCE = re.compile(r"[\s>]*(?:[-+*][ \t]+|\d{1,9}[.)][ \t]+)?(`{3,}(?=[^`]*$)|~{3,})")
 _COMMENT = re.compile(r"<!--|%%[^\n%]*%%|^%%[ \t]*$", re.MULTILINE)
 """Where a comment begins, or one of Obsidian's that is on one line; a `%%` on a line of its own begins a longer one."""
-_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_VERBATIM = re.compile(r"^ {0,3}<(pre|script|style|textarea)(?=[\s>]|$)", re.MULTILINE | re.IGNORECASE)
+"""Where HTML begins in which nothing is Markdown."""
+_CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 _WIKI = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|[^\[\]\n]*)?\]\]")
 _LINK = re.compile(r"!?\[[^\[\]\n]{0,500}\]\(\s*<?([^\s()<>]{1,1000})>?(?:\s+[^()\n]{0,300})?\)")
 _DEFINED = re.compile(r" {0,3}\[[^\[\]\n]{1,300}\]:\s*<?([^\s<>]{1,1000})")
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//")
 _TAG = re.compile(r"(?:^|(?<=\s))#([\w][\w/-]*)")
 _BLOCK_ID = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)\s*$")
+_ATTRIBUTES = re.compile(r"\{\s*[#.:][^{}]*\}\s*$")
+_WIKI_LINKED = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+_LINKED = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)")
+_ELEMENT = re.compile(r"<[^<>]{1,200}>")
+_EMPHASIS = re.compile(r"(`+|\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))")
 _TAG_KEYS, _ALIAS_KEYS = ("tags", "tag", "keywords"), ("aliases", "alias")
 _DATE_KEYS = ("modified", "updated", "lastmod", "last_modified", "date", "created")
 _LONGEST_LINE = 20_000
 """Characters of a line beyond which it is data, and is not looked into."""
 _LONGEST_HEADING = 500
+_LONGEST_RAW = 1_000
+_LETTERS = re.compile(r"[^\n]")
+_CLOSING = {name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("pre", "script", "style", "textarea")}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 
 
@@ -37,61 +49,91 @@ def read(lines: Sequence[str]) -> Outline:
     """The outline of a note's lines, which come without their ends."""
     front = frontmatter.read(lines)
     out = Outline(body=front.lines, problem=front.problem)
-    prose = _prose(lines, front.lines, out)
+    text, starts = _prose(lines, front.lines, out)
     tags = list(_declared_tags(front))
-    before = ""
-    for i in range(front.lines, len(lines)):
-        line = prose[i]
-        heading = _heading(line, before, i, lines)
+    for found in _MARKED.finditer(text, starts[front.lines]):
+        heading = _heading(found[0], bisect_right(starts, found.start()) - 1, text, starts, lines, front.lines)
         if heading is not None:
             out.headings.append(heading)
-        if line and len(line) <= _LONGEST_LINE:
-            _look_into(line, i, out, tags)
-        before = line
+    for found in _SPECIAL.finditer(text, starts[front.lines]):
+        if found.end() - found.start() <= _LONGEST_LINE:
+            _look_into(found[0], bisect_right(starts, found.start()) - 1, out, tags)
     out.title = front.first("title") or next((item.text for item in out.headings if item.level == 1), "")
     out.aliases = tuple(dict.fromkeys(value for key in _ALIAS_KEYS for value in front.values.get(key, ()) if value))
     out.tags = tuple(dict.fromkeys(tags))
-    out.date = next((found for key in _DATE_KEYS if _DATE.match(found := front.first(key))), "")
+    out.date = next((date for key in _DATE_KEYS if _DATE.match(date := front.first(key))), "")
     return out
 
 
-def _prose(lines: Sequence[str], first: int, out: Outline) -> list[str]:
-    """The lines with fenced code and comments blanked out."""
+def _prose(lines: Sequence[str], first: int, out: Outline) -> tuple[str, list[int]]:
+    """The text with fenced code, comments and verbatim HTML blanked out, and where its lines begin."""
     prose = list(lines)
-    fence = ""
-    for i in range(first, len(lines)):
+    fence, opened = "", 0
+    for i in [i for i in range(first, len(lines)) if "```" in lines[i] or "~~~" in lines[i]]:
         found = _FENCE.match(lines[i])
-        if fence:
-            out.solid.add(i)
-            prose[i] = ""
-            ended = found is not None and found[1].startswith(fence) and not lines[i][found.end() :].strip()
-            fence = "" if ended else fence
-        elif found is not None:
-            fence = found[1]
-            prose[i] = ""
-    _blank_comments(prose, first, out)
-    return prose
-
-
-def _blank_comments(prose: list[str], first: int, out: Outline) -> None:
-    if not any("<!--" in line or "%%" in line for line in prose[first:]):
-        return
+        if found is None:
+            continue
+        if not fence:
+            fence, opened = found[1], i
+        elif found[1].startswith(fence) and not lines[i][found.end() :].strip():
+            _blank(prose, opened, i, out)
+            fence = ""
+    if fence:
+        _blank(prose, opened, len(lines) - 1, out)
     text = "\n".join(prose)
     starts = list(accumulate((len(line) + 1 for line in prose), initial=0))
+    if "<!--" in text or "%%" in text:
+        text = _blanked(text, _comments(text, starts, first), starts, out)
+    if "<" in text:
+        text = _blanked(text, _verbatim(text, starts[first]), starts, None)
+    return text, starts
+
+
+def _blank(prose: list[str], first: int, last: int, out: Outline) -> None:
+    """Take a fence out, from its first line to its last."""
+    prose[first : last + 1] = [""] * (last + 1 - first)
+    out.solid.update(range(first + 1, last + 1))
+
+
+def _blanked(text: str, ranges: Iterable[tuple[int, int]], starts: list[int], out: Outline | None) -> str:
+    """The text with ranges blanked out, no line moved; those of comments are told."""
     pieces, position = [], 0
-    for start, end in _comments(text, starts[first]):
-        pieces += [text[position:start], re.sub(r"[^\n]", " ", text[start:end])]
+    for start, end in ranges:
+        pieces += [text[position:start], _LETTERS.sub(" ", text[start:end])]
         position = end
-        (a, b) = bisect_right(starts, start) - 1, bisect_right(starts, end) - 1
-        out.comments.append(((a, start - starts[a]), (b, end - starts[b])))
-    prose[:] = ("".join(pieces) + text[position:]).split("\n")
+        if out is not None:
+            (a, b) = bisect_right(starts, start) - 1, bisect_right(starts, end) - 1
+            out.comments.append(((a, start - starts[a]), (b, end - starts[b])))
+    return "".join((*pieces, text[position:])) if pieces else text
 
 
-def _comments(text: str, position: int) -> Iterator[tuple[int, int]]:
+def _verbatim(text: str, position: int) -> Iterator[tuple[int, int]]:
+    """Ranges of HTML that shows its text as it is. What is never closed reaches to the end in theory, and is let be here."""
+    endless: set[str] = set()
+    while (begin := _VERBATIM.search(text, position)) is not None:
+        position, name = begin.end(), begin[1].lower()
+        if name in endless:
+            continue
+        end = _CLOSING[name].search(text, position)
+        if end is None:
+            endless.add(name)
+            continue
+        yield begin.start(), end.end()
+        position = end.end()
+
+
+def _comments(text: str, starts: list[int], first: int) -> Iterator[tuple[int, int]]:
     """Ranges of comments. One that never ends is none: the rest of the note would be lost with it."""
     endless: set[str] = set()
+    position, seen, spans = starts[first], -1, [(0, 0)]
     while (begin := _COMMENT.search(text, position)) is not None:
         position = begin.end()
+        if begin[0] == "<!--":
+            line = bisect_right(starts, begin.start()) - 1
+            if line != seen:
+                seen, spans = line, _code_spans(text, starts[line], starts[line + 1])
+            if spans and spans[bisect_right(spans, (begin.start(), 0)) - 1][1] > begin.start() >= spans[0][0]:
+                continue
         closing = "-->" if begin[0] == "<!--" else "\n%%" if not begin[0].strip("% \t") and begin[0].count("%") == 2 else ""
         if closing and closing not in endless:
             end = text.find(closing, position)
@@ -104,13 +146,24 @@ def _comments(text: str, position: int) -> Iterator[tuple[int, int]]:
         yield begin.start(), position
 
 
-def _heading(line: str, before: str, i: int, lines: Sequence[str]) -> Heading | None:
-    atx = _ATX.match(line) if "#" in line[:10] else None
+def _code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Where code stands in a line; a line that is too long is not looked into."""
+    if end - start > _LONGEST_LINE or text.find("`", start, end) < 0:
+        return []
+    return [found.span() for found in _CODE.finditer(text, start, end)]
+
+
+def _heading(line: str, i: int, text: str, starts: list[int], lines: Sequence[str], first: int) -> Heading | None:
+    """The heading that a marked line is or underlines, if any; `first` is the line behind the front matter."""
+    atx = _ATX.match(line)
     if atx is not None:
-        return Heading(len(atx[1]), plain(_opened(atx[2] or "")), i, lines[i].strip())
-    if before.strip() and line[:4].strip()[:1] in ("=", "-") and _UNDERLINE.match(line) and not _NO_PARAGRAPH.match(before):
-        return Heading(1 if "=" in line else 2, plain(before), i - 1, lines[i - 1].strip())
-    return None
+        return Heading(len(atx[1]), plain(_opened(atx[2] or "")), i, lines[i].strip()[:_LONGEST_RAW])
+    if i <= first:
+        return None
+    before = text[starts[i - 1] : starts[i] - 1]
+    if not before.strip() or _NO_PARAGRAPH.match(before):
+        return None
+    return Heading(1 if "=" in line else 2, plain(before), i - 1, lines[i - 1].strip()[:_LONGEST_RAW])
 
 
 def _opened(text: str) -> str:
@@ -154,10 +207,13 @@ def _declared_tags(front: frontmatter.FrontMatter) -> Iterable[str]:
 
 def plain(text: str) -> str:
     """A heading as a reader sees it."""
-    text = re.sub(r"\s*\{\s*[#.:][^{}]*\}\s*$", "", text[:_LONGEST_HEADING].strip())
-    text = re.sub(r"\s\^[A-Za-z0-9-]+$", "", text)
-    text = re.sub(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1", text)
-    text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", text)
-    text = re.sub(r"<[^<>]{1,200}>", "", text)
-    text = re.sub(r"(`+|\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))", "", text)
-    return " ".join(text.split())
+    text = text[:_LONGEST_HEADING].strip()
+    if "{" in text:
+        text = _ATTRIBUTES.sub("", text)
+    if "^" in text:
+        text = _BLOCK_ID.sub("", text)
+    if "[" in text:
+        text = _LINKED.sub(r"\1", _WIKI_LINKED.sub(r"\1", text))
+    if "<" in text:
+        text = _ELEMENT.sub("", text)
+    return " ".join(_EMPHASIS.sub("", text).split())

@@ -6,6 +6,7 @@ than 6,000 characters at the third, and what is still longer between paragraphs.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from itertools import pairwise
 
@@ -24,6 +25,7 @@ PARAGRAPHS = 1_500
 _MOST_FACTS = 5_000
 _LONGEST_FACT = 1_000
 _SIGNATURE = 200
+_SAID = re.compile(r"[^\W_]")
 
 
 def parse_note(text: bytes, language: str) -> ParsedFile:
@@ -32,16 +34,23 @@ def parse_note(text: bytes, language: str) -> ParsedFile:
         return ParsedFile(language, (), (), ())
     ruler = Ruler(text)
     starts = [*ruler.line_starts, len(text)]
-    lines = [text[a:b].decode("utf-8", "replace").rstrip("\r\n") for a, b in pairwise(starts)]
+    lines = lines_of(text)
     outline = plainer.read(lines, language)
     definitions = _definitions(outline, starts)
     cuts = _cuts(ruler, outline, starts, lines)
     chunks = ruler.spans(cuts)
     above = _above(cuts, len(text), definitions, outline)
-    comments = tuple(
-        (_byte(lines, starts, start), _byte(lines, starts, end)) for start, end in outline.comments
-    )
+    comments = tuple((_byte(lines, starts, start), _byte(lines, starts, end)) for start, end in outline.comments)
     return ParsedFile(language, chunks, definitions, comments, _facts(outline), above)
+
+
+def lines_of(text: bytes) -> list[str]:
+    """The lines of a text without their ends, as many as a ruler counts."""
+    whole = text.decode("utf-8", "replace")
+    lines = whole.split("\n")
+    if len(lines) > 1 and not lines[-1]:
+        lines.pop()
+    return [line.rstrip("\r") for line in lines] if "\r" in whole else lines
 
 
 def _byte(lines: list[str], starts: list[int], place: tuple[int, int]) -> int:
@@ -116,7 +125,7 @@ def _between(tops: list[int], last: int, first: int = 0) -> list[tuple[int, int]
 
 def _silent(lines: list[str], first: int, last: int, marks: set[int]) -> bool:
     """Whether lines hold nothing but headings, rules and white space."""
-    return not any(i not in marks and any(c.isalnum() for c in lines[i]) for i in range(first, last))
+    return not any(i not in marks and _SAID.search(lines[i]) for i in range(first, last))
 
 
 def _paragraphs(ruler: Ruler, outline: Outline, starts: list[int], lines: list[str], first: int, last: int) -> list[int]:

@@ -1,21 +1,27 @@
 """The order of sections: best one of each note first.
 
-    x = words + words of the whole note + title + meaning + links
+    x = words + words of the whole note + pairs of words + title + meaning + links
 
 Words are told as a share of what could be said, so that scores mean the same in every vault.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lurcher.index.order import best_files, best_first
+from lurcher.index.reader import Snapshot
 from lurcher.lanes.dense import DenseCosines
-from lurcher.notes.fields import FieldScores
+from lurcher.notes.fields import FieldScores, small_words, units_of_files
+from lurcher.notes.pairs import Pair, look, pairs_in
 from lurcher.notes.vault import Vault
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
 from lurcher.ranking.default import file_best
+from lurcher.terms.split import split
+from lurcher.terms.split import words as words_of
 from lurcher.terms.stem import stem
+from lurcher.terms.vocabulary import STOP_WORDS
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
@@ -23,8 +29,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STEEP = 4.0
-_TITLED = 200
+_TITLED = 60
 """Notes whose titles are compared with the question."""
+_LENDING, _LINKING = 20, 60
+"""The best notes, which lend to their neighbours, and those whose links are read."""
 _MOST_LINKS = 50
 """Neighbours beyond which a note is an index of others, and links say nothing."""
 
@@ -35,28 +43,34 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
 
     snapshot, settings = context.snapshot, context.settings.notes
     units_of = snapshot.unit_file
-    parts: dict[str, NDArray[np.float64]] = {"words": np.where(may, said.scores, 0.0)}
-    best = file_best(snapshot, parts["words"])
-    if settings.whole:
-        parts["note"] = (settings.whole * said.whole)[units_of]
+    words = np.where(may, said.scores, 0.0)
+    best = file_best(snapshot, words)
+    of_units: dict[str, NDArray[np.float64]] = {"words": words}
+    of_files: dict[str, NDArray[np.float64]] = {"note": settings.whole * said.whole}
+    if settings.small and said.shares:
+        of_files["small-words"] = settings.whole * settings.small * _small_words(context, vault, said)
     if settings.title:
-        parts["title"] = (settings.title * _titles(context, vault, best))[units_of]
-    if near is not None and near:
-        parts["meaning"] = settings.meaning * _meaning(context, near, best, may)
+        of_files["title"] = settings.title * _titles(context, vault, best)
+    if near is not None and near and (near.known or context.plan.mode == "dense"):
+        of_files["card"], of_units["meaning"] = _meaning(context, near, best, may)
     # A section that neither says nor means anything that was asked does not answer, whatever the rest of its note says.
-    may = may & ((parts["words"] > 0) | (parts.get("meaning", parts["words"]) > 0))
+    answering = np.flatnonzero(may & ((words > 0) | (of_units.get("meaning", words) > 0)))
     x = np.zeros(snapshot.unit_total)
-    for values in parts.values():
-        x += np.where(may, values, 0.0)
+    for values in of_units.values():
+        x[answering] += values[answering]
+    for values in of_files.values():
+        x[answering] += values[units_of[answering]]
+    pairs = pairs_in(context.plan.text, context.plan.groups) if settings.pairs and len(said.shares) > 1 else []
+    if pairs:
+        of_files["pairs"], of_units["pair"] = _paired(context, said, pairs, file_best(snapshot, x), may)
+        x[answering] += of_files["pairs"][units_of[answering]] + of_units["pair"][answering]
     if settings.links:
-        linked = settings.links * _linked(vault, file_best(snapshot, x))
-        parts["links"] = linked[units_of]
-        x = np.where(may & (x > 0), x + parts["links"], x)
-    scale = 1 + settings.whole + settings.title + settings.meaning + settings.links
+        of_files["links"] = settings.links * _linked(snapshot, vault, file_best(snapshot, x))
+        x[answering] += of_files["links"][units_of[answering]]
+    scale = 1 + settings.whole + settings.title + settings.meaning + settings.card + settings.pairs + settings.links
     x /= scale
-    top = np.flatnonzero((x > 0) & (x == file_best(snapshot, x)[units_of]))
-    _, first = np.unique(units_of[top], return_index=True)
-    leads = top[first]  # of equal sections of a note the first
+    top = answering[(x[answering] > 0) & (x[answering] == file_best(snapshot, x)[units_of[answering]])]
+    leads = top[np.diff(units_of[top], prepend=-1) > 0]  # of equal sections of a note the first
     leads = leads[best_first(snapshot, leads, x[leads])]
     ceiling = float(x[leads[-1]]) if len(leads) else 0.0
     left = x > 0
@@ -69,9 +83,10 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
         return rest, x[rest] * (ceiling / float(x[rest[0]]) if len(rest) and x[rest[0]] > ceiling else 1.0)
 
     def why(unit: int, score: float) -> Why:
-        stages = [
-            StageWhy(name, amount=float(values[unit]) / scale) for name, values in parts.items() if values[unit] and x[unit] > 0
-        ]
+        file = int(units_of[unit])
+        parts = [(name, float(values[unit])) for name, values in of_units.items()]
+        parts += [(name, float(values[file])) for name, values in of_files.items()]
+        stages = [StageWhy(name, amount=amount / scale) for name, amount in parts if amount and x[unit] > 0]
         if abs(score - float(x[unit])) > 1e-12:
             stages.append(StageWhy("further", factor=score / float(x[unit]), note="not its note's first section"))
         return Why(lane_whys(context, unit), float(x[unit]), tuple(stages))
@@ -90,35 +105,63 @@ def _titles(context: Context, vault: Vault, best: NDArray[np.float64]) -> NDArra
     return found
 
 
+def _small_words(context: Context, vault: Vault, said: FieldScores) -> NDArray[np.float64]:
+    asked = {term for word in words_of(context.plan.text) for term in split(word)[:1] if term in STOP_WORDS}
+    known = {group.word for group in context.plan.groups}
+    sections = vault.notes[context.snapshot.unit_file]
+    return small_words(context.snapshot, sections, sorted(asked - known), said.most, context.settings.notes)
+
+
 def _meaning(
     context: Context, near: DenseCosines, best: NDArray[np.float64], may: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Nearness of the sections of notes that have words of the question or are near to it as a whole."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Nearness of notes, and of the sections of those that have words of the question or are near to it as a whole."""
     import numpy as np
 
     snapshot, settings = context.snapshot, context.settings.notes
     allowed = np.flatnonzero(context.allowed)
     cards = near.cards()[allowed]
+    of_files, of_units = np.zeros(snapshot.file_total), np.zeros(snapshot.unit_total)
+    of_files[allowed] = settings.card * _steep(cards)
     chosen = np.union1d(
         best_files(snapshot, allowed, cards, settings.compared), best_files(snapshot, allowed, best[allowed], settings.compared)
     )
-    found = np.zeros(snapshot.unit_total)
     if len(chosen):
         units, cosines = near.units(chosen)
-        cosines = np.where(may[units], cosines, 0.0)
-        highest = cosines.max(initial=0.0)
-        found[units] = np.where(cosines > 0, np.maximum(0.0, 1 - _STEEP * (highest - cosines)), 0.0)
-    return found
+        of_units[units] = settings.meaning * _steep(np.where(may[units], cosines, 0.0))
+    return of_files, of_units
 
 
-def _linked(vault: Vault, best: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What the best notes lend to those they link to or are linked from."""
+def _steep(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How near to the nearest, from 0 to 1."""
+    import numpy as np
+
+    return np.where(cosines > 0, np.maximum(0.0, 1 - _STEEP * (cosines.max(initial=0.0) - cosines)), 0.0)
+
+
+def _paired(
+    context: Context, said: FieldScores, pairs: Sequence[Pair], best: NDArray[np.float64], may: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What pairs of words give to the best notes, and to their sections."""
+    import numpy as np
+
+    snapshot, settings = context.snapshot, context.settings.notes
+    files = best_files(snapshot, np.flatnonzero(best > 0), best[best > 0], settings.looked_at)
+    units = units_of_files(snapshot, files)
+    found = look(snapshot, units[may[units]], pairs, said.shares)
+    return settings.pairs * found.of_files(snapshot), settings.pair * found.of_units(snapshot.unit_total)
+
+
+def _linked(snapshot: Snapshot, vault: Vault, best: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the best notes lend to those among the next that they link to or are linked from."""
     import numpy as np
 
     found = np.zeros(len(best))
-    top = np.argsort(-best, kind="stable")[:20]
-    for file in top[best[top] > 0].tolist():
-        others = vault.neighbours.get(file, ())
+    files = best_files(snapshot, np.flatnonzero(best > 0), best[best > 0], _LINKING)
+    order = files[np.lexsort((snapshot.path_rank[files], -best[files]))].tolist()
+    neighbours = vault.neighbours(order)
+    for file in order[:_LENDING]:
+        others = neighbours.get(file, ())
         if len(others) <= _MOST_LINKS:
             for other in others:
                 found[other] = max(found[other], float(best[file]))

@@ -1,4 +1,4 @@
-"""Answers a question about notes: filter → plan → lanes → ranking → pack → Answer."""
+"""Finds the sections of notes that answer a question: filter → plan → lanes → ranking."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lurcher.answering import Findings, Lap
 from lurcher.budget import cursor as cursors
-from lurcher.budget.hits import Focus, Shown, oversized_note, places_of
-from lurcher.budget.pack import START, pack
+from lurcher.budget.hits import Focus, Shown, places_of
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.errors import ModelError
@@ -19,7 +19,7 @@ from lurcher.index.together import state_of
 from lurcher.lanes import dense
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.lane import Found, Request
-from lurcher.notes import fields, ranking
+from lurcher.notes import fields, fused, ranking
 from lurcher.notes.hits import SOURCE, NoteShown
 from lurcher.notes.question import NoteQuery, folded, groups_of, phrases_in
 from lurcher.notes.vault import Vault, vault_of
@@ -28,7 +28,8 @@ from lurcher.planning.groups import query_terms
 from lurcher.planning.intent import LANGUAGE
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context
-from lurcher.types import Answer, Degraded, Filter, Query
+from lurcher.terms.scripts import UNSPACED_RUN
+from lurcher.types import Degraded, Filter, Query
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +40,7 @@ Modified = Callable[[], dict[str, int]]
 """When files were last written, in seconds, by their paths."""
 
 
-def answer(
+def found(
     snapshot: Snapshot,
     views: Sequence[View],
     query: NoteQuery,
@@ -48,10 +49,9 @@ def answer(
     model: Model,
     modified: Modified,
     print_: cursors.Fingerprint,
-    lap: Callable[[str], None],
-) -> Answer:
-    """The best sections; `filter` is the query's within the folders that were asked for."""
-
+    lap: Lap,
+) -> Findings:
+    """The sections in order; `filter` is the query's within the folders that were asked for."""
     vault = vault_of(snapshot)
     notes: list[Degraded] = []
     allowed = allowed_files(snapshot, filter) & vault.notes
@@ -75,23 +75,22 @@ def answer(
         said = fields.score(snapshot, sections, plan.groups, settings.notes)
     lap("dense")
     lanes: dict[str, Found] = {"fields": said} if near is None else {"fields": said, "dense": near}
-    context = Context(snapshot, plan, settings, lanes, allowed, query.limit, frozenset())
-    ranked = ranking.rank(context, vault, said, near, may)
+    context = Context(
+        snapshot, plan, settings, lanes, allowed, query.limit, frozenset(), alpha=query.alpha, mmr=query.mmr
+    )  # fmt: skip
+    if query.fusion is None:
+        ranked = ranking.rank(context, vault, said, near, may)
+    else:
+        ranked = fused.rank(context, query.fusion, said.scores, near, may)
     lap("ranking")
     focus = Focus(context)
     places = places_of(snapshot, ranked, "none" if query.context == "none" else "block", focus)
     plain = Query(query.text, query.limit, budget=query.budget, context=query.context, snippet_lines=query.snippet_lines)
     shown = Shown(snapshot, places, ranked, plain, focus)
-    hits_of = NoteShown(snapshot, shown, vault, lambda i: ranked.unit(places[i][0]))
-    start = cursors.decode(query.cursor, expect=print_).place if query.cursor is not None else START
-    page = pack(shown.cost, len(places), budget=query.budget, limit=query.limit, start=start)
-    hits = tuple(hits_of.hit(i) for i in page.indices)
-    lap("pack")
-    following = cursors.encode(cursors.CursorState(page.next, print_)) if page.next else None
-    degraded = (*notes, *(note for view in views for note in view.degraded), *oversized_note(page, shown))
-    return Answer(
-        query.text, mode, LANGUAGE, "notes", (SOURCE,), hits, len(places), page.tokens, following,
-        state_of(snapshot, views), degraded,
+    return Findings(
+        (SOURCE,), NoteShown(snapshot, shown, vault, lambda i: ranked.unit(places[i][0])), mode, LANGUAGE,
+        query.fusion or "notes", state_of(snapshot, views), print_,
+        (*notes, *(note for view in views for note in view.degraded)),
     )  # fmt: skip
 
 
@@ -146,7 +145,7 @@ def _with_phrases(
             here = np.zeros(snapshot.unit_total, bool)
             for field in ("body", "above", "comments"):
                 here[snapshot.postings(field, term)[0]] = True
-            if not any(ord(c) > 0x2E00 or 0xE00 <= ord(c) < 0x1100 for c in term):
+            if not UNSPACED_RUN.search(term):
                 candidates &= here
     found = np.zeros(snapshot.unit_total, bool)
     for unit in np.flatnonzero(candidates).tolist():

@@ -22,13 +22,17 @@ if TYPE_CHECKING:
 
 
 def rank(context: Context) -> Ranking:
+    return added(context, context.lexical.scores, context.allowed[context.snapshot.unit_file])
+
+
+def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]) -> Ranking:
+    """The order by words and meaning, of the units that may answer."""
     import numpy as np
 
     snapshot, settings = context.snapshot, context.settings.linear
     alpha = settings.alpha if context.alpha is None else context.alpha
     lane = context.lanes.get("dense")
-    usable = np.flatnonzero(context.allowed[snapshot.unit_file])
-    lexical = context.lexical.scores
+    usable = np.flatnonzero(may)
     found = usable[lexical[usable] > 0]
     cosines = np.zeros(snapshot.unit_total)
     if isinstance(lane, DenseCosines) and lane and alpha:

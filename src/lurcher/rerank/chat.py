@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
-from lurcher.rerank.reranker import users_url
+from lurcher.trust import bearing, users_key, users_url
 
 OLLAMA_MODEL = "llama3.2:1b"
 _FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)
@@ -26,6 +26,7 @@ class Chat:
     protocol: str
     model: str
     """Empty: whatever the server has."""
+    key: str = field(default="", repr=False)
 
     def models(self, deadline: Deadline) -> list[str]:
         """The chat models that the server has, those that only embed left out."""
@@ -92,7 +93,7 @@ class Chat:
 
     def _ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
         try:
-            return ask(self.base, path, deadline, body)
+            return ask(self.base, path, deadline, body, headers=bearing(self.key))
         except ServerError as problem:
             if problem.status == 404 and self.protocol == "ollama" and "model" in problem.message:
                 name = self.model or OLLAMA_MODEL
@@ -109,7 +110,8 @@ class Chat:
 def chat_of(settings: Settings) -> Chat:
     """The server and model that the settings name."""
     judge = settings.judge
-    return Chat(checked_url(users_url(settings, "judge.url"), "judge.url"), judge.protocol, judge.model.strip())
+    base = checked_url(users_url(settings, "judge.url"), "judge.url")
+    return Chat(base, judge.protocol, judge.model.strip(), users_key(settings, "judge", base))
 
 
 def _content(answer: Any) -> Any:

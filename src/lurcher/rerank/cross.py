@@ -9,7 +9,8 @@ from typing import Any
 from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
-from lurcher.rerank.reranker import Judged, Request, users_url
+from lurcher.rerank.reranker import Judged, Request
+from lurcher.trust import bearing, users_key, users_url
 from lurcher.types import Degraded
 
 MOST_TEXT = 20_000
@@ -31,8 +32,8 @@ def rerank(request: Request) -> Judged:
 
 
 def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
+    from lurcher.hub import find_model
     from lurcher.rerank.encoder import Encoder
-    from lurcher.rerank.hub import find_model
 
     settings = request.settings.reranker
     files = find_model(settings.model, request.settings, "reranker.model", request.root)
@@ -44,17 +45,18 @@ def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
 
 def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) -> Judged:
     base = checked_url(url, "reranker.url")
+    headers = bearing(users_key(request.settings, "reranker", base))
     scores: list[float | None] = []
     for first in range(0, len(texts), AT_ONCE):
         part = texts[first : first + AT_ONCE]
         if request.settings.reranker.protocol == "tei":
             body = {"query": request.query, "texts": part, "truncate": True, "raw_scores": False}
-            answer = ask(base, "/rerank", deadline, body)
+            answer = ask(base, "/rerank", deadline, body, headers=headers)
             scores += _read(answer, "score", len(part), place(base))
         else:
             model = request.settings.reranker.model
             body = {"query": request.query, "documents": part, "return_documents": False, "model": model}
-            answer = ask(base, "/rerank", deadline, body)
+            answer = ask(base, "/rerank", deadline, body, headers=headers)
             results = answer.get("results") if isinstance(answer, dict) else None
             scores += _read(results, "relevance_score", len(part), place(base))
     known = [score for score in scores if score is not None]

@@ -16,9 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lurcher import config
 from lurcher.config import Settings
-from lurcher.errors import ConfigError
 from lurcher.types import Degraded
 
 Kind = TypeVar("Kind")
@@ -67,19 +65,3 @@ class Judged:
     held: frozenset[int] = frozenset()
     """Candidates that must not be moved: they keep the place they have."""
     notes: tuple[Degraded, ...] = ()
-
-
-def own_setting(settings: Settings, key: str) -> bool:
-    """Whether a setting is the project's own: a repository must not decide where text is sent."""
-    return settings.origins.get(key) in (config.PROJECT_FILE, config.PYPROJECT)
-
-
-def users_url(settings: Settings, key: str) -> str:
-    """The address of a server, which only the user may set."""
-    if own_setting(settings, key):
-        raise ConfigError(
-            f"{settings.origins[key]}: {key} decides where text is sent, which a project cannot",
-            f"set it yourself: in your own settings, as LURCHER_{key.upper().replace('.', '_')}, or with --set",
-        )
-    url: str = settings.to_dict()[key]
-    return url

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lurcher.terms.split import split, words
@@ -15,6 +16,9 @@ from lurcher.terms.split import split, words
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+_split = lru_cache(maxsize=1 << 16)(split)
+"""One shard of a tree has many identifiers that the shards before it had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,7 @@ class TermCounter:
         """The sorted terms, and each field's postings over them."""
         import numpy as np
 
-        split_up = [split(identifier) for identifier in self._identifiers]
+        split_up = list(map(_split, self._identifiers))
         named = enumerate(zip(self._identifiers, split_up, strict=True))
         dropped = [number for number, (word, parts) in named if not parts and not word.replace("_", "0").isdigit()]
         terms = sorted({term for parts in split_up for term in parts}.union(self._extra))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from lurcher.terms.scripts import BORDERING, UNSPACED_RUN, bare, is_unspaced, word_pattern
+
 IDENTIFIER = re.compile(r"\w+")
-"""One pass over a text; everything between identifiers separates."""
+"""One pass over a text in ASCII; everything between identifiers separates."""
 
 MAX_IDENTIFIER = 128
 """Longer runs are data (base64, digests), not names."""
@@ -14,6 +16,8 @@ MAX_IDENTIFIER = 128
 _ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_NUMBER = 10
 _MAX_DIGIT_BORDERS = 6
+_LONGEST_RUN = 16
+"""Letters of a script without spaces that may still be one name; a longer run is a sentence, which nobody asks for whole."""
 
 
 def split(identifier: str) -> tuple[str, ...]:
@@ -40,19 +44,28 @@ def split(identifier: str) -> tuple[str, ...]:
 
 def compound(name: str) -> str:
     """The one term under which a defined name is filed; operators are filed as they are written."""
-    joined = "".join(IDENTIFIER.findall(name)).replace("_", "")
+    joined = "".join(words(name)).replace("_", "")
     if not joined:
         return name
-    return joined.lower() if joined.isascii() else _lower(unicodedata.normalize("NFKC", joined).replace("_", ""))
+    return joined.lower() if joined.isascii() else _lower(bare(unicodedata.normalize("NFKC", joined)).replace("_", ""))
 
 
 def words(text: str) -> list[str]:
     """The identifiers of a text, in order. An accent that follows its letter is put onto it first."""
-    return IDENTIFIER.findall(text if text.isascii() else unicodedata.normalize("NFC", text))
+    if text.isascii():
+        return IDENTIFIER.findall(text)
+    return word_pattern().findall(unicodedata.normalize("NFC", text))
 
 
 def _split_unicode(identifier: str) -> tuple[str, ...]:
-    identifier = unicodedata.normalize("NFKC", identifier)
+    identifier = bare(unicodedata.normalize("NFKC", identifier))
+    lowered = identifier.lower()
+    if identifier[1:] == lowered[1:] and BORDERING.search(identifier) is None:
+        return (_lower(identifier),) if identifier else ()
+    if UNSPACED_RUN.fullmatch(identifier):
+        return _of_run(identifier)
+    if len(identifier) > _LONGEST_RUN and UNSPACED_RUN.search(identifier):
+        return _long(identifier)
     compound = _lower(identifier.replace("_", ""))
     if not compound:
         return ()
@@ -69,12 +82,29 @@ def _split_unicode(identifier: str) -> tuple[str, ...]:
     return (compound, *(part for part in parts if len(part) > 1 or part.isdigit() or is_unspaced(part[0])))
 
 
+def _of_run(run: str) -> tuple[str, ...]:
+    """A run of a script without spaces: every two letters, and the whole where it may be a name and not a sentence."""
+    if len(run) <= 2:
+        return (run,)
+    pairs = _bigrams(run)
+    return (run, *pairs) if len(run) <= _LONGEST_RUN else tuple(pairs)
+
+
 def _long(identifier: str) -> tuple[str, ...]:
-    """Of a run that is too long for a name: what is in scripts without spaces, where a whole sentence is one run."""
+    """Of a run that is too long for a name: what is in scripts without spaces, and the words between."""
     if identifier.isascii():
         return ()
-    runs = _UNSPACED_RUN.findall(unicodedata.normalize("NFKC", identifier))
-    return tuple(part for run in runs for part in _bigrams(run))
+    text = bare(unicodedata.normalize("NFKC", identifier))
+    found: list[str] = []
+    position = 0
+    for run in UNSPACED_RUN.finditer(text):
+        if 0 < run.start() - position <= MAX_IDENTIFIER:
+            found += split(text[position : run.start()])
+        found += _bigrams(run[0])
+        position = run.end()
+    if position and 0 < len(text) - position <= MAX_IDENTIFIER:
+        found += split(text[position:])
+    return tuple(found)
 
 
 def _lower(text: str) -> str:
@@ -93,18 +123,6 @@ def _border(text: str, start: int, position: int) -> bool:
             return True
         return position + 1 < len(text) and text[position + 1].islower()
     return False
-
-
-_UNSPACED_RUN = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff\u0e00-\u0eff\u1000-\u109f]+")
-
-
-def is_unspaced(character: str) -> bool:
-    """Scripts that write words without spaces between them."""
-    code = ord(character)
-    return (
-        0x2E80 <= code <= 0x9FFF or 0xAC00 <= code <= 0xD7AF or 0xF900 <= code <= 0xFAFF
-        or 0x20000 <= code <= 0x3FFFF or 0x0E00 <= code <= 0x0EFF or 0x1000 <= code <= 0x109F
-    )  # fmt: skip
 
 
 def _bigrams(run: str) -> list[str]:

@@ -207,9 +207,14 @@ def test_outcomes_are_a_filter(show: Open) -> None:
 
 
 def test_all_sources_together(show: Open) -> None:
-    page = show("/?q=cookies&in=all")
+    page = show("/?q=order+of+cookies+in+the+jar&in=all")
     page.wait_for_selector(".hit[data-source=history]")
     page.wait_for_selector(".hit[data-source=code]")
+    linked = page.locator(".hit[data-source=code] .links a").first
+    assert re.match(r"[0-9a-f]{9} ", linked.inner_text())
+    linked.click()
+    page.wait_for_selector(".timeline, .hit[data-source=history]")
+    assert asked(page)["in"] == ["history"]
 
 
 # -- files ------------------------------------------------------------------------------------------------------------

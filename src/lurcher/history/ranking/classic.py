@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lurcher.fusion.rrf import fuse
 from lurcher.history.ranking import nudges
 from lurcher.history.ranking.context import PastContext, PastRanking, in_order, once_each
-from lurcher.history.ranking.fields import FieldScores, Weights, score
+from lurcher.history.ranking.fields import Weights, score
 from lurcher.types import LaneWhy, Why
 
 if TYPE_CHECKING:
@@ -54,22 +54,25 @@ def _lanes(context: PastContext) -> dict[str, Lane]:
     past, plan, settings = context.past, context.plan, context.settings.past
     lanes: dict[str, Lane] = {}
     if context.direction is not None and plan.mode != "lexical":
-        lanes["dense"] = _of_hunks(context, past.hunk_cosines(context.direction))
+        if past.knows_hunks:
+            lanes["dense"] = _of_hunks(context, past.hunk_cosines(context.direction))
+        else:
+            lanes["dense"] = _of_commits(context, past.commit_cosines(context.direction))
     if plan.mode != "dense":
         for name, weights in _HUNKS.items():
             found = score(past, plan.groups, weights, settings.bm25_k1, 0.0, settings.keep_terms)
             lanes[name] = _of_hunks(context, found.scores)
         messages = score(past, plan.groups, _MESSAGES, settings.bm25_k1, 0.0, settings.keep_terms)
-        lanes["messages"] = _of_commits(context, messages)
+        lanes["messages"] = _of_commits(context, messages.scores)
     return lanes
 
 
-def _of_commits(context: PastContext, found: FieldScores) -> Lane:
+def _of_commits(context: PastContext, scores: NDArray[np.float64]) -> Lane:
     import numpy as np
 
-    commits = np.flatnonzero((found.scores > 0) & context.allowed)
-    best = commits[in_order(context.past, commits, found.scores[commits])][: context.settings.past.lane].tolist()
-    return best, {commit: float(found.scores[commit]) for commit in best}
+    commits = np.flatnonzero((scores > 0) & context.allowed)
+    best = commits[in_order(context.past, commits, scores[commits])][: context.settings.past.lane].tolist()
+    return best, {commit: float(scores[commit]) for commit in best}
 
 
 def _of_hunks(context: PastContext, scores: NDArray[np.float64]) -> Lane:

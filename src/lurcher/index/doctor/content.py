@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.index import manifest as manifests
+from lurcher.index.apart import KIND, names_in
 from lurcher.index.container import Container
 from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
 from lurcher.index.doctor.segment import check_bytes, check_files, check_tables
@@ -68,14 +69,24 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
         except (LurcherError, OSError) as error:
             damaged += 1
             yield _damage(project, name, error)
+    kept = sorted(names_in(manifest.vectors))
+    for name in kept:
+        try:
+            found = project.store.other(name, KIND)
+            if not quick:
+                found.verify()
+        except (LurcherError, OSError) as error:
+            damaged += 1
+            yield _damage(project, name, error)
     if not damaged:
-        size = sum((folder / name).stat().st_size for name in manifest.segments)
+        size = sum((folder / name).stat().st_size for name in (*manifest.segments, *kept))
         held = "every file opens" if quick else "every byte, table and text is as it was written"
         message = f"generation {manifest.generation}: {len(manifest.rows):,} files in {len(manifest.segments)} segments"
         yield Finding("index", OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
-    unused = [name for name in present if name not in manifest.segments]
+    present += sorted(path.name for path in folder.glob(f"*.{KIND}"))
+    unused = [name for name in present if name not in manifest.segments and name not in kept]
     if unused:
-        message = f"segments that no manifest names: {few(unused)}"
+        message = f"segments or vectors that no manifest names: {few(unused)}"
         yield Finding("index", NOTE, message, f"the next update removes them; {_mend(project, NAME)}")
 
 

@@ -93,7 +93,7 @@ def _rest(folder: Path, root: Path, names: list[str]) -> Iterator[Finding]:
     if drafts:
         message = f"left by a writer that was killed: {few(drafts)}"
         yield Finding("folder", NOTE, message, f"the next update removes them; {command('lurcher index --rebuild', root)}")
-    foreign = [name for name in names if name not in _OWN and not name.endswith((".segment", ".tmp"))]
+    foreign = [name for name in names if name not in _OWN and not name.endswith((".segment", ".vectors", ".tmp"))]
     if foreign:
         yield Finding("folder", NOTE, f"not ours: {few(foreign)}")
 

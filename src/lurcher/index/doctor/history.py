@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.history.project import PastProject
+from lurcher.index.apart import KIND, names_in
 from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding, command
 from lurcher.index.manifest import NAME
 from lurcher.index.project import Project
@@ -25,6 +26,10 @@ def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
             segment.check_tables()
             if not quick:
                 segment.container.verify()
+        for name in sorted(names_in(manifest.vectors)):
+            kept = history.store.other(name, KIND)
+            if not quick:
+                kept.verify()
         if manifest.judged.name:
             history.store.outcomes(manifest.judged.name).verify()
     except OutdatedIndex as outdated:

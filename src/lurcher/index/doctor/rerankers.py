@@ -24,9 +24,9 @@ def examine(project: Project) -> Iterator[Finding]:
 
 
 def _cross(project: Project) -> Iterator[Finding]:
-    from lurcher.rerank.encoder import INSTALL
-    from lurcher.rerank.hub import find_model
-    from lurcher.rerank.reranker import users_url
+    from lurcher.hub import find_model
+    from lurcher.onnx import INSTALL
+    from lurcher.trust import users_url
 
     settings = project.settings
     try:

@@ -37,6 +37,9 @@ def model(project: Project) -> Iterator[Finding]:
     try:
         if found.problem is not None:
             raise found.problem
+        if found.textual:
+            yield from provider(project)
+            return
         if found.table is None:
             yield Finding("model", OK, "none is wanted: no vectors, no search by meaning")
             return
@@ -45,6 +48,26 @@ def model(project: Project) -> Iterator[Finding]:
         yield Finding("model", PROBLEM, problem.message, mend or problem.hint)
         return
     yield Finding("model", OK, f"{found.table.meta.name}, {found.table.size / 1e6:.1f} MB, every checksum holds")
+
+
+def provider(project: Project) -> Iterator[Finding]:
+    """Whether the embedding provider can be reached, what it has, how long it takes, and what the index lacks."""
+    from lurcher.embedding.text import describe_text
+    from lurcher.index.status import embedded_entry
+
+    told = describe_text(project.model)
+    served = f" ({told['served']})" if told["served"] else ""
+    said = f"{told['name']}{served} answers, {told['dims']} numbers per vector, {told['load_ms']:.0f} ms"
+    opened = project.on_disk()
+    entry = embedded_entry(project.model, *opened) if opened is not None else {}
+    mend = command("lurcher index", project.root.path)
+    if entry.get("dims", told["dims"]) != told["dims"]:
+        more = f"{said}; vectors of the index have {entry['dims']}"
+        yield Finding("model", PROBLEM, more, command("lurcher index --rebuild", project.root.path))
+    elif entry.get("missing"):
+        yield Finding("model", NOTE, f"{said}; {entry['missing']:,} of {entry['texts']:,} texts have no vectors yet", mend)
+    else:
+        yield Finding("model", OK, said)
 
 
 def repository(project: Project) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ import json
 import sys
 import zlib
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,10 +31,17 @@ def _print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=terminal, indent=2 if terminal else None) + "\n")
 
 
-def _engine(parsed: Namespace) -> Any:
+def _engine(parsed: Namespace, *, bare: bool = False) -> Engine:
+    """An engine for the paths of a command; with `bare` a repository without a work tree is one too."""
     from lurcher.engine import Engine
 
-    return Engine.open(parsed.path or ["."], overrides=overrides_of(parsed.set))
+    paths = parsed.path or ["."]
+    if bare and len(paths) == 1:
+        from lurcher.history.explain import is_bare
+
+        if is_bare(Path(paths[0])):
+            return Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
+    return Engine.open(paths, overrides=overrides_of(parsed.set))
 
 
 def _narrowed(parsed: Namespace) -> dict[str, Any]:
@@ -75,109 +82,64 @@ def _query_text(query: str) -> str:
 
 def run_search(parsed: Namespace) -> int:
     _check_source(parsed)
-    if getattr(parsed, "in") == "history":
-        return run_history(parsed)
-    if getattr(parsed, "in") == "notes":
-        return run_notes(parsed)
+    return _asked(
+        parsed,
+        getattr(parsed, "in"),
+        mode=_mode(parsed),
+        fixed=parsed.fixed,
+        case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
+        word=parsed.word,
+        multiline=parsed.multiline,
+    )
+
+
+def run_notes(parsed: Namespace) -> int:
+    return _asked(parsed, "notes", mode=parsed.mode)
+
+
+def run_history(parsed: Namespace) -> int:
+    return _asked(parsed, "history", mode=parsed.mode)
+
+
+def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
+    """One question to one source or all of them; a command has the flags that its source knows."""
     query = _query_text(parsed.query)
-    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+    for flag, name in (("since", "since"), ("until", "until"), ("author", "author"), ("outcome", "outcomes"), ("tag", "tags")):
+        options[name] = getattr(parsed, flag, None) or ((), None)[flag in ("since", "until", "author")]
+    with _engine(parsed, bare=source == "history") as engine, Meter(parsed.quiet) as meter:
         answer = engine.search(
             query,
-            sources=None if getattr(parsed, "in") is None else [getattr(parsed, "in")],
-            mode=_mode(parsed),
-            ranking=parsed.ranking,
+            sources=None if source is None else [source],
+            ranking=getattr(parsed, "ranking", None),
             **_narrowed(parsed),
             **_paged(parsed),
-            fixed=parsed.fixed,
-            case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
-            word=parsed.word,
-            multiline=parsed.multiline,
-            rerank=_rerankers(parsed),
+            rerank=[] if parsed.no_rerank else parsed.rerank or None,
             fusion=parsed.fusion,
             alpha=parsed.alpha,
             mmr=parsed.mmr,
             refresh=not parsed.no_refresh,
             progress=meter.update,
+            **options,
         )
     return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
-
-
-def run_notes(parsed: Namespace) -> int:
-    query = _query_text(parsed.query)
-    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
-        answer = engine.notes(
-            query,
-            mode="dense" if getattr(parsed, "semantic", False) else parsed.mode,
-            tags=parsed.tag,
-            since=parsed.since,
-            until=parsed.until,
-            **_narrowed(parsed),
-            **_paged(parsed),
-            refresh=not parsed.no_refresh,
-            progress=meter.update,
-        )
-    return _show(parsed, answer, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings))
-
-
-_PAST_ONLY = ("since", "until", "author", "outcome")
-_OF_NOTES = ("since", "until")
 
 
 def _check_source(parsed: Namespace) -> None:
     """A flag that the chosen source does not know is an error, not ignored."""
     source = getattr(parsed, "in") or "code"
-    if parsed.tag and source != "notes":
-        raise UsageError("--tag is for --in notes", "add --in notes, or use lurcher notes")
-    if source != "history":
-        for flag in _PAST_ONLY if source == "code" else (flag for flag in _PAST_ONLY if flag not in _OF_NOTES):
-            if getattr(parsed, flag) not in (None, [], False):
-                raise UsageError(f"--{flag.replace('_', '-')} is for --in history", "add --in history, or use lurcher history")
     if source == "code":
-        return
+        for flag, known in _OTHERS.items():
+            if getattr(parsed, flag) not in (None, [], False):
+                raise UsageError(f"--{flag} is for --in {known}", f"add --in {known}, or use lurcher {known}")
     if source == "notes" and parsed.ranking is not None:
         raise UsageError("--ranking is not for --in notes", "leave one of them out")
-    for flag, mode in _SHORT_FORMS.items():
+    for flag, mode in _SHORT_FORMS.items() if source in ("history", "notes") else ():
         if mode != "dense" and getattr(parsed, flag):
             raise UsageError(f"--{flag.replace('_', '-')} is not for --in {source}", "leave one of them out")
 
 
-def _rerankers(parsed: Namespace) -> list[str] | None:
-    """The second looks that were asked for; None where it is left to the settings."""
-    return [] if parsed.no_rerank else parsed.rerank or None
-
-
-def run_history(parsed: Namespace) -> int:
-    from lurcher.engine import Engine
-    from lurcher.history.explain import is_bare
-    from lurcher.surfaces.cli import past
-
-    text = _query_text(parsed.query)
-    paths = [Path(path) for path in parsed.path or ["."]]
-    if len(paths) == 1 and is_bare(paths[0]):
-        opened = Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
-    else:
-        opened = _engine(parsed)
-    with opened as engine, Meter(parsed.quiet) as meter:
-        answer = engine.history(
-            text,
-            mode="dense" if getattr(parsed, "semantic", False) else parsed.mode,
-            ranking=parsed.ranking,
-            fusion=parsed.fusion,
-            alpha=parsed.alpha,
-            mmr=parsed.mmr,
-            since=parsed.since,
-            until=parsed.until,
-            author=parsed.author,
-            outcomes=parsed.outcome,
-            rerank=_rerankers(parsed),
-            **_narrowed(parsed),
-            **_paged(parsed),
-            refresh=not parsed.no_refresh,
-            progress=meter.update,
-        )
-    return _show(parsed, answer, lambda: past.history(answer, explain=parsed.explain, timings=parsed.timings))
-
-
+_OTHERS = {"since": "history", "until": "history", "author": "history", "outcome": "history", "tag": "notes"}
+"""Filters that code does not know, and a source that does."""
 _SHORT_FORMS = {
     "semantic": "dense", "structural": "structural", "literal": "literal", "fixed": "literal", "word": "literal",
     "ignore_case": "literal", "case_sensitive": "literal", "multiline": "literal",
@@ -367,8 +329,7 @@ def run_index(parsed: Namespace) -> int:
         return FOUND
     with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
         if parsed.clear:
-            removed = engine.clear()
-            status = {"cleared": removed}
+            status: dict[str, Any] = {"cleared": engine.clear()}
         else:
             status = engine.index(rebuild=parsed.rebuild, history=parsed.history, progress=meter.update)
     if parsed.json:
@@ -441,6 +402,9 @@ def run_model(parsed: Namespace) -> int:
         settings = config.load(root, overrides)
         if parsed.action == "use" and settings.dense.model != named:
             print(f"note: {settings.origins[choose.SETTING]} sets {choose.SETTING} too, and goes before it", file=sys.stderr)
+        if settings.embedding.provider != "builtin":
+            print(f"note: embedding.provider is {settings.embedding.provider}, and goes before it", file=sys.stderr)
+            overrides = {**overrides, "embedding.provider": "builtin"}
         overrides = {**overrides, choose.SETTING: named}
     found = choose.describe(model_of(config.load(root, overrides), root))
     if parsed.json:
@@ -496,16 +460,6 @@ def run_eval(parsed: Namespace) -> int:
     return FOUND
 
 
-class _Evaluated:
-    """An engine that is asked about code or about history, as the dataset says."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-
-    def search(self, text: str, *, sources: Sequence[str] = (), **options: Any) -> Answer:
-        return self._engine.history(text, **options) if "history" in sources else self._engine.search(text, **options)
-
-
 def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     from lurcher.engine import Engine
     from lurcher.evaluation import evaluate
@@ -515,18 +469,19 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     work = Path(parsed.work) if parsed.work else None
 
     @contextmanager
-    def open_engine(folder: Path) -> Iterator[_Evaluated]:
+    def open_engine(folder: Path) -> Iterator[Engine]:
         index = None
         if work is not None:
             # Indexes are kept apart by what they are made with, so that a comparison does not rebuild them in turns.
             made_with = overrides.get("index.chunk_chars", "")
-            if "dense.model" in overrides:
-                made_with += f"-{zlib.crc32(overrides['dense.model'].encode('utf-8', 'replace')):08x}"
+            models = [str(value) for key, value in sorted(overrides.items()) if key == "dense.model" or "embedding." in key]
+            if models:
+                made_with += f"-{zlib.crc32(' '.join(models).encode('utf-8', 'replace')):08x}"
             index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{made_with}"
         with Engine.open(folder, root=folder, index_dir=index, overrides=overrides) as engine:
-            yield _Evaluated(engine)
+            yield engine
 
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {} if getattr(parsed, "in") is None else {"sources": [getattr(parsed, "in")]}
     for name in ("mode", "ranking", "fusion", "alpha", "mmr"):
         if getattr(parsed, name) is not None:
             options[name] = getattr(parsed, name)

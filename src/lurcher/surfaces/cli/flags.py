@@ -42,6 +42,7 @@ class Command:
         return " ".join([flag.placed for flag in self.flags if not flag.names[0].startswith("-")] + ["[flags]"])
 
 
+SOURCES = ("code", "history", "notes", "all")
 MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
@@ -89,7 +90,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             Flag(("query",), "a question, a name, or a whole report; - reads it from standard input", "positional"),
             PATHS,
-            Flag(("--in",), "what to search (default: code, else notes)", "text", "SOURCE", ("code", "history", "notes")),
+            Flag(("--in",), "what to search (default: code, else notes)", "text", "SOURCE", SOURCES),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
             Flag(("--literal",), "exact text: a regular expression (RE2), as --mode literal", "switch"),
@@ -244,9 +245,8 @@ COMMANDS: tuple[Command, ...] = (
             TAG,
             Flag(("--since",), "only notes from then on, by front matter or file time: a date, 30d, 6m, 1y", "text", "WHEN"),
             Flag(("--until",), "only notes until then", "text", "WHEN"),
-            Flag(("-k", "--limit"), "number of hits (default: 10)", "int", "N"),
-            Flag(("--budget",), "hard ceiling on the tokens of all hits together", "int", "TOKENS"),
-            Flag(("--continue",), "go on where an earlier answer's `next` points", "text", "CURSOR"),
+            *ORDER,
+            *PAGE,
             Flag(("-l", "--lang"), "only this markup, such as markdown (repeatable)", "list", "LANG"),
             Flag(("--path",), "only notes that match (repeatable)", "list", "GLOB"),
             Flag(("--exclude",), "not notes that match (repeatable)", "list", "GLOB"),
@@ -352,11 +352,12 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--root",), "the repository that your own questions are about", "text", "FOLDER"),
             Flag(("--work",), "where trees and indexes of the evaluation are kept", "text", "FOLDER"),
             Flag(("--only",), "only this repository (repeatable)", "list", "NAME"),
+            Flag(("--in",), "what to search (default: what the dataset is about)", "text", "SOURCE", SOURCES),
             Flag(("--mode",), "how to read the queries", "text", "MODE", MODES),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
-            Flag(("--fusion",), "for questions about history: how lanes become one order", "text", "HOW", ("rrf", "linear")),
+            Flag(("--fusion",), "how lanes become one order", "text", "HOW", ("rrf", "linear")),
             Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning", "float", "A"),
-            Flag(("--mmr",), "with --fusion linear: prefer unlike commits", "float", "LAMBDA"),
+            Flag(("--mmr",), "with --fusion linear: prefer unlike hits", "float", "LAMBDA"),
             Flag(("-k", "--limit"), "hits per question (default: 20)", "int", "N"),
             Flag(("--versus",), "also run with this setting and compare (repeatable)", "list", "KEY=VALUE"),
             Flag(("--compare",), "compare two saved runs", "switch"),

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from lurcher.history.brief import BriefAnswer
 from lurcher.history.explained import WORK_TREE, ExplainAnswer, Writer
 from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Evidence, Outcome
-from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.highlight import Painter, printable
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
-from lurcher.types import Answer, Hit
+from lurcher.types import Hit
 
 _SHORT = 10
 _MOST_BODY = 6
@@ -62,21 +61,8 @@ def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]
     return out
 
 
-def history(answer: Answer, *, explain: bool, timings: bool) -> None:
-    """Commits with what they say, the change that answers best, and what became of them."""
-    painter = Painter(colours())
-    for number, hit in enumerate(answer.hits):
-        if number:
-            print()
-        for line in _hit(hit, painter):
-            print(line)
-        if explain:
-            for line in show.why(hit, painter):
-                print(line)
-    show.footer(answer, timings)
-
-
-def _hit(hit: Hit, painter: Painter) -> Iterator[str]:
+def commit_hit(hit: Hit, painter: Painter) -> Iterator[str]:
+    """A commit with what it says, the change that answers best, and what became of it."""
     commit = hit.commit or {}
     head = f"{painter.symbol(commit['sha'][:_SHORT])}  {commit['date'][:10]}  {printable(commit['author'])}"
     yield f"{head}  {painter.dim(f'{hit.score:.3f}')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ _TERMINAL_LINES = 12
 _MOST_STEPS_UP = 3
 _MOST_MATCHES = 5
 _LONGEST_CAPTURE = 60
+_MOST_LINKS = 3
 
 
 def colours() -> bool:
@@ -51,12 +53,42 @@ def answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> N
     for number, hit in enumerate(answer.hits):
         if number:
             out.append("")
-        out += _hit(hit, painter, shown(hit.path))
+        out += _of_source(hit, painter, shown)
+        out += _links(hit, painter, shown)
         if explain:
             out += why(hit, painter)
     for line in out:
         print(line)
     footer(answer, timings)
+
+
+def _of_source(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
+    if hit.source == "history":
+        from lurcher.surfaces.cli.past import commit_hit
+
+        return commit_hit(hit, painter)
+    return _hit(hit, painter, shown(hit.path))
+
+
+def _links(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
+    """What other sources have to do with a hit, one line each: of every kind the first, then more while there is room."""
+    kinds = [
+        [_link_to_code(place, shown) for place in hit.links.get("code", ())],
+        [_link_to_commit(commit) for commit in hit.links["commits"]],
+        [f"{shown(note['path'])}:{note['line']}  {note['title']}  ({note['why']})" for note in hit.links["notes"]],
+    ]
+    for line in [line for row in zip_longest(*kinds) for line in row if line is not None][:_MOST_LINKS]:
+        yield painter.dim(f"    → {printable(line)}")
+
+
+def _link_to_code(place: dict[str, Any], shown: Callable[[str], str]) -> str:
+    named = f"  {place['symbol']}" if place["symbol"] else ""
+    return f"{shown(place['path'])}:{place['start_line']}{named}  ({place['why']})"
+
+
+def _link_to_commit(commit: dict[str, Any]) -> str:
+    ended = "" if commit["outcome"] == "success" else f", {commit['outcome']}"
+    return f"{commit['sha'][:10]}  {commit['date']}  {commit['subject']}  ({commit['why']}{ended})"
 
 
 def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
@@ -266,6 +298,12 @@ def model(entry: dict[str, Any]) -> None:
     if "digest" not in entry:
         print("no model is in use: there are no vectors and no dense lane")
         return
+    if "provider" in entry:
+        for name in ("provider", "model", "served", "dims", "digest", "query_prefix", "document_prefix"):
+            if entry.get(name):
+                print(f"{name.replace('_', ' '):<15} {printable(str(entry[name]))}")
+        print(f"{'first answer':<15} {entry['load_ms']:.1f} ms")
+        return
     composed = {"grams": f"{entry['buckets']:,} n-gram buckets", "wordpiece": "pieces of words", "none": "nothing"}
     rows = (
         ("name", entry["name"]),
@@ -290,6 +328,10 @@ def _model(entry: dict[str, Any]) -> str:
         return f"{printable(entry['name'])}: {printable(entry['problem'])} ({printable(entry['hint'])})"
     if "digest" not in entry:
         return "none"
+    if "missing" in entry:
+        size = f", {entry['dims']} numbers per vector" if "dims" in entry else ""
+        lack = f", {entry['missing']:,} of {entry['texts']:,} texts have no vectors yet" if entry["missing"] else ""
+        return f"{printable(entry['name'])}{size}, {entry['digest'][:12]}{lack}"
     return f"{printable(entry['name'])}, {entry['dims']} numbers per vector, {entry['digest'][:12]}"
 
 

@@ -61,24 +61,18 @@ def ask(engine: Engine, values: Values, check: bool = True) -> Answer:
     """The search that is meant, of whichever source; a filter that the source does not know is an error."""
     source = values.get("in")
     _check_source(source or "code", values)
-    common: dict[str, Any] = {"mode": values.get("mode"), **_narrowed(values), **_paged(values)}
-    if source == "history":
-        return engine.history(
-            values["q"], ranking=values.get("ranking"), since=values.get("since"), until=values.get("until"),
-            author=values.get("author"), outcomes=values.get("outcome", ()), **common,
-        )  # fmt: skip
-    if source == "notes":
-        dates: dict[str, Any] = {name: values.get(name) for name in ("since", "until")}
-        return engine.notes(values["q"], tags=values.get("tag", ()), **dates, **common, check=check)
     exact = {name: values[name] for name in ("fixed", "case", "word", "multiline") if name in values}
-    sources = None if source is None else [source]
-    return engine.search(values["q"], sources=sources, ranking=values.get("ranking"), **exact, **common, check=check)
+    return engine.search(
+        values["q"], sources=None if source is None else [source], mode=values.get("mode"), ranking=values.get("ranking"),
+        since=values.get("since"), until=values.get("until"), author=values.get("author"), outcomes=values.get("outcome", ()),
+        tags=values.get("tag", ()), **exact, **_narrowed(values), **_paged(values), check=check,
+    )  # fmt: skip
 
 
 _ONLY_FOR = {
-    "since": ("history", "notes"), "until": ("history", "notes"), "author": ("history",), "outcome": ("history",),
-    "tag": ("notes",), "ranking": ("code", "history", "all"),
-    "fixed": ("code",), "case": ("code",), "word": ("code",), "multiline": ("code",),
+    "since": ("history", "notes", "all"), "until": ("history", "notes", "all"), "author": ("history", "all"),
+    "outcome": ("history", "all"), "tag": ("notes", "all"), "ranking": ("code", "history", "all"),
+    "fixed": ("code", "all"), "case": ("code", "all"), "word": ("code", "all"), "multiline": ("code", "all"),
 }  # fmt: skip
 
 

@@ -33,8 +33,8 @@ def facets(engine: Engine, ask: Ask, values: Mapping[str, Any], check: bool) -> 
         counted[name] = [{"value": value, "count": count} for value, count in order[:_MOST]]
     sources, coverage = _sources(engine, ask, values, full, check)
     return {
-        "query": full.query, "in": full.sources[0], "looked_at": len(full.hits), "total": full.total, "facets": counted,
-        "sources": sources, "index": {**full.index.to_dict(), "coverage": coverage},
+        "query": full.query, "in": values.get("in") or full.sources[0], "looked_at": len(full.hits), "total": full.total,
+        "facets": counted, "sources": sources, "index": {**full.index.to_dict(), "coverage": coverage},
     }  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 // The page: reads the address, asks, shows, and listens to keys.
-import { get, Refused } from "./api.js";
+import { get } from "./api.js";
 import { byId, h, number, put } from "./dom.js";
 import { facetList } from "./facets.js";
 import { fileView } from "./file.js";
@@ -23,7 +23,6 @@ let answer = null;
 let chosen = -1;
 let running = new AbortController();
 let timer = 0;
-let oneByOne = false;
 const narrow = matchMedia("(max-width: 78rem)");
 const page = { main, left, side, editor: "", go, replace, openEditor, openSheet, closeSheet };
 
@@ -99,34 +98,11 @@ async function search() {
   }
 }
 
-async function ask(mine, signal, more = {}) {
-  const values = { ...asked(mine), limit: LIMIT, ...more };
-  if (values.in === "all" && oneByOne) return askEach(values, signal);
-  try {
-    return await get("search", values, signal);
-  } catch (error) {
-    if (!(error instanceof Refused) || error.code !== "usage" || values.in !== "all") throw error;
-    oneByOne = true;
-    return askEach(values, signal);
-  }
-}
-
-// Where the server does not ask all sources at once, each is asked, and their hits take turns.
-async function askEach(values, signal) {
-  const { cursor, ...common } = values;
-  const found = await Promise.allSettled(["code", "history", "notes"].map((source) => get("search", { ...common, in: source, limit: 5 }, signal)));
-  const answers = found.filter((entry) => entry.status === "fulfilled").map((entry) => entry.value);
-  if (!answers.length) throw found[0].reason;
-  const hits = [];
-  for (let i = 0; i < 5; i += 1) for (const one of answers) if (one.hits[i]) hits.push(one.hits[i]);
-  return { ...answers[0], hits, sources: ["code", "history", "notes"], next: null, total: answers.reduce((sum, one) => sum + one.total, 0), degraded: answers.flatMap((one) => one.degraded) };
-}
+const ask = (mine, signal, more = {}) => get("search", { ...asked(mine), limit: LIMIT, ...more }, signal);
 
 async function facets(mine, signal) {
-  const values = asked(mine);
-  if (values.in === "all") values.in = "code";
   try {
-    const found = await get("facets", values, signal);
+    const found = await get("facets", asked(mine), signal);
     if (signal.aborted) return;
     const counts = Object.fromEntries(found.sources.map((entry) => [entry.value, entry.count]));
     tabs(counts);

@@ -15,7 +15,7 @@ export function facetList(place, found, state, go) {
     const rows = withChosen(name, (found.facets && found.facets[name]) || [], state);
     if (rows.length > 1 || rows.some((row) => row.chosen)) groups.push(group(name, title, rows, state, go));
   }
-  if (state.in === "history" || state.in === "notes") groups.push(dates(state, go));
+  if (state.in && state.in !== "code") groups.push(dates(state, go));
   if (found.looked_at) {
     groups.push(h("p", { class: "muted small" }, found.total > found.looked_at ? `Counted over the first ${number(found.looked_at)} hits.` : `Counted over all ${number(found.looked_at)} hits.`));
   }

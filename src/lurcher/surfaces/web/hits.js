@@ -84,19 +84,24 @@ function score(hit, best) {
 function links(hit, state) {
   const commits = (hit.links && hit.links.commits) || [];
   const notes = (hit.links && hit.links.notes) || [];
-  if (!commits.length && !notes.length) return null;
+  const places = (hit.links && hit.links.code) || [];
+  if (!commits.length && !notes.length && !places.length) return null;
   return h("ul", { class: "links", "aria-label": "Linked with this" },
     commits.slice(0, 3).map((entry) => {
       const sha = String(entry.sha || entry);
       const verdict = entry.outcome && (entry.outcome.verdict || entry.outcome);
       return h("li", null, h("a", { href: address({ ...state, in: "history", q: entry.subject || sha, file: "", line: 0 }) },
         h("code", { class: "sha" }, sha.slice(0, 9)), ` ${entry.subject || ""}`),
-        typeof verdict === "string" ? h("span", { class: `badge outcome ${verdict}` }, VERDICTS[verdict] || verdict) : null);
+        typeof verdict === "string" ? h("span", { class: `badge outcome ${verdict}` }, VERDICTS[verdict] || verdict) : null,
+        entry.why ? h("span", { class: "muted" }, entry.why) : null);
     }),
     notes.slice(0, 3).map((entry) => {
       const path = String(entry.path || entry);
-      return h("li", null, h("a", { href: fileAddress(state, path, entry.start_line || entry.line || 0) }, "§ ", entry.title || entry.symbol || path));
-    }));
+      return h("li", null, h("a", { href: fileAddress(state, path, entry.start_line || entry.line || 0) }, "§ ", entry.title || path),
+        entry.why ? h("span", { class: "muted" }, entry.why) : null);
+    }),
+    places.slice(0, 3).map((entry) => h("li", null, h("a", { href: fileAddress(state, entry.path, entry.start_line || 0) }, entry.symbol || entry.path),
+      entry.why ? h("span", { class: "muted" }, entry.why) : null)));
 }
 
 export function summary(answer, milliseconds) {

@@ -29,8 +29,8 @@ export const filtered = (state) => FILTERS.some((name) => (Array.isArray(state[n
 
 // What the server is asked, leaving out filters that the source does not know.
 export function asked(state) {
-  const past = state.in === "history";
-  const notes = state.in === "notes";
+  const past = state.in === "history" || state.in === "all";
+  const notes = state.in === "notes" || state.in === "all";
   return {
     q: state.q, in: state.in, mode: state.mode, lang: state.lang, path: state.path,
     outcome: past ? state.outcome : [], author: past ? state.author : "", tag: notes ? state.tag : [],

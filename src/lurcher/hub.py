@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lurcher import config
 from lurcher.errors import ModelError
-from lurcher.rerank.reranker import own_setting
+from lurcher.trust import own_setting
 
 _HUB_NAME = re.compile(r"^[\w.-]+/[\w.-]+$")
 _REVISION = re.compile(r"^[0-9a-f]{7,64}$")

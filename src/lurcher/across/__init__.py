@@ -1,0 +1,1 @@
+"""One answer out of several sources."""

@@ -1,0 +1,117 @@
+"""From what a source found to the answer: a second look at the first hits, then one page of them.
+
+    Findings → rerank → pack → Answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from lurcher.budget import cursor as cursors
+from lurcher.budget.pack import START, pack
+from lurcher.config import Settings
+from lurcher.rerank.reranker import Candidate, Warm
+from lurcher.rerank.second import Factor, Head, look_again
+from lurcher.types import Answer, Degraded, Hit, IndexState, Why
+
+Lap = Callable[[str], None]
+
+
+class Listing(Protocol):
+    """Hits in order, each made only where somebody looks at it."""
+
+    def __len__(self) -> int: ...
+    def score(self, i: int) -> float: ...
+    def cost(self, i: int) -> int: ...
+    def hit(self, i: int) -> Hit: ...
+    def candidate(self, i: int) -> Candidate:
+        """The hit as a reranker reads it."""
+    def location(self, i: int) -> str:
+        """Its name, for who cannot be shown it."""
+    def why(self, i: int) -> Why:
+        """What each lane says about it, and how its score came about."""
+
+
+class Paged(Protocol):
+    """The part of a question that says how much of the list to show."""
+
+    @property
+    def text(self) -> str: ...
+    @property
+    def limit(self) -> int: ...
+    @property
+    def budget(self) -> int | None: ...
+    @property
+    def cursor(self) -> str | None: ...
+    @property
+    def rerank(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that a source, or several, found, and how."""
+
+    sources: tuple[str, ...]
+    listing: Listing
+    mode: str
+    intent: str
+    ranking: str
+    index: IndexState
+    print_: cursors.Fingerprint
+    """What the order depends on."""
+    notes: tuple[Degraded, ...] = ()
+    languages: tuple[str, ...] = ()
+    factors: Mapping[str, tuple[int, Factor]] = field(default_factory=dict)
+    """Second looks of the source's own."""
+    reranked: bool = True
+    """Whether a second look makes sense; hits that match exactly have none."""
+
+
+def answer_of(found: Findings, query: Paged, settings: Settings, root: Path, warm: Warm, lap: Lap) -> Answer:
+    """One page of what was found; `root` is the folder that the project's own settings may name files of."""
+    listing, notes = found.listing, found.notes
+    names = query.rerank if found.reranked else ()
+    came = cursors.decode(query.cursor, expect=found.print_) if query.cursor is not None else None
+    second = look_again(
+        names, query.text, Head(len(listing), listing.score, listing.candidate), settings, root, warm,
+        said=came.said if came else None, factors=found.factors,
+    )  # fmt: skip
+    if names:
+        lap("rerank")
+    elif query.rerank:
+        notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", "use --mode hybrid"),)
+    page = pack(
+        lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
+        start=came.place if came else START,
+    )  # fmt: skip
+    hits = tuple(second.told(i, listing.hit(second.before(i))) for i in page.indices)
+    notes += second.notes + _oversized(listing, [second.before(i) for i in page.oversized])
+    kept = second.said if names else None
+    following = cursors.encode(cursors.CursorState(page.next, found.print_, kept)) if page.next else None
+    lap("pack")
+    return Answer(
+        query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing), page.tokens, following,
+        found.index, notes, {}, found.languages,
+    )  # fmt: skip
+
+
+def _oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ...]:
+    """Says which hits no page of this budget can hold."""
+    if not positions:
+        return ()
+    smallest = min(map(listing.cost, positions))
+    places = ", ".join(map(listing.location, positions[:3])) + (", …" if len(positions) > 3 else "")
+    many = "1 hit is" if len(positions) == 1 else f"{len(positions)} hits are"
+    return (
+        Degraded(
+            "budget", f"{many} larger than the whole budget: {places}",
+            f"raise the budget to {smallest}, or use --snippet-lines",
+        ),  # fmt: skip
+    )
+
+
+def with_notes(answer: Answer, before: tuple[Degraded, ...]) -> Answer:
+    return replace(answer, degraded=before + answer.degraded) if before else answer

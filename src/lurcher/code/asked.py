@@ -1,0 +1,336 @@
+"""The questions about code that an engine answers: refresh → plan → lanes → ranking → Findings."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from lurcher.answering import Findings, answer_of, with_notes
+from lurcher.budget import cursor as cursors
+from lurcher.budget.hits import Focus, Shown, places_of
+from lurcher.clock import Clock
+from lurcher.config import Settings
+from lurcher.embedding.model import Model
+from lurcher.errors import ModelError
+from lurcher.index.project import View
+from lurcher.index.reader import Snapshot
+from lurcher.index.together import Together, state_of
+from lurcher.lanes import symbol
+from lurcher.lanes.lane import Found, Request, run_lanes
+from lurcher.planning.checks import checked, filter_of, several
+from lurcher.planning.filters import allowed_files
+from lurcher.planning.intent import SYMBOL, parts_of
+from lurcher.planning.plan import Plan, literal_pattern, make_plan
+from lurcher.ranking.context import Context, Ranking, own_words
+from lurcher.registry import ranking_lanes, ranking_named
+from lurcher.rerank.reranker import Warm
+from lurcher.rerank.second import checked_names
+from lurcher.terms.split import compound
+from lurcher.types import Answer, Degraded, Progress, Query, SymbolAnswer, silent
+
+if TYPE_CHECKING:
+    from lurcher.survey.answers import Standing
+    from lurcher.survey.why import WhyAnswer
+
+Kind = TypeVar("Kind")
+_WITHOUT_MEANING = ("lexical", "symbol", "literal", "structural")
+"""Modes that look at no vectors."""
+_OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
+"""Modes that have a ranking of their own, whatever ranking is set for others."""
+_NOT_RERANKED = ("literal", "structural", "related")
+"""Modes whose hits match exactly, or have no question that a model could read."""
+
+
+class Codes(ABC):
+    """The part of an engine that answers from code."""
+
+    settings: Settings
+    _together: Together
+    _warm: Warm
+
+    @abstractmethod
+    def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
+        """Do some work, and once more if the index turned out to be damaged."""
+
+    def related(
+        self,
+        path: str | Path,
+        line: int,
+        *,
+        limit: int | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> Answer:
+        """Units like the one around a line of a file: by the words they share and by nearness in meaning."""
+        from lurcher.planning.likeness import RELATED, plan_like
+        from lurcher.survey.places import file_at, unit_at
+
+        meant = self._together.meant(path)
+        query = checked(
+            Query(
+                f"{meant[-1]}:{line}", self.settings.search.limit if limit is None else limit,
+                filter=filter_of(languages, paths, excludes),
+                budget=budget, cursor=cursor, context=context or self.settings.search.context, snippet_lines=snippet_lines,
+            )
+        )  # fmt: skip
+        query = replace(query, mode=RELATED)
+
+        def plan(snapshot: Snapshot) -> Plan:
+            return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, meant), line), query.text)
+
+        return self._sound(
+            lambda notes: self._answer(query, (refresh, check), progress, notes, plan), progress
+        )
+
+    def why(
+        self,
+        path: str | Path,
+        text: str,
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        ranking: str | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> WhyAnswer:
+        """Why a file, or the unit around one of its lines, is or is not among the hits for a question."""
+        from lurcher.survey.why import left_out, unknown, why
+
+        defaults = self.settings.search
+        query = checked(
+            Query(
+                text, defaults.limit if limit is None else limit, mode or defaults.mode, ranking or defaults.ranking,
+                filter_of(languages, paths, excludes),
+            )
+        )  # fmt: skip
+        meant = self._together.meant(path)
+
+        def work(notes: tuple[Degraded, ...]) -> WhyAnswer:
+            ranked = self._ranked(query, Clock(), (refresh, check), progress)
+            standing = ranked.standing(notes)
+            missing = left_out(ranked.snapshot, meant, ranked.views, self._together.projects, self._together.labels())
+            if missing is not None:
+                return unknown(query, missing[0], line, missing[1], ranked.context, standing)
+            return why(ranked.context, ranked.ranking, ranked.name, query, meant, line, standing)
+
+        return self._sound(work, progress)
+
+    def _reads_as_prose(self, text: str, mode: str | None, exact: bool) -> bool:
+        """Whether a question could be asked of notes: not one for exact text, a pattern or a name."""
+        mode = mode or self.settings.search.mode
+        if exact or mode not in ("auto", "hybrid", "lexical", "dense") or not isinstance(text, str):
+            return False
+        return mode != "auto" or literal_pattern(Query(text)) is None
+
+    def _answer(
+        self,
+        query: Query,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        notes: tuple[Degraded, ...],
+        plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
+    ) -> Answer:
+        clock = Clock()
+        found = self._found(query, clock, freshness, progress, plan, views)
+        answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+        return replace(with_notes(answer, notes), timings_ms=clock.total())
+
+    def _found(
+        self,
+        query: Query,
+        clock: Clock,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
+    ) -> Findings:
+        """Every unit that answers a question, in order."""
+        ranked = self._ranked(query, clock, freshness, progress, plan, views)
+        snapshot, context = ranked.snapshot, ranked.context
+        focus = Focus(context)
+        places = places_of(snapshot, ranked.ranking, query.context, focus)
+        clock.lap("ranking")
+        print_ = cursors.fingerprint(
+            query,
+            root="\0".join(str(root) for root in self._together.roots),
+            generation=snapshot.generation,
+            checksum=",".join(name for view in ranked.views for name in view.manifest.segments),
+            options=self._options,
+        )
+        searched, said = _searched(query, context, len(places))
+        notes = ranked.notes + said + _unknown_name(context) + tuple(note for view in ranked.views for note in view.degraded)
+        return Findings(
+            ("code",), Shown(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
+            ranked.name, state_of(snapshot, ranked.views), print_, notes, searched,
+            reranked=context.plan.mode not in _NOT_RERANKED,
+        )  # fmt: skip
+
+    def _ranked(
+        self,
+        query: Query,
+        clock: Clock,
+        freshness: tuple[bool, bool],
+        progress: Progress,
+        plan: Callable[[Snapshot], Plan] | None = None,
+        views: Sequence[View] | None = None,
+    ) -> _Ranked:
+        """A question as far as the order of all units; `plan` says how to answer it, where its text does not.
+
+        `views` are what was seen of the tree, where somebody has looked already.
+        """
+        refresh, check = freshness
+        pattern = literal_pattern(query)
+        if pattern is not None:
+            from lurcher.index.passing import passing_view
+        views = views or [
+            (passing_view(project, pattern) if pattern is not None else None)
+            or project.view(progress, refresh=refresh, check=check, meaning=query.mode not in _WITHOUT_MEANING)
+            for project in self._together.projects
+        ]
+        snapshot = self._together.snapshot(views)
+        clock.lap("refresh")
+        if plan is not None:
+            planned = plan(snapshot)
+        else:
+            languages = (query.filter.languages or snapshot.languages) if "$" in query.text else ()
+            planned = make_plan(query.text, query.mode, snapshot, pattern, languages)
+        clock.lap("plan")
+        ranking, context, name, notes = self._rank(snapshot, planned, query, clock)
+        return _Ranked(views, snapshot, context, ranking, name, notes)
+
+    def _rank(
+        self, snapshot: Snapshot, plan: Plan, query: Query, clock: Clock
+    ) -> tuple[Ranking, Context, str, tuple[Degraded, ...]]:
+        """The ranking with what it worked on, its name, and what was left out on the way."""
+        model = self._model
+        allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
+        if not query.prose:
+            from lurcher.notes.vault import vault_of
+
+            allowed &= ~vault_of(snapshot).notes
+        clock.lap("filter")
+        notes: tuple[Degraded, ...] = ()
+        name = _OWN_RANKING.get(plan.mode, query.order)
+        try:
+            request = Request(snapshot, plan, self.settings, allowed, model, query.filter.languages)
+            found, failed = self._lanes(name, request, clock)
+        except ModelError as problem:
+            # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
+            notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
+            plan, name = replace(plan, mode="lexical"), query.order
+            found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
+        own = own_words(snapshot, plan, [root.name for root in self._together.roots])
+        context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
+        return ranking_named(name)(context), context, name, notes + failed
+
+    def _lanes(self, ranking: str, request: Request, clock: Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
+        names = ranking_lanes(ranking, request.plan, self.settings)
+        if request.model.path is None and request.plan.mode != "dense":
+            # Who wants no model need not be told on each query that there is none.
+            names = tuple(name for name in names if name != "dense")
+        return run_lanes(names, request, clock.lap)
+
+    def _rerankers(self, asked: Sequence[str] | None, past: bool = False) -> tuple[str, ...]:
+        """The second looks that were asked for, else those that are set; one of them only works where commits are asked."""
+        own = ("outcome",) if past else ()
+        if asked is not None:
+            return checked_names(several(asked), own)
+        return checked_names([name for name in self.settings.search.rerank.split() if past or name != "outcome"], own)
+
+    @property
+    def _model(self) -> Model:
+        """The model of all roots, if they have the same."""
+        models = [project.model for project in self._together.projects]
+        if len({model.digest for model in models}) == 1:
+            return models[0]
+        return models[0].broken(ModelError("the folders have different models", "set dense.model alike for all of them"))
+
+    @cached_property
+    def _options(self) -> str:
+        """What an order of hits depends on besides the query; what concerns the index is in the index's own digest."""
+        decisive = sorted((key, value) for key, value in self.settings.to_dict().items() if not key.startswith("index."))
+        return repr(decisive) + repr(sorted(self._together.prefixes.items()))
+
+    def symbol(
+        self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent
+    ) -> SymbolAnswer:
+        """The definitions of a name, best first."""
+        query = checked(Query(name, limit, filter=filter_of(languages)))
+        return self._sound(lambda notes: self._definitions(query, progress, notes), progress)
+
+    def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
+        views = [project.view(progress, meaning=False) for project in self._together.projects]
+        snapshot = self._together.snapshot(views)
+        allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
+        matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
+        degraded = notes + tuple(note for view in views for note in view.degraded)
+        if matches and not any(match.fits for match in matches):
+            degraded += (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
+        best = symbol.best(snapshot, symbol.fitting(matches), query.limit)
+        return SymbolAnswer(query.text, best, state_of(snapshot, views), degraded)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """A question with every unit that matched in order, and all that led to it."""
+
+    views: Sequence[View]
+    snapshot: Snapshot
+    context: Context
+    ranking: Ranking
+    name: str
+    """Of the ranking."""
+    notes: tuple[Degraded, ...]
+
+    def standing(self, notes: tuple[Degraded, ...]) -> Standing:
+        from lurcher.survey.answers import Standing
+
+        degraded = notes + self.notes + tuple(note for view in self.views for note in view.degraded)
+        return Standing(state_of(self.snapshot, self.views), degraded)
+
+
+def _unknown_name(context: Context) -> tuple[Degraded, ...]:
+    """Says so when a queried name occurs nowhere as a whole and the hits are for its parts."""
+    plan = context.plan
+    if plan.intent != SYMBOL or context.symbols or not context.lexical.idf:
+        return ()
+    whole = {compound(part) for part in parts_of(plan.text)}
+    if whole & set(context.lexical.idf):
+        return ()
+    return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
+
+
+def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
+    """The languages in which a pattern was searched for, and what to say about patterns."""
+    lane = context.lanes.get("structural")
+    if lane is not None:
+        notes: tuple[Degraded, ...] = getattr(lane, "notes", ())
+        if query.mode == "auto" and not hits:
+            notes += (Degraded("structural", "the query was read as a pattern", "use --mode hybrid to read it as words"),)
+        return getattr(lane, "languages", ()), notes
+    if query.mode == "auto" and "$" in query.text:
+        from lurcher.planning.metavariables import looks_like_pattern
+        from lurcher.structural.languages import installed
+
+        if looks_like_pattern(query.text) and not installed():
+            hint = "for structural search run: pip install 'lurcher[structural]'"
+            return (), (Degraded("structural", "the query looks like a pattern; these hits are by words", hint),)
+    return (), ()

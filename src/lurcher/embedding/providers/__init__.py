@@ -1,0 +1,1 @@
+"""Who makes vectors of text: one file per provider."""

@@ -1,0 +1,51 @@
+"""Where a question points: from its words by the term table, or from its text by a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+
+from lurcher.embedding.model import Model
+from lurcher.embedding.table import QUERY
+from lurcher.errors import ModelError
+from lurcher.index.vectors import Direction, direction_of
+
+
+def direction(model: Model, words: Mapping[str, float], text: str, dims: int) -> tuple[Direction, bool]:
+    """The direction, and whether the model knows any of the words; `dims` are what the index has."""
+    import numpy as np
+
+    if model.textual:
+        from lurcher.embedding.text import TextModel
+
+        assert isinstance(model, TextModel)
+        vector = model.question(text)
+        if len(vector) != dims:
+            raise other_size(len(vector), dims)
+        return direction_of(vector), True
+    table = model.table
+    assert table is not None
+    terms = list(words)
+    amounts = np.array([sqrt(weight) for weight in words.values()])
+    found = table.find(terms)
+    return direction_of(amounts @ table.vectors(terms, QUERY, found).astype(np.float64)), bool((found >= 0).any())
+
+
+def other_size(given: int, kept: int) -> ModelError:
+    return ModelError(
+        f"the model gives vectors of {given:,} numbers, and those of the index have {kept:,}",
+        "set embedding.model back, or run: lurcher index --rebuild",
+    )
+
+
+def unfit(model: Model, dims: int | None) -> ModelError | None:
+    """Why vectors of an index cannot be compared with questions by this model; None for `dims`: there are none to compare."""
+    table = model.table
+    if model.problem is not None:
+        problem = model.problem
+        return problem if isinstance(problem, ModelError) else ModelError(problem.message, problem.hint)
+    if not model.textual and table is None:
+        return ModelError("no model is in use", "choose one: lurcher model use builtin")
+    if dims is not None and (not dims or (table is not None and dims != table.dims)):
+        return ModelError("the index has no vectors of this model", "run: lurcher index")
+    return None
