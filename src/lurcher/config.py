@@ -357,6 +357,17 @@ class SavingsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ServeSettings:
+    """`lurcher serve`. A project's own file cannot set these."""
+
+    host: str = setting("127.0.0.1", "The address to listen on; any but this machine's own needs a token.")
+    port: int = setting(7433, "The port to listen on; 0: any that is free.", low=0, high=65_535)
+    token: str = setting("", "What a client has to send; at least 16 characters.")
+    hosts: str = setting("", "Further names by which the server may be called, separated by spaces.")
+    editor: str = setting("vscode://file/{path}:{line}", "The address that opens a line in your editor; empty: none.")
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -380,6 +391,7 @@ class Settings:
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
     savings: SavingsSettings = SavingsSettings()
+    serve: ServeSettings = ServeSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 

@@ -30,6 +30,7 @@ from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 if TYPE_CHECKING:
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
+    from lurcher.index.look import Look
     from lurcher.index.project import View
     from lurcher.index.watch import Notice, Update
     from lurcher.survey.answers import Standing
@@ -264,6 +265,27 @@ class Engine(Surveys, Codes, Across):
         views = [project.view(progress, limited=False) for project in self._projects]
         stale = sum(view.stale_paths for view in views)
         return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
+
+    @property
+    def indexed(self) -> bool:
+        """Whether every root has an index to answer from."""
+        return all(project.has_index() for project in self._projects)
+
+    def look(self, *, progress: Progress = silent) -> Look:
+        """Looks at the tree as a query does, and at HEAD; indexes what changed. Questions that are asked without `check` right
+        after it have the answers that they would have with it."""
+        from lurcher.history.head import head_of
+        from lurcher.index.look import Look
+
+        views = [project.view(progress) for project in self._projects]
+        pasts = [self._past_of(project) for project in self._projects]
+        return Look(
+            state_of(self._together.snapshot(views), views),
+            tuple(view.degraded for view in views),
+            tuple(view.manifest.segments for view in views),
+            tuple((head_of(past.top), past.identity()) for past in pasts),
+            sum(view.snapshot.file_count for view in views),
+        )
 
     def clear(self) -> bool:
         """Remove the index of every root. True if there was one."""

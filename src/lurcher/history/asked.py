@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lurcher.history.brief import BriefAnswer
     from lurcher.history.explain import Judged, Near
     from lurcher.history.explained import ExplainAnswer
+    from lurcher.history.heat import HeatAnswer
     from lurcher.history.known import Known
     from lurcher.history.project import PastProject
     from lurcher.history.question import PastQuery
@@ -229,6 +230,20 @@ class Histories(ABC):
         last = None if until is None else dates.parse(until, now=now, resolve=resolve, until=True)
         dates.check(first, last)
         return first, last
+
+    def heat(self, path: str | Path) -> HeatAnswer:
+        """How old each line of a file of the index is, and which commit wrote it."""
+        from lurcher.history.heat import heat
+
+        def work(snapshot: Snapshot, standing: Standing) -> HeatAnswer:
+            named = snapshot.path(self._allowed(snapshot, path))
+            return heat(self._together.locate(named), named, self.settings.blame)
+
+        return self._survey(work, (True, True), silent)
+
+    @abstractmethod
+    def _allowed(self, snapshot: Snapshot, path: str | Path) -> int:
+        """The file of the index that a path means."""
 
     def explain(
         self,

@@ -388,6 +388,10 @@ class PastProject:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
+    def identity(self) -> tuple[int, int, int] | None:
+        """Another value whenever the index has been written; None where there is none on disk."""
+        return self._disk_identity()
+
     def _disk_identity(self) -> tuple[int, int, int] | None:
         try:
             status = os.stat(self.store.folder / NAME)

@@ -29,6 +29,7 @@ from lurcher.types import Degraded, Progress
 
 _ATTEMPTS = 5
 _LOOKS = 3
+UNCHECKED = Degraded("freshness", "the tree was not compared with the index", "")
 _LONG_SECONDS = 0.5
 """After an update that took longer, the tree is looked at again before it is called fresh."""
 
@@ -143,7 +144,7 @@ class Project:
             self._view = self._identity = None
         manifest = self._current(notes)
         if not check and manifest.generation:
-            notes.append(Degraded("freshness", "the tree was not compared with the index", ""))
+            notes.append(UNCHECKED)
             return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
         if not manifest.generation:
             self._make_room()

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.config import Settings
-from lurcher.errors import CorruptIndex, QueryError
+from lurcher.errors import CorruptIndex, PathError, QueryError
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together
 from lurcher.planning.checks import several
-from lurcher.types import Degraded, Progress, silent
+from lurcher.types import Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:
     from lurcher.survey.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer, Standing
+    from lurcher.survey.whole import FileAnswer, GraphAnswer
 
 Kind = TypeVar("Kind")
 
@@ -109,6 +110,47 @@ class Surveys(ABC):
         return self._survey(
             lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress
         )
+
+    def file(
+        self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent
+    ) -> FileAnswer:
+        """The text of a file, if it is in the index and among what was asked for."""
+        from lurcher.survey.whole import whole
+
+        return self._survey(
+            lambda snapshot, standing: whole(snapshot, self._allowed(snapshot, path), standing), (refresh, check), progress
+        )
+
+    def graph(
+        self,
+        path: str | Path,
+        *,
+        hops: int = 1,
+        most: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> GraphAnswer:
+        """A file among the files it imports and those that depend on it."""
+        from lurcher.survey.whole import MOST_NODES, neighbourhood
+
+        if hops < 1:
+            raise QueryError(f"hops are {hops}", "use 1 or more")
+
+        def work(snapshot: Snapshot, standing: Standing) -> GraphAnswer:
+            return neighbourhood(snapshot, self._allowed(snapshot, path), hops, most or MOST_NODES, standing)
+
+        return self._survey(work, (refresh, check), progress)
+
+    def _allowed(self, snapshot: Snapshot, path: str | Path) -> int:
+        """The file of the index that a path means, within the folders that were asked for."""
+        from lurcher.planning.filters import allowed_files
+        from lurcher.survey.places import file_at
+
+        file = file_at(snapshot, self._together.meant(path))
+        if not allowed_files(snapshot, self._together.narrowed(Filter()))[file]:
+            raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
+        return file
 
     def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
         """Do some work, and once more with a note about it if the index turned out to be damaged."""

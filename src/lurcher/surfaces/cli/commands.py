@@ -363,6 +363,14 @@ def run_index(parsed: Namespace) -> int:
     return ERROR if any(note.hint for note in notes) else FOUND  # what needs no mending has no hint
 
 
+def run_serve(parsed: Namespace) -> int:
+    from lurcher.surfaces.http import serve
+
+    with _engine(parsed) as engine:
+        serve.run(engine, parsed)
+    return FOUND
+
+
 def run_status(parsed: Namespace) -> int:
     with _engine(parsed) as engine:
         status = engine.status(skipped=parsed.skipped)

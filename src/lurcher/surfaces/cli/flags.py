@@ -307,6 +307,20 @@ COMMANDS: tuple[Command, ...] = (
         "lurcher index --watch",
     ),
     Command(
+        "serve",
+        "serve the HTTP API and a page for the browser, until Ctrl-C",
+        (
+            PATHS,
+            Flag(("--host",), "address to listen on (default: 127.0.0.1); any other needs a token", "text", "ADDRESS"),
+            Flag(("--port",), "port to listen on (default: 7433; 0: any)", "int", "N"),
+            Flag(("--token",), "what clients have to send; better set LURCHER_SERVE_TOKEN, which no process list shows", "text",
+                 "SECRET"),
+            Flag(("--open",), "open the page in the browser", "switch"),
+            SET,
+        ),
+        "lurcher serve --open",
+    ),
+    Command(
         "status",
         "tell what the index holds and what was left out",
         (PATHS, Flag(("--skipped",), "also the paths that were read and left out", "switch"), JSON, SET),

@@ -1,0 +1,64 @@
+"""The OpenAPI document, written from the declarations of the endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from lurcher.surfaces.http.parameters import Endpoint
+from lurcher.version import VERSION
+
+_ERROR = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "hint"],
+            "properties": {name: {"type": "string"} for name in ("code", "message", "hint")},
+        }
+    },
+}
+_FAILURES = {
+    "400": "The question is wrong; the hint says what would be right.",
+    "401": "The token is missing or wrong.",
+    "403": "The request comes from another site, or for another host.",
+    "404": "No such file in the index.",
+    "413": "The request is too large.",
+    "429": "Too many wrong tokens.",
+    "500": "Something failed that should not.",
+    "501": "An extra is not installed.",
+    "503": "Too many questions at once, or no index yet; see Retry-After.",
+}
+
+
+def document(endpoints: Sequence[Endpoint], *, token: bool = False) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "lurcher", "version": VERSION,
+            "description": "Finds the code, the past change and the note that answer a question; the JSON of `--json`.",
+        },
+        "paths": {endpoint.path: {"get": _operation(endpoint)} for endpoint in endpoints},
+        "components": {"schemas": {"Error": _ERROR}},
+    }  # fmt: skip
+    if token:
+        found["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        found["security"] = [{"token": []}]
+    return found
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "operationId": endpoint.name,
+        "summary": endpoint.doc,
+        "parameters": [parameter.to_dict() for parameter in endpoint.parameters],
+        "responses": {
+            "200": {"description": "The answer.", "content": {"application/json": {"schema": {"type": "object"}}}},
+            **{status: _failure(text) for status, text in _FAILURES.items()},
+        },
+    }
+
+
+def _failure(text: str) -> dict[str, Any]:
+    return {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}

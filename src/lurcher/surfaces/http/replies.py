@@ -1,0 +1,52 @@
+"""How answers and errors go over the wire: JSON as the command line prints it, each error with its status, once, here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from lurcher.errors import ConfigError, IndexLocked, LurcherError, MissingExtra, PathError, ServerError, UsageError
+
+JSON = "application/json"
+
+
+class Busy(LurcherError):
+    """Too much is being asked at once, or there is no index yet: to be asked again in a moment."""
+
+    code = "busy"
+
+    def __init__(self, message: str, hint: str = "ask again in a moment", code: str = "busy", seconds: int = 1) -> None:
+        super().__init__(message, hint)
+        self.code = code
+        self.seconds = seconds
+
+
+def encoded(value: Any) -> bytes:
+    """The bytes that `--json` prints."""
+    return (json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def status_of(error: LurcherError) -> int:
+    if isinstance(error, (Busy, IndexLocked)):
+        return 503
+    if isinstance(error, PathError):
+        return 404
+    if isinstance(error, (UsageError, ConfigError)):
+        return 400
+    if isinstance(error, MissingExtra):
+        return 501
+    return 502 if isinstance(error, ServerError) else 500
+
+
+def failure(error: LurcherError) -> Response:
+    seconds = getattr(error, "seconds", 1)
+    headers = {"retry-after": str(seconds)} if status_of(error) == 503 else {}
+    told = {**error.to_dict(), "message": " ".join(error.message.split())}  # a path may have any character in it
+    return Response(encoded({"error": told}), status_of(error), headers, JSON)
+
+
+def refusal(status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> Response:
+    return Response(encoded({"error": {"code": code, "message": message, "hint": hint}}), status, headers, JSON)

@@ -1,0 +1,103 @@
+"""`lurcher serve`: who may reach it is settled first, then it runs until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+from lurcher import config
+from lurcher.errors import ConfigError, MissingExtra, UsageError
+
+if TYPE_CHECKING:
+    from lurcher.config import Settings
+    from lurcher.engine import Engine
+    from lurcher.surfaces.http.app import Beside
+
+INSTALL = "pip install 'lurcher[web]'"
+SHORTEST_TOKEN = 16
+_NEW_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
+_TURN = 0.001
+_OWN = ("host", "port", "token", "hosts", "editor")
+_DANGEROUS = ("javascript", "data", "vbscript", "blob", "file", "about")
+
+
+def others(engine: Engine) -> Sequence[Beside]:
+    """What is served beside API and page, each under a path of its own and behind the same guard."""
+    return ()
+
+
+def run(engine: Engine, parsed: Namespace) -> None:
+    """Serve until a signal comes."""
+    try:
+        from lurcher.surfaces.http.app import Access, build_app
+        from lurcher.surfaces.http.server import bind, is_loopback, make_server
+    except ModuleNotFoundError as missing:
+        if missing.name and missing.name.split(".")[0] == "lurcher":
+            raise
+        raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
+    from lurcher.surfaces.http.service import Service
+
+    settings = engine.settings
+    check_origins(settings)
+    host = parsed.host or settings.serve.host
+    port = settings.serve.port if parsed.port is None else parsed.port
+    token = parsed.token or settings.serve.token
+    check_token(token)
+    bound = bind(host, port)
+    with bound:
+        loopback = is_loopback(bound)
+        if not loopback and not token:
+            raise UsageError(
+                f"{host} can be reached from other machines, so a token is needed",
+                f"set LURCHER_SERVE_TOKEN, or add --token; for a new one: {_NEW_TOKEN}",
+            )
+        port = bound.getsockname()[1]
+        access = Access(port, loopback, (host, socket.gethostname(), *settings.serve.hosts.split()), token)
+        service = Service(engine)
+        app = build_app(
+            engine, access, editor=checked_editor(settings.serve.editor), beside=others(engine), service=service
+        )
+        named = f"[{host}]" if ":" in host else host
+        where = f"http://{named}:{port}/"
+        print(f"serving {', '.join(map(str, engine.roots))} at {where}", file=sys.stderr, flush=True)
+        if parsed.open:
+            import webbrowser
+
+            webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
+        server = make_server(app, service.hub.close)
+        # Questions are worked on in threads; the loop that serves all connections must not wait long for its turn among them.
+        sys.setswitchinterval(_TURN)
+        asyncio.run(server.serve(sockets=[bound]))
+
+
+def check_origins(settings: Settings) -> None:
+    """A repository must not decide who may reach the server, nor what a key press opens."""
+    for name in _OWN:
+        origin = settings.origins.get(f"serve.{name}")
+        if origin in (config.PROJECT_FILE, config.PYPROJECT):
+            raise ConfigError(
+                f"{origin}: serve.{name} cannot be set by a project", "set it in your own file, the environment or a flag"
+            )
+
+
+def check_token(token: str) -> None:
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        raise UsageError(
+            f"a token is {SHORTEST_TOKEN} or more letters, digits and signs without spaces", f"for a new one: {_NEW_TOKEN}"
+        )
+
+
+def checked_editor(template: str) -> str:
+    """The address that opens a place in an editor; one that would run something in the page is refused."""
+    scheme = re.match(r"([a-z][a-z0-9+.-]*):", template, re.IGNORECASE)
+    if template and (scheme is None or scheme[1].lower() in _DANGEROUS or "{path}" not in template):
+        raise ConfigError(
+            f"serve.editor cannot be {template!r}", "for example: vscode://file/{path}:{line}, or zed://file{path}:{line}"
+        )
+    return template

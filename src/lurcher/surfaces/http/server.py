@@ -1,0 +1,108 @@
+"""Runs the application: binds the address, bounds what a connection may take, and ends when told to."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from lurcher.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUEST_SECONDS = 10.0
+"""So long a client may take to say what it wants."""
+MOST_CONNECTIONS = 512
+MOST_HEAD_BYTES = 128 << 10
+_KEEP_ALIVE = 15
+_GRACE = 3
+
+
+class Patient(H11Protocol):
+    """Waits for a request only so long, however slowly it comes in: silent connections are not kept."""
+
+    _deadline: Any = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        else:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        if self._deadline is None:
+            self._deadline = self.loop.call_later(REQUEST_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        busy = self.cycle is not None and not self.cycle.response_complete
+        idle = self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0] and self.cycle is not None
+        if not busy and not idle and not self.transport.is_closing():
+            self.transport.abort()
+
+
+class Server(uvicorn.Server):
+    """Tells open streams to end before it waits for them; a second signal ends it at once."""
+
+    def __init__(self, config: uvicorn.Config, closing: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._closing = closing
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        # A signal is how it is meant to end, so it is not raised once more at the end.
+        self._closing()
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def make_server(app: Any, closing: Callable[[], None]) -> Server:
+    config = uvicorn.Config(
+        app, http=Patient, ws="none", lifespan="on", log_config=None, log_level="error", access_log=False,
+        server_header=False, date_header=True, timeout_keep_alive=_KEEP_ALIVE, limit_concurrency=MOST_CONNECTIONS,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES, timeout_graceful_shutdown=_GRACE, proxy_headers=False,
+    )  # fmt: skip
+    return Server(config, closing)
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """The socket that is listened on; an error where that cannot be."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    except OSError as error:
+        raise UsageError(f"'{host}' is no address to listen on: {error.strerror}", "use 127.0.0.1") from None
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(address)
+        bound.listen(MOST_CONNECTIONS)
+    except OSError as error:
+        bound.close()
+        raise UsageError(
+            f"{host}:{port} cannot be listened on: {error.strerror}", "choose another with --port, or --port 0 for any"
+        ) from None
+    return bound
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    """Whether only this machine can reach what was bound."""
+    return ipaddress.ip_address(bound.getsockname()[0]).is_loopback

@@ -1,0 +1,205 @@
+"""An engine behind a server: questions in worker threads, so many at a time, each answered from the tree as it is.
+
+    request ──► look (one for all that wait) ──► known with this stamp? ──► bytes
+                                                  └─► engine, in a thread, once for the same question ──► bytes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Hashable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import IndexError_, LurcherError
+from lurcher.surfaces.http.events import Hub
+from lurcher.surfaces.http.known import Known
+from lurcher.surfaces.http.parameters import Endpoint
+from lurcher.surfaces.http.replies import Busy, encoded
+
+if TYPE_CHECKING:
+    from lurcher.engine import Engine
+    from lurcher.index.look import Look
+
+WORKERS = 2
+MOST_WAITING = 64
+_SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.01, 0.03, 1
+"""Under load there is a pause between looks, as long as they take; one look serves all that came meanwhile, since each of them
+came before it began."""
+_POLL = 2.0
+"""While a page is open, the tree is looked at this often, so that its picture of the index is live."""
+
+
+class Service:
+    def __init__(self, engine: Engine, *, workers: int = WORKERS, most_waiting: int = MOST_WAITING) -> None:
+        self.engine = engine
+        self.hub = Hub()
+        self.known = Known()
+        self._pool = ThreadPoolExecutor(workers, "lurcher-ask")
+        self._slow = ThreadPoolExecutor(workers, "lurcher-slow")
+        """For what takes long: nobody's search waits behind somebody's blame."""
+        self._looker = ThreadPoolExecutor(1, "lurcher-look")
+        self._most_waiting = most_waiting
+        self._running: dict[Hashable, _Shared] = {}
+        self._look: asyncio.Task[Look] | None = None
+        self._looking = asyncio.Lock()
+        self._looked = 0.0
+        self._building = threading.Event()
+        self._problem: LurcherError | None = None
+        self._last: Look | None = None
+        self._pause = _SHORTEST_PAUSE
+        self._poller: asyncio.Task[None] | None = None
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        self.hub.bind(asyncio.get_running_loop())
+        if not self.engine.indexed:
+            self._building.set()
+        threading.Thread(target=self._index, name="lurcher-index", daemon=True).start()
+        self._poller = asyncio.create_task(self._poll())
+
+    async def stop(self) -> None:
+        self.hub.close()
+        if self._poller is not None:
+            self._poller.cancel()
+        for pool in (self._pool, self._slow, self._looker):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _index(self) -> None:
+        """The first index; questions are put off until there is one to answer from."""
+        try:
+            self.engine.refresh(progress=self.hub.progress)
+            found = self.engine.look(progress=self.hub.progress)
+            self._building.clear()
+            self._seen(found)
+        except (LurcherError, OSError) as error:
+            # Questions find out for themselves what is wrong, and say so.
+            self._problem = error if isinstance(error, LurcherError) else IndexError_(f"the index cannot be made: {error}")
+            self.hub.tell("problem", self._problem.to_dict())
+        finally:
+            self._building.clear()
+            self.hub.done()
+
+    async def _poll(self) -> None:
+        while True:
+            await asyncio.sleep(_POLL)
+            if self.hub.listening and not self._building.is_set():
+                try:
+                    await self.look()
+                except LurcherError as problem:
+                    self.hub.tell("problem", problem.to_dict())
+
+    # -- questions ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """How things stand, for a page that has just opened."""
+        return {
+            "building": self._building.is_set(), "progress": self.hub.progress_now,
+            "index": self._last.to_dict() if self._last else None,
+            "problem": self._problem.to_dict() if self._problem else None,
+        }  # fmt: skip
+
+    async def look(self) -> Look:
+        """What answers depend on, seen after this was called."""
+        if self._look is None:
+            self._look = asyncio.create_task(self._next_look())
+        return await asyncio.shield(self._look)
+
+    async def _next_look(self) -> Look:
+        async with self._looking:
+            await asyncio.sleep(max(0.0, self._looked + self._pause - time.monotonic()))
+            self._look = None  # it begins: who comes from now on needs another one
+            try:
+                began = time.monotonic()
+                found: Look = await self._in_thread(self._looker, lambda: self.engine.look(progress=self.hub.progress))
+            finally:
+                self._looked = time.monotonic()
+                self._pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, _IDLE * (self._looked - began)))
+        self._seen(found)
+        return found
+
+    def _seen(self, found: Look) -> None:
+        """Whoever listens is told when the index has become another one, and when work on it is done, whatever came of it."""
+        before, self._last = self._last, found
+        worked = self.hub.done()
+        changed = before is None or before.tree != found.tree
+        if changed:
+            self.known.clear()  # no tree comes back with the generation it had
+        if worked or changed:
+            self.hub.tell("index", found.to_dict())
+
+    async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
+        """The answer's bytes. Raises `Busy` at once where too many wait already."""
+        if self._building.is_set() and endpoint.cached:
+            now = self.hub.progress_now
+            done = f": {now['done']:,} of {now['total']:,}" if now else ""
+            raise Busy(f"the index is being made{done}", "answers come as soon as it is there", code="indexing")
+        if not endpoint.cached or "since" in values or "until" in values:
+            return (await self._shared((endpoint.name, object()), endpoint, values, None))[0]
+        look = await self.look()
+        stamp = (look.tree, look.past) if endpoint.depends_on_history(values) else look.tree
+        question = (endpoint.name, *((name, _hashable(values[name])) for name in sorted(values)))
+        found = self.known.get(question, stamp)
+        if found is None:
+            found, whole = await self._shared((question, stamp), endpoint, values, look)
+            if whole and not values.get("timings"):
+                self.known.put(question, stamp, found)
+        return found
+
+    async def _shared(
+        self, key: Hashable, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None
+    ) -> tuple[bytes, bool]:
+        """The same question, asked by several at the same time, is worked on once; if all of them leave, not at all."""
+        shared = self._running.get(key)
+        if shared is None:
+            if len(self._running) >= self._most_waiting:
+                raise Busy("too many questions at once")
+            pool = self._slow if endpoint.slow else self._pool
+            work = self._in_thread(pool, lambda: _told(self._worked(endpoint, values, look)))
+            shared = self._running[key] = _Shared(asyncio.create_task(work))
+            shared.task.add_done_callback(lambda task: self._finished(key, task))
+        shared.waiting += 1
+        try:
+            return await asyncio.shield(shared.task)
+        finally:
+            shared.waiting -= 1
+            if not shared.waiting and not shared.task.done():
+                shared.task.cancel()
+
+    def _worked(self, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None) -> dict[str, Any]:
+        """The tree has been looked at already, unless it has been again since."""
+        if look is not None and endpoint.asks_index(values):
+            found = look.seen(endpoint.run(self.engine, values, False))
+            if found is not None:
+                return found
+        value: dict[str, Any] = endpoint.run(self.engine, values, True)
+        return value
+
+    def _finished(self, key: Hashable, task: asyncio.Task[tuple[bytes, bool]]) -> None:
+        self._running.pop(key, None)
+        if not task.cancelled():
+            task.exception()  # looked at, so that nobody complains where all who waited are gone
+
+    async def _in_thread(self, pool: ThreadPoolExecutor, work: Callable[[], Any]) -> Any:
+        return await asyncio.wrap_future(pool.submit(work))
+
+
+class _Shared:
+    def __init__(self, task: asyncio.Task[tuple[bytes, bool]]) -> None:
+        self.task = task
+        self.waiting = 0
+
+
+def _hashable(value: Any) -> Hashable:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _told(value: dict[str, Any]) -> tuple[bytes, bool]:
+    """The answer's bytes, and whether the next one who asks would get the same: not while a history is still being read, nor
+    from an index that is behind."""
+    index = value.get("index")
+    whole = not isinstance(index, dict) or (index.get("fresh", True) and index.get("coverage", {}).get("history", 1.0) >= 1.0)
+    return encoded(value), whole

@@ -1,0 +1,38 @@
+// Questions to the server. What an error says comes from the server: a code, one line and a hint.
+
+export class Refused extends Error {
+  constructor(status, error) {
+    super(error.message);
+    this.status = status;
+    this.code = error.code;
+    this.hint = error.hint || "";
+  }
+}
+
+export function query(values) {
+  const params = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== undefined && one !== null && one !== "") params.append(name, one);
+    }
+  }
+  return params.toString();
+}
+
+export async function get(name, values = {}, signal = undefined) {
+  let reply;
+  try {
+    reply = await fetch(`/api/${name}?${query(values)}`, { signal, headers: { accept: "application/json" } });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refused(0, { code: "offline", message: "The server does not answer.", hint: "Is `lurcher serve` still running?" });
+  }
+  let body = null;
+  try {
+    body = await reply.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+  }
+  if (reply.ok && body) return body;
+  throw new Refused(reply.status, (body && body.error) || { code: "unknown", message: `The server answered ${reply.status}.` });
+}

@@ -1,0 +1,368 @@
+// The page: reads the address, asks, shows, and listens to keys.
+import { get } from "./api.js";
+import { byId, h, number, put } from "./dom.js";
+import { facetList } from "./facets.js";
+import { fileView } from "./file.js";
+import { hitList, summary } from "./hits.js";
+import { address, asked, filtered, plain, read, unfiltered } from "./route.js";
+import { follow, languages, open as openDialog, statusDialog } from "./status.js";
+import { timeline } from "./timeline.js";
+import { whyPanel } from "./why.js";
+
+const PAUSE = 80;
+const LIMIT = 12;
+const SOURCES = [["", "Code"], ["history", "History"], ["notes", "Notes"], ["all", "All"]];
+const EXAMPLES = [
+  ["how are redirects followed", "", "a question in words"], ["Client.retry", "", "a name"], ["timeout.*connect", "", "a regular expression"],
+  ["have we tried caching this", "history", "what was tried, and what became of it"], ["how do we release", "notes", "documents and notes"],
+];
+
+const [box, main, left, side, dialog] = ["q", "main", "facets", "side", "dialog"].map(byId);
+let state = read();
+let answer = null;
+let chosen = -1;
+let running = new AbortController();
+let timer = 0;
+const narrow = matchMedia("(max-width: 78rem)");
+const page = { main, left, side, editor: "", go, replace, openEditor, openSheet, closeSheet };
+
+// -- where we are ------------------------------------------------------------------------------------------------------
+
+function go(next) {
+  if (address(next) !== location.pathname + location.search) history.pushState(null, "", address(next));
+  state = next;
+  show();
+}
+
+function replace(next) {
+  history.replaceState(null, "", address(next));
+  state = next;
+}
+
+addEventListener("popstate", () => { state = read(); box.value = state.q; show(); });
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[href^='/']");
+  if (!link || event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const next = read(new URL(link.href).search);
+  if (next.q !== state.q) box.value = next.q;
+  go(next);
+  if (next.file) main.focus({ preventScroll: true });
+});
+
+function fresh() {
+  running.abort();
+  running = new AbortController();
+  return running.signal;
+}
+
+function show() {
+  clearTimeout(timer);
+  document.title = [state.file || state.q, "lurcher"].filter(Boolean).join(" · ");
+  document.body.dataset.view = state.file ? "file" : state.q.trim() ? "hits" : "start";
+  document.body.classList.remove("sheet");
+  byId("sources").hidden = Boolean(state.file);
+  tabs();
+  if (state.file) showFile();
+  else if (state.q.trim()) search();
+  else start();
+}
+
+function tabs(counts = {}) {
+  put(byId("sources"), h("ul", null, SOURCES.map(([source, title]) => {
+    const count = counts[source || "code"];
+    return h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: source }), "aria-current": (state.in || "") === source || (state.in === "code" && !source) ? "page" : null }, title,
+      count === undefined || count === null ? null : h("span", { class: "count" }, number(count))));
+  })));
+}
+
+// -- asking ------------------------------------------------------------------------------------------------------------
+
+async function search() {
+  const signal = fresh();
+  const mine = state;
+  const began = performance.now();
+  main.setAttribute("aria-busy", "true");
+  try {
+    const found = await ask(mine, signal);
+    if (signal.aborted) return;
+    answer = found;
+    draw(performance.now() - began);
+    performance.mark("lurcher-painted", { detail: mine.q });
+    await facets(mine, signal);
+  } catch (error) {
+    if (error.name !== "AbortError" && !signal.aborted) failed(error);
+  } finally {
+    if (!signal.aborted) main.removeAttribute("aria-busy");
+  }
+}
+
+const ask = (mine, signal, more = {}) => get("search", { ...asked(mine), limit: LIMIT, ...more }, signal);
+
+async function facets(mine, signal) {
+  try {
+    const found = await get("facets", asked(mine), signal);
+    if (signal.aborted) return;
+    const counts = Object.fromEntries(found.sources.map((entry) => [entry.value, entry.count]));
+    tabs(counts);
+    facetList(left, found, mine, go);
+    if (!answer.hits.length) nothing(counts);
+  } catch (error) {
+    if (error.name !== "AbortError") put(left);
+  }
+}
+
+// -- showing -----------------------------------------------------------------------------------------------------------
+
+function draw(milliseconds) {
+  left.setAttribute("aria-label", "Filters");
+  side.setAttribute("aria-label", "Why this hit is here");
+  const list = h("ol", { class: "hits", id: "hits" }, hitList(answer, state, choose));
+  const said = summary(answer, milliseconds);
+  const history = answer.hits.some((hit) => hit.source === "history") ? timeline(answer.hits, (position) => focusHit(position)) : null;
+  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, said), freshness(answer.index)), notes(), history, list,
+    answer.next ? h("button", { type: "button", class: "further", id: "further", onclick: further }, "More hits") : null);
+  byId("said").textContent = answer.hits.length ? `${said} for ${answer.query}` : `Nothing found for ${answer.query}`;
+  chosen = -1;
+  if (answer.hits.length) choose(0, false);
+  else { put(side); nothing({}); }
+}
+
+function freshness(index) {
+  const covered = index.coverage && index.coverage.history;
+  return [index.fresh ? null : h("p", { class: "stale" }, `The index is behind: ${number(index.stale_paths)} files changed.`),
+    covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is read so far; asking again reads on.`) : null];
+}
+
+function notes() {
+  const list = (answer.degraded || []).filter((entry) => entry.reason);
+  return list.length ? h("ul", { class: "remarks" }, list.map((entry) => h("li", null, entry.reason, entry.hint ? h("span", { class: "muted" }, ` ${entry.hint}`) : null))) : null;
+}
+
+function nothing(counts) {
+  const names = { code: "", history: "history", notes: "notes" };
+  const elsewhere = Object.entries(counts).filter(([name, count]) => count && names[name] !== (state.in || ""));
+  const old = byId("nothing");
+  if (old) old.remove();
+  main.append(h("section", { class: "empty", id: "nothing" }, h("h2", null, "Nothing found"),
+    h("ul", null,
+      filtered(state) ? h("li", null, h("a", { href: address(unfiltered(state)) }, "Search without the filters")) : null,
+      elsewhere.map(([name, count]) => h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: names[name] }) }, `${number(count)} hits in ${name}`))),
+      state.mode ? h("li", null, h("a", { href: address({ ...state, mode: "" }) }, "Let the question decide how it is read")) : null,
+      h("li", null, "Other words, fewer words, or a part of a name may do better."))));
+}
+
+async function further() {
+  const button = byId("further");
+  button.disabled = true;
+  try {
+    const next = await ask(state, running.signal, { cursor: answer.next });
+    const first = answer.hits.length;
+    answer = { ...next, hits: [...answer.hits, ...next.hits] };
+    const items = hitList(answer, state, choose).slice(first);
+    byId("hits").append(...items);
+    if (answer.next) button.disabled = false;
+    else button.remove();
+    byId("said").textContent = `${number(next.hits.length)} more hits`;
+    focusHit(first);
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    if (error.code === "cursor") search();
+    else failed(error);
+  }
+}
+
+function choose(position, opened) {
+  if (position !== chosen) {
+    const before = main.querySelector(".hit.chosen");
+    if (before) before.classList.remove("chosen");
+    chosen = position;
+    const item = main.querySelector(`.hit[data-position="${position}"]`);
+    if (item) item.classList.add("chosen");
+    for (const node of main.querySelectorAll(".commit")) node.classList.toggle("chosen", Number(node.dataset.position) === position);
+    put(side, whyPanel(answer, position, closeSheet));
+  }
+  if (opened) {
+    openSheet();
+    const close = side.querySelector(".close");
+    if (close && close.offsetParent) close.focus();
+  }
+}
+
+// Where there is no room for a panel beside the hits it comes up from below.
+function openSheet() {
+  if (narrow.matches) document.body.classList.add("sheet");
+}
+
+function closeSheet() {
+  document.body.classList.remove("sheet");
+  if (state.file) main.focus({ preventScroll: true });
+  else if (chosen >= 0) focusHit(chosen);
+}
+
+function focusHit(position) {
+  const link = byId(`hit-${position}`);
+  if (!link) return false;
+  link.focus({ preventScroll: true });
+  link.closest(".hit").scrollIntoView({ block: "nearest" });
+  return true;
+}
+
+main.addEventListener("focusin", (event) => {
+  const item = event.target.closest(".hit");
+  if (item) choose(Number(item.dataset.position), false);
+});
+
+main.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-sha]");
+  if (!link) return;
+  event.preventDefault();
+  const at = answer.hits.findIndex((hit) => hit.commit && hit.commit.sha === link.dataset.sha);
+  if (at >= 0) focusHit(at);
+  else go({ ...unfiltered(plain(state)), in: "history", q: (link.nextSibling && link.nextSibling.textContent.trim()) || link.dataset.sha });
+});
+
+async function showFile() {
+  const signal = fresh();
+  try {
+    await fileView(state, page, signal);
+  } catch (error) {
+    if (error.name !== "AbortError" && !signal.aborted) failed(error);
+  }
+}
+
+async function start() {
+  const signal = fresh();
+  answer = null;
+  put(left);
+  put(side);
+  const facts = h("section", { class: "about" }, h("h2", null, "This index"), h("p", { class: "muted" }, "Looking …"));
+  put(main, h("section", { class: "start" }, h("h1", null, "Ask this code anything"),
+    h("p", null, "Answers come as you type, from the tree as it is now, each with the reason for its place. Nothing leaves this machine."),
+    h("ul", { class: "examples" }, EXAMPLES.map(([text, source, what]) => h("li", null, h("a", { href: address({ ...plain(state), q: text, in: source }) }, text), h("span", { class: "muted" }, what)))), keys()), facts);
+  try {
+    const status = await get("status", {}, signal);
+    const root = (status.roots || [status])[0];
+    put(facts, h("h2", null, root.root.split("/").pop() || "This index"),
+      root.exists ? [h("p", null, `${number(root.files)} files, ${number(root.definitions)} definitions`, root.history && root.history.exists ? `, ${number(root.history.commits)} commits` : ""), languages(root.languages)]
+        : h("p", null, root.problem || "The index is being made."));
+  } catch (error) {
+    if (error.name !== "AbortError") put(facts, h("h2", null, "This index"), h("p", null, error.message));
+  }
+}
+
+function failed(error) {
+  main.removeAttribute("aria-busy");
+  if (error.code === "indexing") {
+    put(main, h("section", { class: "empty", id: "indexing" }, h("h1", null, "The index is being made"), h("p", null, error.message), h("p", { class: "muted" }, "Your question is answered as soon as it is there.")));
+    timer = setTimeout(show, 1000);
+    return;
+  }
+  byId("said").textContent = error.message;
+  put(side);
+  put(main, h("section", { class: "empty failure", id: "failure" }, h("h1", null, error.status === 404 ? "Not in the index" : "That did not work"), h("p", null, error.message),
+    error.hint ? h("p", { class: "muted" }, error.hint) : null, h("button", { type: "button", class: "quiet", onclick: show }, "Try again")));
+}
+
+function keys() {
+  const rows = [["/", "to the question"], ["↓ ↑", "through the hits"], ["Enter", "open the file"], ["o", "open in the editor"], ["w", "why it is here"], ["g", "imports of the file"], ["Esc", "back"], ["?", "these keys"]];
+  return h("dl", { class: "keys" }, rows.map(([key, what]) => h("div", null, h("dt", null, h("kbd", null, key)), h("dd", null, what))));
+}
+
+// -- the editor --------------------------------------------------------------------------------------------------------
+
+async function openEditor(path, line, location) {
+  if (!page.editor) return;
+  const where = location || (await get("file", { path })).location;
+  const escaped = where.split("/").map(encodeURIComponent).join("/");
+  const target = page.editor.replace("{path}", () => escaped).replace("{line}", () => line);
+  h("a", { href: target }).click();
+}
+
+// -- keys --------------------------------------------------------------------------------------------------------------
+
+box.addEventListener("input", () => {
+  clearTimeout(timer);
+  running.abort();
+  const next = { ...plain(state), q: box.value };
+  timer = setTimeout(() => {
+    if (Boolean(next.q.trim()) !== Boolean(state.q.trim()) || state.file) history.pushState(null, "", address(next));
+    else history.replaceState(null, "", address(next));
+    state = next;
+    show();
+  }, PAUSE);
+});
+
+byId("ask").addEventListener("submit", (event) => {
+  event.preventDefault();
+  clearTimeout(timer);
+  go({ ...plain(state), q: box.value });
+});
+
+document.addEventListener("keydown", (event) => {
+  if (dialog.open || event.ctrlKey || event.metaKey || event.altKey) return;
+  const writing = event.target === box;
+  if (event.target.matches("input, select, textarea") && !writing) return;
+  const hit = event.target.closest && event.target.closest(".hit");
+  const at = hit ? Number(hit.dataset.position) : chosen;
+  const done = handle(event.key, writing, hit, at);
+  if (done) event.preventDefault();
+});
+
+function handle(key, writing, hit, at) {
+  if (key === "Escape") return escape(writing);
+  if (key === "ArrowDown" && (writing || document.activeElement === document.body)) return focusHit(Math.max(0, 0));
+  if (writing) return false;
+  if (key === "/") { box.focus(); box.select(); return true; }
+  if (key === "?") { help(); return true; }
+  if (hit && (key === "ArrowDown" || key === "j")) return focusHit(at + 1);
+  if (hit && (key === "ArrowUp" || key === "k")) {
+    if (at) return focusHit(at - 1);
+    box.focus();
+    return true;
+  }
+  if (state.file) {
+    if (key === "o") { openEditor(state.file, state.line || 1); return true; }
+    if (key === "g") { go({ ...state, tab: state.tab === "graph" ? "" : "graph" }); return true; }
+    return false;
+  }
+  if (!answer || !answer.hits[at]) return false;
+  if (key === "o") { openEditor(answer.hits[at].path, answer.hits[at].start_line); return true; }
+  if (key === "w") { choose(at, true); return true; }
+  if (key === "g" && answer.hits[at].source !== "history") { go({ ...state, file: answer.hits[at].path, tab: "graph" }); return true; }
+  return false;
+}
+
+function escape(writing) {
+  if (document.body.classList.contains("sheet")) { closeSheet(); return true; }
+  if (state.file) { go(plain(state)); return true; }
+  if (writing) return false;
+  box.focus();
+  return true;
+}
+
+function help() {
+  openDialog(dialog, "Keys", keys(), h("p", { class: "muted" }, "Quotes are not needed. A regular expression, a name such as ", h("code", null, "Client.retry"), " or a pattern such as ", h("code", null, "def $NAME($$$)"), " is recognised as one. Every view has an address of its own."));
+}
+
+function flipTheme() {
+  const root = document.documentElement;
+  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  root.dataset.theme = dark ? "light" : "dark";
+  try { localStorage.setItem("lurcher-theme", root.dataset.theme); } catch { /* then only for now */ }
+}
+
+byId("help").addEventListener("click", help);
+byId("theme").addEventListener("click", flipTheme);
+byId("state").addEventListener("click", () => statusDialog(dialog));
+dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+
+// -- beginning ---------------------------------------------------------------------------------------------------------
+
+follow(() => { if (!state.file && state.q.trim() && !timerPending()) search(); });
+const timerPending = () => box.value.trim() !== state.q.trim();
+
+box.value = state.q;
+if (!state.file && !state.q) box.focus();
+get("page").then((found) => { page.editor = found.editor; }).catch(() => {}).finally(show);

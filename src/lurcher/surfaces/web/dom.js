@@ -1,0 +1,58 @@
+// Elements made by hand: text is only ever text, whatever a repository has put into it.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, props, children) {
+  for (const [name, value] of Object.entries(props || {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "class") element.setAttribute("class", value);
+    else if (name === "value") element.value = value;
+    else if (name === "data") Object.assign(element.dataset, value);
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  add(element, children);
+  return element;
+}
+
+function add(element, children) {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    if (Array.isArray(child)) add(element, child);
+    else element.append(child instanceof Node ? child : document.createTextNode(String(child)));
+  }
+}
+
+export const h = (tag, props, ...children) => fill(document.createElement(tag), props, children);
+export const s = (tag, props, ...children) => fill(document.createElementNS(SVG, tag), props, children);
+export const byId = (id) => document.getElementById(id);
+
+export function put(element, ...children) {
+  element.replaceChildren();
+  add(element, children);
+  return element;
+}
+
+export const number = (value) => Number(value).toLocaleString("en");
+
+export function rounded(value) {
+  const size = Math.abs(value);
+  return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
+}
+
+export function bytes(value) {
+  const units = ["B", "kB", "MB", "GB"];
+  let unit = 0;
+  while (value >= 1000 && unit < 3) { value /= 1000; unit += 1; }
+  return `${value < 10 && unit ? value.toFixed(1) : Math.round(value)} ${units[unit]}`;
+}
+
+export function ago(date) {
+  const days = (Date.now() - new Date(date).getTime()) / 86400e3;
+  if (!Number.isFinite(days)) return "";
+  if (days < 1) return "today";
+  if (days < 60) return `${Math.round(days)} d ago`;
+  return days < 700 ? `${Math.round(days / 30.4)} months ago` : `${Math.round(days / 365)} years ago`;
+}
+
+export const day = (date) => (typeof date === "string" ? date.slice(0, 10) : "");

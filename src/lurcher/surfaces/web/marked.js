@@ -1,0 +1,112 @@
+// A block of code: line numbers, colours, marks. Used by hits and by the file view.
+import { h } from "./dom.js";
+import { lines, marksOf, tokens } from "./highlight.js";
+
+export function lineContent(parts) {
+  const code = h("span", { class: "code" });
+  for (const [text, kind, marked] of parts) {
+    const piece = kind ? h("span", { class: `t-${kind}` }, text) : document.createTextNode(text);
+    code.append(marked ? h("mark", null, piece) : piece);
+  }
+  return code;
+}
+
+// Exact places, where the mode knows them, else wherever the words stand.
+function places(hit, terms) {
+  const text = hit.text;
+  if (!hit.matches || !hit.matches.length) return marksOf(text, terms);
+  const starts = [0];
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) starts.push(at + 1);
+  const place = (line, column) => {
+    const start = starts[line - hit.start_line];
+    return start === undefined ? -1 : start + column - 1;
+  };
+  const found = [];
+  let last = 0;
+  for (const match of hit.matches) {
+    const start = place(match.start_line, match.start_column);
+    let end = place(match.end_line, match.end_column);
+    if (end < 0) end = text.length;
+    if (start >= last && end > start) { found.push([start, end]); last = end; }
+  }
+  return found;
+}
+
+const SHOWN = 12;
+
+export function block(hit, terms) {
+  const text = hit.text.replace(/\n+$/, "");
+  const shown = { ...hit, text };
+  const rows = lines(text, tokens(text, hit.language), places(shown, terms));
+  const box = h("div", { class: "block" });
+  const [from, to] = span(rows);
+  const indent = indentOf(text.split("\n"));
+  const draw = (all) => {
+    const [first, last] = all ? [0, rows.length] : [from, to];
+    const list = [];
+    for (let i = first; i < last; i += 1) {
+      list.push(h("div", { class: "line" }, h("span", { class: "no", "aria-hidden": "true" }, hit.start_line + i), lineContent(outdented(rows[i], indent))));
+    }
+    box.replaceChildren(...list);
+    if (!all && last - first < rows.length) {
+      box.append(h("button", { type: "button", class: "more", onclick: () => draw(true) }, `all ${rows.length} lines`));
+    }
+  };
+  draw(rows.length <= SHOWN + 3);
+  return box;
+}
+
+// Deep code would stand far to the right: what all its lines begin with is left out.
+function indentOf(all) {
+  const depths = all.filter((line) => line.trim()).map((line) => /^[ \t]*/.exec(line)[0].length);
+  return depths.length ? Math.min(...depths) : 0;
+}
+
+function outdented(row, indent) {
+  let left = indent;
+  return row.map(([text, kind, marked]) => {
+    const cut = Math.min(left, /^[ \t]*/.exec(text)[0].length);
+    left -= cut;
+    return [text.slice(cut), kind, marked];
+  });
+}
+
+// The window of lines with the most marks in it.
+function span(rows) {
+  const weights = rows.map((row) => new Set(row.filter((part) => part[2]).map((part) => part[0].toLowerCase())).size);
+  let best = 0;
+  let bestSum = -1;
+  let sum = 0;
+  for (let i = 0; i < rows.length; i += 1) {
+    sum += weights[i] - (i >= SHOWN ? weights[i - SHOWN] : 0);
+    if (sum > bestSum) { bestSum = sum; best = Math.max(0, i - SHOWN + 1); }
+  }
+  if (bestSum <= 0) best = 0;
+  else while (best + 1 < rows.length - SHOWN + 1 && !weights[best] && !weights[best + 1]) best += 1;
+  return [best, Math.min(rows.length, best + SHOWN)];
+}
+
+// What a commit changed: message first, then lines with + and -.
+export function change(hit, terms) {
+  const box = h("div", { class: "block change" });
+  const all = hit.text.replace(/\n+$/, "").split("\n");
+  const at = all.findIndex((line) => /^\S.* @@ |^@@ /.test(line));
+  const body = (at < 0 ? all : all.slice(0, at)).slice(1).join("\n").replace(/\n{2,}/g, "\n").trim();
+  if (body) box.append(h("p", { class: "message" }, withMarks(body.length > 400 ? `${body.slice(0, 400)}…` : body, terms)));
+  for (const line of at < 0 ? [] : all.slice(at, at + 16)) {
+    const kind = line[0] === "+" ? "added" : line[0] === "-" ? "removed" : line.includes("@@") ? "where" : "same";
+    box.append(h("div", { class: `line ${kind}` }, h("span", { class: "code" }, withMarks(line, terms))));
+  }
+  if (at >= 0 && all.length - at > 16) box.append(h("div", { class: "line where" }, `… ${all.length - at - 16} more lines`));
+  return box;
+}
+
+export function withMarks(text, terms) {
+  const found = [];
+  let last = 0;
+  for (const [start, end] of marksOf(text, terms)) {
+    found.push(text.slice(last, start), h("mark", null, text.slice(start, end)));
+    last = end;
+  }
+  return [...found, text.slice(last)];
+}

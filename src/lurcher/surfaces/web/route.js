@@ -1,0 +1,39 @@
+// The address holds what is asked and shown: every view is a link, and back and forward work.
+
+const LISTS = ["lang", "path", "outcome", "tag"];
+const WORDS = ["q", "in", "mode", "since", "until", "author", "file", "tab"];
+const NUMBERS = ["line", "hops"];
+export const FILTERS = ["lang", "path", "outcome", "tag", "since", "until", "author"];
+
+export function read(search = location.search) {
+  const params = new URLSearchParams(search);
+  const state = {};
+  for (const name of LISTS) state[name] = [...new Set(params.getAll(name))].filter(Boolean);
+  for (const name of WORDS) state[name] = params.get(name) || "";
+  for (const name of NUMBERS) state[name] = Math.max(0, parseInt(params.get(name), 10) || 0);
+  return state;
+}
+
+export function address(state) {
+  const params = new URLSearchParams();
+  for (const name of ["file", "line", "tab", "hops", "q", "in", "mode", ...FILTERS]) {
+    for (const value of Array.isArray(state[name]) ? state[name] : [state[name]]) if (value) params.append(name, value);
+  }
+  const text = params.toString();
+  return text ? `/?${text}` : "/";
+}
+
+export const plain = (state) => ({ ...state, file: "", line: 0, tab: "", hops: 0 });
+export const unfiltered = (state) => ({ ...state, lang: [], path: [], outcome: [], tag: [], since: "", until: "", author: "" });
+export const filtered = (state) => FILTERS.some((name) => (Array.isArray(state[name]) ? state[name].length : state[name]));
+
+// What the server is asked, leaving out filters that the source does not know.
+export function asked(state) {
+  const past = state.in === "history" || state.in === "all";
+  const notes = state.in === "notes" || state.in === "all";
+  return {
+    q: state.q, in: state.in, mode: state.mode, lang: state.lang, path: state.path,
+    outcome: past ? state.outcome : [], author: past ? state.author : "", tag: notes ? state.tag : [],
+    since: past || notes ? state.since : "", until: past || notes ? state.until : "",
+  };
+}

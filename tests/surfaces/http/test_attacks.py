@@ -1,0 +1,513 @@
+"""Every attack that a server on one's own machine has to expect, each by itself."""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import json
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from lurcher.engine import Engine
+from lurcher.errors import ConfigError, UsageError
+from lurcher.surfaces.http import guard
+from lurcher.surfaces.http.app import Access, build_app
+from lurcher.surfaces.http.serve import check_origins, check_token, checked_editor
+from lurcher.surfaces.http.service import Service
+from tests.conftest import Run, environment, run_lurcher, write_repository
+from tests.surfaces.http.conftest import BASE, PORT, client_for, serving, until
+
+TOKEN = "correct-horse-battery-staple"
+
+
+# -- DNS rebinding and other sites ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        f"evil.example:{PORT}",
+        "127.0.0.1.evil.example",
+        f"127.0.0.1:{PORT + 1}",
+        "localhost",
+        "",
+        "127.0.0.1@evil.example:7433",
+        f"127.0.0.1:{PORT}/x",
+        f"[::2]:{PORT}",
+        f"10.0.0.1:{PORT}",
+        "127.0.0.1:port",
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/search?q=router", "/static/app.js", "/openapi.json", "/api/events"])
+def test_a_name_that_leads_here_by_rebinding_is_refused(client: TestClient, host: str, path: str) -> None:
+    answer = client.get(path, headers={"host": host})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "host")
+
+
+@pytest.mark.parametrize("host", [f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"LocalHost:{PORT}", f"[::1]:{PORT}"])
+def test_its_own_names_are_not(client: TestClient, host: str) -> None:
+    assert client.get("/api/search?q=router", headers={"host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1", f"http://127.0.0.1:{PORT + 1}", "file://"]
+)
+def test_a_page_of_another_site_is_refused(client: TestClient, origin: str) -> None:
+    answer = client.get("/api/search?q=router", headers={"origin": origin})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "origin")
+
+
+def test_so_is_one_that_sends_no_origin(client: TestClient) -> None:
+    """An image or a script of another site: the browser sends no Origin, but says where it comes from."""
+    assert client.get("/api/search?q=router", headers={"sec-fetch-site": "cross-site"}).status_code == 403
+    assert (
+        client.get("/api/search?q=a", headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}).status_code == 403
+    )
+    assert client.get("/?q=router", headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}).status_code == 200
+
+
+def test_nobody_else_may_read_an_answer(client: TestClient) -> None:
+    answer = client.get("/api/search?q=router", headers={"origin": BASE})
+    assert answer.status_code == 200
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+    assert client.options("/api/search", headers={"origin": BASE}).status_code == 405
+
+
+# -- paths ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("endpoint", ["file", "outline", "graph", "impact", "blame", "explain", "why", "related"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "../secret.txt",
+        "/etc/passwd",
+        "src/../../secret.txt",
+        "src/link.txt",
+        "..\\secret.txt",
+        ".git/config",
+        ".lurcher/manifest",
+        "src/%2e%2e/secret.txt",
+        "src/client.py\0.txt",
+        "~/secret",
+        "link/secret.txt",
+        "ignored.env",
+    ],
+)
+def test_only_files_of_the_index_are_read(walled: TestClient, endpoint: str, path: str) -> None:
+    answer = walled.get(
+        f"/api/{endpoint}",
+        params={"path": path, **({"q": "x"} if endpoint == "why" else {}), **({"line": 1} if endpoint == "related" else {})},
+    )
+    text = answer.text.replace("\\\\", "\\")
+    assert "hunter2" not in text
+    if endpoint == "why" and answer.status_code == 200:  # it may tell that a file is not indexed, never what is in it
+        assert answer.json()["here"] is None
+    else:
+        assert answer.status_code in (400, 404), text
+
+
+@pytest.fixture(scope="module")
+def walled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A repository with secrets around it, beside it and behind links."""
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.txt").write_text("password = hunter2\n")
+    folder = outside / "shop"
+    folder.mkdir()
+    write_repository(folder)
+    (folder / "src/link.txt").symlink_to(outside / "secret.txt")
+    (folder / "link").symlink_to(outside)
+    (folder / ".gitignore").write_text("*.env\n")
+    (folder / "ignored.env").write_text("password = hunter2\n")
+    with client_for(folder) as client:
+        yield client
+
+
+def test_nor_are_those_outside_of_the_folder_that_is_served(shared: Path) -> None:
+    with client_for(shared / "src") as client:
+        assert client.get("/api/file?path=src/client.py").status_code == 200
+        assert client.get("/api/file?path=web/router.ts").status_code == 404
+        assert {hit["path"].split("/")[0] for hit in client.get("/api/search?q=redirect").json()["hits"]} == {"src"}
+
+
+@pytest.mark.parametrize(
+    "path", ["/static/../app.py", "/static/%2e%2e/http/app.py", "/static//etc/passwd", "/static/__init__.py", "/static/"]
+)
+def test_the_page_has_its_own_files_and_no_others(client: TestClient, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
+# -- too much -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_large_body_is_refused_before_it_is_read(client: TestClient) -> None:
+    answer = client.post("/api/search", content=b"x" * (guard.MAX_BODY + 1))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too-large")
+
+
+def test_a_body_that_lies_about_its_size_is_cut_off(shared: Path) -> None:
+    from lurcher.surfaces.http.app import Beside
+
+    read: list[int] = []
+
+    class Reader:
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            while (message := await receive())["type"] == "http.request" and message.get("more_body"):
+                read.append(len(message["body"]))
+            from starlette.responses import PlainTextResponse
+
+            await PlainTextResponse(message["type"])(scope, receive, send)
+
+    def pieces() -> Any:
+        for _ in range(40):
+            yield b"x" * 65536
+
+    with (
+        Engine.open(shared) as engine,
+        TestClient(build_app(engine, Access(PORT), beside=[Beside("/in", Reader())]), BASE) as client,
+    ):
+        assert client.post("/in", content=pieces()).text == "http.disconnect"
+    assert sum(read) <= guard.MAX_BODY
+
+
+def test_a_question_has_a_length(client: TestClient) -> None:
+    answer = client.get("/api/search", params={"q": "x" * 10_001})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "query")
+    assert client.get("/api/search", params={"q": "redirects " * 900}).status_code == 200
+    assert client.get("/api/search", params=[("q", "a"), *[("lang", "python")] * 60]).status_code == 400
+
+
+def test_too_many_questions_at_once_are_turned_away(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on = threading.Event()
+    real = Engine.search
+    monkeypatch.setattr(Engine, "search", lambda self, *a, **k: (go_on.wait(20), real(self, *a, **k))[1])
+    with Engine.open(shared) as engine:
+        service = Service(engine, workers=1, most_waiting=3)
+        with TestClient(build_app(engine, Access(PORT), service=service), BASE) as client:
+            answers: list[Any] = []
+
+            def ask(number: int) -> None:
+                answers.append(client.get(f"/api/search?q=router+{number}"))
+
+            threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+            for thread in threads:
+                thread.start()
+            until(lambda: len(answers) >= 5)
+            go_on.set()
+            for thread in threads:
+                thread.join(20)
+            assert client.get("/api/search?q=router").status_code == 200  # and it goes on
+    statuses = sorted(answer.status_code for answer in answers)
+    assert statuses == [200] * 3 + [503] * 5
+    busy = next(answer for answer in answers if answer.status_code == 503)
+    assert (busy.json()["error"]["code"], busy.headers["retry-after"]) == ("busy", "1")
+
+
+def test_a_question_that_nobody_waits_for_is_not_worked_on(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import asyncio
+
+    from lurcher.surfaces.http.endpoints import ENDPOINTS
+
+    asked: list[str] = []
+    go_on = threading.Event()
+    real = Engine.search
+
+    def slow(self: Engine, text: str, **options: Any) -> Any:
+        asked.append(text)
+        assert go_on.wait(20)
+        return real(self, text, **options)
+
+    monkeypatch.setattr(Engine, "search", slow)
+    search = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "search")
+
+    async def life() -> None:
+        service = Service(engine, workers=1)
+        await service.start()
+        first = asyncio.create_task(service.ask(search, {"q": "router"}))
+        while not asked:
+            await asyncio.sleep(0.01)
+        second = asyncio.create_task(service.ask(search, {"q": "cookies"}))
+        await asyncio.sleep(0.3)
+        second.cancel()
+        await asyncio.sleep(0.05)
+        go_on.set()
+        assert await first
+        await service.ask(search, {"q": "cache"})
+        await service.stop()
+
+    with Engine.open(shared) as engine:
+        asyncio.run(asyncio.wait_for(life(), 30))
+    assert asked == ["router", "cache"]
+
+
+IMPATIENT = """
+import lurcher.surfaces.http.server as server, lurcher.surfaces.http.guard as guard
+server.REQUEST_SECONDS = 0.6
+guard.SEND_SECONDS = 1.0
+"""
+
+
+def test_slow_clients_are_let_go(shared: Path) -> None:
+    with serving(shared, before=IMPATIENT) as served:
+        silent, dripping, stuffed = (socket.create_connection(("127.0.0.1", served.port), 5) for _ in range(3))
+        with silent, dripping, stuffed:
+            dripping.sendall(b"GET / HTTP/1.1\r\n")
+            # A request whose body never ends holds nothing up either.
+            stuffed.sendall(
+                b"GET /api/symbol?name=x HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 500000\r\n\r\nx" % served.port
+            )
+            began = time.monotonic()
+
+            def drip() -> None:
+                for number in range(40):
+                    try:
+                        dripping.sendall(b"X-Header-%d: x\r\n" % number)
+                    except OSError:
+                        return
+                    time.sleep(0.1)
+
+            dripper = threading.Thread(target=drip)
+            dripper.start()
+            assert silent.recv(10) == b""
+            with pytest.raises(OSError):
+                while dripping.recv(100):
+                    pass
+                raise ConnectionResetError
+            assert time.monotonic() - began < 4
+            dripper.join(10)
+            import httpx
+
+            assert httpx.get(f"{served.url}api/search?q=router", timeout=10).status_code == 200
+
+
+def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
+    """It asks for more than the system keeps for it, reads nothing, and is gone from the server's books a moment later."""
+    (tmp_path / "large.txt").write_text("a line of a text that is long enough to fill what the system keeps\n" * 13_000)
+    with serving(tmp_path, before=IMPATIENT) as served:
+        import httpx
+
+        until(lambda: httpx.get(f"{served.url}api/file?path=large.txt", timeout=10).status_code == 200)
+        with socket.socket() as lazy:
+            lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            lazy.connect(("127.0.0.1", served.port))
+            request = b"GET /api/file?path=large.txt HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % served.port
+            lazy.sendall(request * 8)
+            time.sleep(2.5)
+            lazy.settimeout(5)
+            read = 0
+            with contextlib.suppress(ConnectionError):
+                while piece := lazy.recv(1 << 20):
+                    read += len(piece)
+            assert read < 8 * 900_000
+        assert httpx.get(f"{served.url}api/symbol?name=value", timeout=10).status_code == 200
+
+
+def test_more_connections_than_there_is_room_for(shared: Path) -> None:
+    import httpx
+
+    with serving(shared, before="import lurcher.surfaces.http.server as server\nserver.MOST_CONNECTIONS = 20\n") as served:
+        held = [socket.create_connection(("127.0.0.1", served.port), 5) for _ in range(40)]
+        try:
+            time.sleep(0.3)
+            assert httpx.get(served.url, timeout=5).status_code == 503
+        finally:
+            for connection in held:
+                connection.close()
+        until(lambda: httpx.get(served.url, timeout=5).status_code == 200)
+
+
+# -- tokens ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def locked(shared: Path) -> Any:
+    with client_for(shared, token=TOKEN) as client:
+        del client.headers["authorization"]
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/", "/api/search?q=router", "/static/app.js", "/openapi.json", "/api/events", "/nothing"])
+def test_without_the_token_there_is_nothing(locked: TestClient, path: str) -> None:
+    answer = locked.get(path)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "hits" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "value",
+    [f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer ", f"Basic {TOKEN}", "Bearer \xff\xff", f"Bearer {TOKEN.upper()}"],
+)
+def test_a_wrong_token_is_no_token(locked: TestClient, value: str) -> None:
+    assert locked.get("/api/search?q=router", headers={"authorization": value.encode("latin-1")}).status_code == 401
+    assert locked.get("/api/search?q=router", headers={"cookie": f"lurcher-{PORT}={TOKEN}"}).status_code == 401
+    assert locked.get(f"/api/search?q=router&token={TOKEN}").status_code == 401  # not in addresses of the API
+
+
+def test_the_right_one_opens(locked: TestClient) -> None:
+    assert locked.get("/api/search?q=router", headers={"authorization": f"bearer {TOKEN}"}).status_code == 200
+
+
+def test_a_browser_gets_a_cookie_for_it_once(locked: TestClient) -> None:
+    answer = locked.get(f"/?q=router&token={TOKEN}")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?q=router")
+    cookie = answer.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "samesite=strict" in cookie.lower()
+    assert TOKEN not in cookie
+    assert locked.get("/api/search?q=router").status_code == 200  # the client keeps cookies
+    assert locked.get(f"/?token={TOKEN}x", headers={"cookie": ""}).status_code in (200, 401)
+
+
+def test_guessing_is_slowed_down_and_the_owner_is_not(locked: TestClient) -> None:
+    answers = [locked.get("/api/search?q=a", headers={"authorization": f"Bearer guess-{number}"}) for number in range(25)]
+    assert {answer.status_code for answer in answers[:20]} == {401}
+    assert {answer.status_code for answer in answers[20:]} == {429}
+    assert locked.get("/api/search?q=a", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+
+
+def test_tokens_are_compared_in_constant_time(locked: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+    real = hmac.compare_digest
+
+    def watched(left: bytes, right: bytes) -> bool:
+        compared.append((left, right))
+        return real(left, right)
+
+    monkeypatch.setattr(guard.hmac, "compare_digest", watched)
+    assert locked.get("/api/search?q=a", headers={"authorization": "Bearer x"}).status_code == 401
+    assert compared
+    assert all(len(left) == len(right) == 32 for left, right in compared)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_other_machines_are_let_in_only_with_a_token(shared: Path, host: str) -> None:
+    result = run_lurcher("serve", shared, "--host", host, "--port", "0")
+    assert result.status == 2
+    assert "token is needed" in result.err
+    assert "LURCHER_SERVE_TOKEN" in result.err
+
+
+def test_with_one_addresses_are_names_of_the_server_and_other_names_are_not(shared: Path) -> None:
+    with client_for(shared, token=TOKEN, loopback=False, hosts=("box.local",)) as client:
+        for host in (f"10.1.2.3:{PORT}", f"box.local:{PORT}", f"[fd00::1]:{PORT}"):
+            assert client.get("/api/symbol?name=x", headers={"host": host}).status_code == 200
+        assert client.get("/api/symbol?name=x", headers={"host": f"evil.example:{PORT}"}).status_code == 403
+
+
+@pytest.mark.parametrize("token", ["short", "has a space in the middle of it", "ümlaut-ümlaut-ümlaut"])
+def test_a_token_must_be_worth_its_name(token: str) -> None:
+    with pytest.raises(UsageError):
+        check_token(token)
+
+
+def test_a_repository_cannot_open_the_door(tmp_path: Path, ask: Run) -> None:
+    for line in (
+        'host = "0.0.0.0"',
+        'token = "known-to-the-attacker"',
+        'hosts = "evil.example"',
+        'editor = "evil://{path}"',
+        "port = 1",
+    ):
+        (tmp_path / "lurcher.toml").write_text(f"[serve]\n{line}\n")
+        result = ask("serve", tmp_path)
+        assert result.status == 2
+        assert "cannot be set by a project" in result.err
+
+
+@pytest.mark.parametrize(
+    "template", ["javascript:alert('{path}')", "DATA:text/html,{path}", "{path}", "file:///{path}", "vscode://nothing"]
+)
+def test_a_key_press_runs_nothing(template: str) -> None:
+    with pytest.raises(ConfigError):
+        checked_editor(template)
+
+
+def test_harmless_settings_pass() -> None:
+    from lurcher.config import Settings
+
+    check_origins(Settings())
+    assert checked_editor("zed://file{path}:{line}")
+    assert checked_editor("") == ""
+
+
+# -- what every response carries ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/search?q=router", "/api/search", "/nothing", "/openapi.json"])
+def test_every_response_is_fenced_in(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    policy = dict(part.split(" ", 1) for part in headers["content-security-policy"].split("; "))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert policy["require-trusted-types-for"] == "'script'"
+    assert "unsafe" not in headers["content-security-policy"]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["x-frame-options"] == "DENY"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert "server" not in headers
+
+
+def test_refusals_are_too(client: TestClient) -> None:
+    assert "content-security-policy" in client.get("/", headers={"host": "evil.example"}).headers
+
+
+def test_what_a_repository_says_is_only_ever_data(tmp_path: Path) -> None:
+    """The page's own tests show that it stays text there; here: nothing of it is served as anything but JSON."""
+    name = '<img src=x onerror="alert(1)">.py'
+    (tmp_path / name).write_text("# <script>alert('zebra')</script>\n")
+    with client_for(tmp_path) as client:
+        for address in (
+            "/api/search?q=zebra",
+            f"/api/file?path={name}",
+            "/api/search?q=<script>alert(1)</script>",
+            "/<script>alert(1)</script>",
+        ):
+            answer = client.get(address)
+            assert answer.headers["content-type"] == "application/json"
+            json.loads(answer.text)
+        assert client.get("/api/file", params={"path": name}).json()["text"].startswith("# <script>")
+
+
+def test_nothing_of_the_server_is_told_when_it_fails(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Engine, **options: Any) -> Any:
+        raise RuntimeError("/secret/place")
+
+    with client_for(shared) as client:
+        monkeypatch.setattr(Engine, "status", broken)
+        answer = client.get("/api/status")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
+    assert "secret" not in answer.text
+
+
+def test_a_missing_extra_names_the_command(shared: Path) -> None:
+    import subprocess
+    import sys
+
+    code = "import sys; sys.modules['starlette'] = None\nfrom lurcher.surfaces.cli import main\nsys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", str(shared)],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'lurcher[web]'" in done.stderr
+
+
+def test_a_port_that_is_taken_is_told(shared: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run_lurcher("serve", shared, "--port", str(taken.getsockname()[1]))
+    assert result.status == 2
+    assert "--port 0" in result.err

@@ -1,0 +1,145 @@
+"""Whoever keeps a page open hears what happens to the index."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from lurcher.surfaces.http import events
+from lurcher.surfaces.http.events import Hub
+from lurcher.surfaces.http.replies import Busy
+from tests.surfaces.http.conftest import serving
+
+
+def test_a_change_of_the_tree_is_told(repository: Path) -> None:
+    """Over a real connection: that of tests waits for a response to end."""
+    found: list[tuple[str, Any]] = []
+    with (
+        serving(repository, before="import lurcher.surfaces.http.service as s\ns._POLL = 0.2\n") as served,
+        httpx.stream("GET", f"{served.url}api/events", timeout=20) as stream,
+    ):
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        kind = ""
+        for line in stream.iter_lines():
+            if line.startswith("event: "):
+                kind = line.removeprefix("event: ")
+            elif line.startswith("data: "):
+                found.append((kind, json.loads(line.removeprefix("data: "))))
+                if kind == "index" and found[-1][1]["files"] == 13:
+                    (repository / "src/zebra.py").write_text("stripes = 1\n")
+                elif kind == "index" and found[-1][1]["files"] == 14:
+                    break
+    kinds = [kind for kind, _ in found]
+    assert kinds[0] == "state"
+    assert found[-1][1]["fresh"] is True
+
+
+def test_it_ends_with_the_server(shared: Path) -> None:
+    with serving(shared) as served:
+        ended = threading.Event()
+
+        def listen() -> None:
+            with httpx.stream("GET", f"{served.url}api/events", timeout=20) as stream:
+                for _ in stream.iter_lines():
+                    started.set()
+            ended.set()
+
+        started = threading.Event()
+        thread = threading.Thread(target=listen)
+        thread.start()
+        assert started.wait(10)
+        served.process.terminate()
+        assert ended.wait(10)
+        thread.join(5)
+        assert served.process.wait(10) == 0
+
+
+def test_who_listens_too_slowly_misses_progress_only() -> None:
+    async def life() -> list[bytes]:
+        hub = Hub()
+        hub.bind(asyncio.get_running_loop())
+        stream = hub.listen({"building": True})
+        first = await anext(stream)
+        for number in range(500):
+            hub.tell("progress", {"done": number})
+        hub.tell("index", {"generation": 2})
+        await asyncio.sleep(0.05)
+        seen = [first]
+        while b"event: index" not in seen[-1]:
+            seen.append(await anext(stream))
+        await stream.aclose()
+        assert not hub.listening
+        return seen
+
+    seen = asyncio.run(asyncio.wait_for(life(), 10))
+    assert b"event: state" in seen[0]
+    assert len(seen) < 100
+
+
+def test_progress_is_told_a_few_times_a_second() -> None:
+    async def life() -> int:
+        hub = Hub()
+        hub.bind(asyncio.get_running_loop())
+        stream = hub.listen({})
+        await anext(stream)
+        for number in range(1000):
+            hub.progress("reading", number, 1000)
+        assert hub.progress_now == {"what": "reading", "done": 999, "total": 1000}
+        await asyncio.sleep(0)
+        hub.close()
+        return sum([1 async for entry in stream if b"progress" in entry])
+
+    assert asyncio.run(asyncio.wait_for(life(), 10)) < 5
+
+
+def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_LISTENERS", 1)
+
+    async def life() -> None:
+        hub = Hub()
+        hub.check_room()
+        stream = hub.listen({})
+        await anext(stream)
+        with pytest.raises(Busy):
+            hub.check_room()
+        await stream.aclose()
+        hub.check_room()
+
+    asyncio.run(life())
+
+
+def test_work_that_changed_nothing_is_told_to_be_done(shared: Path) -> None:
+    """Files that are read again because their time stamps are young are indexed to no effect: the page must not wait on."""
+    from lurcher.engine import Engine
+    from lurcher.surfaces.http.service import Service
+
+    real = Engine.look
+
+    def busy(self: Engine, **options: Any) -> Any:
+        options["progress"]("indexing", 0, 1)
+        return real(self, **options)
+
+    async def life() -> list[bytes]:
+        service = Service(engine)
+        await service.start()
+        await service.look()
+        stream = service.hub.listen({})
+        seen = [await anext(stream)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Engine, "look", busy)
+            await service.look()
+        while b"event: index" not in seen[-1]:
+            seen.append(await anext(stream))
+        await stream.aclose()
+        await service.stop()
+        return seen
+
+    with Engine.open(shared) as engine:
+        seen = asyncio.run(asyncio.wait_for(life(), 20))
+    assert b"event: progress" in b"".join(seen)
