@@ -8,6 +8,7 @@ file system mounted on a folder). Where any of this cannot be relied on, the tre
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -15,11 +16,15 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lurcher.index.manifest import Manifest
 from lurcher.sources.standing import Mark, Standing, mark_of
+
+if TYPE_CHECKING:
+    from lurcher.index.project import Project
 
 BEAT = 2.0
 """Seconds after which the tree is looked at whatever the system says."""
@@ -194,3 +199,18 @@ def _kind_of(libc: ctypes.CDLL, path: Path) -> int:
     if libc.statfs(os.fsencode(path), ctypes.byref(answer)):
         raise OSError(ctypes.get_errno(), "the file system cannot be told")
     return answer[0] & 0xFFFFFFFF
+
+
+@contextlib.contextmanager
+def watching(projects: Sequence[Project]) -> Iterator[None]:
+    """While this lasts, trees that can be watched are not looked at for every question."""
+    watches = []
+    for project in projects:
+        with contextlib.suppress(OSError):
+            project.watch = Quiet(project.root.path)
+            watches.append(project.watch)
+    try:
+        yield
+    finally:
+        for watch in watches:
+            watch.close()

@@ -7,7 +7,7 @@ import re
 import socket
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
@@ -27,9 +27,19 @@ _OWN = ("host", "port", "token", "hosts", "editor")
 _DANGEROUS = ("javascript", "data", "vbscript", "blob", "file", "about")
 
 
-def others(engine: Engine) -> Sequence[Beside]:
-    """What is served beside API and page, each under a path of its own and behind the same guard."""
-    return ()
+def others(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[str]) -> Sequence[Beside]:
+    """What is served beside API and page, each at a path of its own and behind the same guard: MCP, where it is installed."""
+    from lurcher.surfaces.http.app import Beside
+    from lurcher.surfaces.mcp import streamable_app
+
+    names = ["127.0.0.1", "localhost", "[::1]", *hosts]
+    try:
+        app = streamable_app(
+            engine.roots, overrides, hosts=[f"{name}:*" for name in names], origins=[f"http://{name}:*" for name in names]
+        )
+    except MissingExtra:
+        return ()
+    return (Beside("/mcp", app, app.lifespan),)
 
 
 def run(engine: Engine, parsed: Namespace) -> None:
@@ -41,6 +51,8 @@ def run(engine: Engine, parsed: Namespace) -> None:
         if missing.name and missing.name.split(".")[0] == "lurcher":
             raise
         raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
+    from lurcher.serving.quiet import watching
+    from lurcher.surfaces.cli.flags import overrides_of
     from lurcher.surfaces.http.service import Service
 
     settings = engine.settings
@@ -58,11 +70,13 @@ def run(engine: Engine, parsed: Namespace) -> None:
                 f"set LURCHER_SERVE_TOKEN, or add --token; for a new one: {_NEW_TOKEN}",
             )
         port = bound.getsockname()[1]
-        access = Access(port, loopback, (host, socket.gethostname(), *settings.serve.hosts.split()), token)
+        hosts = (host, socket.gethostname(), *settings.serve.hosts.split())
+        access = Access(port, loopback, hosts, token)
         service = Service(engine)
         app = build_app(
-            engine, access, editor=checked_editor(settings.serve.editor), beside=others(engine), service=service
-        )
+            engine, access, editor=checked_editor(settings.serve.editor), service=service,
+            beside=others(engine, overrides_of(parsed.set), hosts),
+        )  # fmt: skip
         named = f"[{host}]" if ":" in host else host
         where = f"http://{named}:{port}/"
         print(f"serving {', '.join(map(str, engine.roots))} at {where}", file=sys.stderr, flush=True)
@@ -73,7 +87,8 @@ def run(engine: Engine, parsed: Namespace) -> None:
         server = make_server(app, service.hub.close)
         # Questions are worked on in threads; the loop that serves all connections must not wait long for its turn among them.
         sys.setswitchinterval(_TURN)
-        asyncio.run(server.serve(sockets=[bound]))
+        with watching(engine.projects):
+            asyncio.run(server.serve(sockets=[bound]))
 
 
 def check_origins(settings: Settings) -> None:
