@@ -67,11 +67,15 @@ class Guard:
         if scope["type"] != "http":
             return  # no web sockets here; the server refuses them
         refused = self._refused(scope)
-        secured = self._secured(send)
+        secured = _Secured(send)
         if refused is not None:
             await refused(scope, receive, secured)
             return
-        await self._app(scope, _Measured(receive), secured)
+        try:
+            await self._app(scope, _Measured(receive), secured)
+        except asyncio.CancelledError:
+            if not secured.given_up:
+                raise
 
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -139,23 +143,32 @@ class Guard:
             return PlainTextResponse(_LOCKED, 401, challenge)
         return refusal(401, "token", "the token is missing or wrong", "send: Authorization: Bearer TOKEN", challenge)
 
-    def _secured(self, send: Send) -> Send:
-        async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers[name] = value
-                headers.setdefault("cache-control", "no-store")
-            # A client that does not read holds up a task and what it was to get. A timer costs less than a task of its own.
-            task = asyncio.current_task()
-            assert task is not None
-            patience = asyncio.get_running_loop().call_later(SEND_SECONDS, task.cancel)
-            try:
-                await send(message)
-            finally:
-                patience.cancel()
 
-        return sent
+class _Secured:
+    """Sends a response with what every one carries, as fast as the client reads it, if it reads at all."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.given_up = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+            headers.setdefault("cache-control", "no-store")
+        # A client that does not read holds up a task and what it was to get. A timer costs less than a task of its own.
+        task = asyncio.current_task()
+        assert task is not None
+        patience = asyncio.get_running_loop().call_later(SEND_SECONDS, self._give_up, task)
+        try:
+            await self._send(message)
+        finally:
+            patience.cancel()
+
+    def _give_up(self, task: asyncio.Task[object]) -> None:
+        self.given_up = True
+        task.cancel()
 
 
 class _Measured:
