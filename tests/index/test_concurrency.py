@@ -161,7 +161,10 @@ def test_the_lock_of_a_writer_that_was_killed_is_free(root: Path) -> None:
     assert not list(index.glob(".*.tmp"))
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe nonsense \0", b"%d\n" % os.getpid(), b"1\n", b"x" * 100_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"\xff\xfe nonsense \0", b"%d\n" % os.getpid(), b"1\n", b"x" * 100_000],
+    ids=["empty", "nonsense", "ourselves", "another", "long"],
+)  # fmt: skip
 def test_what_stands_in_a_lock_file_means_nothing(root: Path, content: bytes) -> None:
     opened(root).index()
     (root / ".lurcher/lock").write_bytes(content)

@@ -22,7 +22,7 @@ PORT = 7433
 BASE = f"http://127.0.0.1:{PORT}"
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="package")
 def no_settings_of_others() -> Iterator[None]:
     import os
 

@@ -20,7 +20,7 @@ CHROMIUM = next((found for name in ("chromium", "chromium-browser", "google-chro
 HOSTILE = '<img src=x onerror="window.hacked=1">.py'
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api")
     if CHROMIUM is None:
@@ -31,7 +31,7 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def place(tmp_path_factory: pytest.TempPathFactory, no_settings_of_others: None) -> Path:
     """A repository with a past, notes, imports, and names that would run if they were taken for markup."""
     folder = tmp_path_factory.mktemp("page") / "shop"
@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory, no_settings_of_others: None)
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def served(place: Path) -> Iterator[Served]:
     with serving(place, env={"LURCHER_SERVE_EDITOR": "editor://open{path}#{line}"}) as found:
         yield found
@@ -50,7 +50,7 @@ def served(place: Path) -> Iterator[Served]:
 Open = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def contexts(browser: Any) -> dict[bool, Any]:
     """One for most tests, and one without the page's own policy, which would keep axe-core out; new ones take long to make."""
     return {without: browser.new_context(bypass_csp=without) for without in (False, True)}
@@ -90,7 +90,7 @@ def show(browser: Any, contexts: dict[bool, Any], served: Served) -> Iterator[Op
     assert not wrong
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def axe() -> str:
     """axe-core, fetched once into a folder for caches: it is a tool of these tests, not a part of the project."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir()) / "lurcher-axe"
