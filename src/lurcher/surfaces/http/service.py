@@ -138,28 +138,25 @@ class Service:
             done = f": {now['done']:,} of {now['total']:,}" if now else ""
             raise Busy(f"the index is being made{done}", "answers come as soon as it is there", code="indexing")
         if not endpoint.cached or "since" in values or "until" in values:
-            return (await self._shared((endpoint.name, object()), endpoint, values, None))[0]
+            return await self._shared((endpoint.name, object()), endpoint, values, None)
         look = await self.look()
         stamp = (look.tree, look.past) if endpoint.depends_on_history(values) else look.tree
         question = (endpoint.name, *((name, _hashable(values[name])) for name in sorted(values)))
         found = self.known.get(question, stamp)
         if found is None:
-            found, whole = await self._shared((question, stamp), endpoint, values, look)
-            if whole and not values.get("timings"):
-                self.known.put(question, stamp, found)
+            found = await self._shared((question, stamp), endpoint, values, look)
         return found
 
     async def _shared(
-        self, key: Hashable, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None
-    ) -> tuple[bytes, bool]:
+        self, key: tuple[Hashable, Hashable], endpoint: Endpoint, values: Mapping[str, Any], look: Look | None
+    ) -> bytes:
         """The same question, asked by several at the same time, is worked on once; if all of them leave, not at all."""
         shared = self._running.get(key)
         if shared is None:
             if len(self._running) >= self._most_waiting:
                 raise Busy("too many questions at once")
             pool = self._slow if endpoint.slow else self._pool
-            work = self._in_thread(pool, lambda: _told(self._worked(endpoint, values, look)))
-            shared = self._running[key] = _Shared(asyncio.create_task(work))
+            shared = self._running[key] = _Shared(asyncio.create_task(self._work(pool, key, endpoint, values, look)))
             shared.task.add_done_callback(lambda task: self._finished(key, task))
         shared.waiting += 1
         try:
@@ -168,6 +165,16 @@ class Service:
             shared.waiting -= 1
             if not shared.waiting and not shared.task.done():
                 shared.task.cancel()
+
+    async def _work(
+        self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], endpoint: Endpoint, values: Mapping[str, Any],
+        look: Look | None,
+    ) -> bytes:  # fmt: skip
+        found, whole = await self._in_thread(pool, lambda: _told(self._worked(endpoint, values, look)))
+        if look is not None and whole and not values.get("timings"):
+            self.known.put(*key, found)  # before this ends, so that nobody finds it neither running nor known
+        told: bytes = found
+        return told
 
     def _worked(self, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None) -> dict[str, Any]:
         """The tree has been looked at already, unless it has been again since."""
@@ -178,7 +185,7 @@ class Service:
         value: dict[str, Any] = endpoint.run(self.engine, values, True)
         return value
 
-    def _finished(self, key: Hashable, task: asyncio.Task[tuple[bytes, bool]]) -> None:
+    def _finished(self, key: Hashable, task: asyncio.Task[bytes]) -> None:
         self._running.pop(key, None)
         if not task.cancelled():
             task.exception()  # looked at, so that nobody complains where all who waited are gone
@@ -188,7 +195,7 @@ class Service:
 
 
 class _Shared:
-    def __init__(self, task: asyncio.Task[tuple[bytes, bool]]) -> None:
+    def __init__(self, task: asyncio.Task[bytes]) -> None:
         self.task = task
         self.waiting = 0
 
