@@ -164,17 +164,18 @@ class Shown:
         place = self._places[i][1]
         return f"{self._snapshot.path(place.file)}:{place.start_line}-{place.end_line}"
 
-    def hit(self, i: int) -> Hit:
+    def hit(self, i: int, *, named: bool = True) -> Hit:
+        """One hit; whoever names it himself does without its definition."""
         position, place = self._places[i]
         unit = self._ranked.unit(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
-        named = self._focus.definition(unit, place.focus)
+        about = self._focus.definition(unit, place.focus) if named else None
         why = self._ranked.why(position) if self._query.reasons else Why()
         identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
-            named.qualified if named else None, named.kind if named else None, self._ranked.score(position),
+            about.qualified if about else None, about.kind if about else None, self._ranked.score(position),
             self.cost(i), text, why, matches=self._focus.matches(place),
         )  # fmt: skip
 

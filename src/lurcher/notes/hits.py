@@ -48,7 +48,7 @@ class NoteShown:
         return replace(found, header=" ".join((self._snapshot.path(file), title, heading if heading != title else "")).strip())
 
     def hit(self, i: int) -> Hit:
-        hit = self._shown.hit(i)
+        hit = self._shown.hit(i, named=False)
         file, _, _, _, _, named = self._snapshot.unit(self._unit_at(i))
         heading = self._snapshot.definition(named) if named >= 0 else None
         heading = heading if heading is not None and heading.kind == HEADING else None
