@@ -8,10 +8,10 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import CursorError, QueryError, UsageError
+from lurcher.rerank.reranker import Judged, Request
 from tests.history.repo import Repo
 
 Pottery = tuple[Repo, dict[str, str]]
-EVERY = {"sources": ["all"]}
 
 
 def test_each_source_answers_what_is_its_own(engine: Engine) -> None:
@@ -123,9 +123,17 @@ def test_unknown_sources_and_rerankers_are_errors(engine: Engine) -> None:
         engine.search("kiln", sources=["code", "notes"], rerank=["outcome"])
 
 
-def test_rerankers_see_all_sources(engine: Engine) -> None:
-    answer = engine.search("kiln heat", sources=["all"], rerank=["outcome"])
-    assert answer.hits and not answer.degraded
+def test_rerankers_see_all_sources(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def prose_first(request: Request) -> Judged:
+        assert len(request.candidates) == engine.search("kiln heat", sources=["all"]).total
+        return Judged(tuple(float(".md " in f"{item.header} ") for item in request.candidates))
+
+    monkeypatch.setattr("lurcher.rerank.second.reranker_named", lambda name: (prose_first, lambda settings: 50))
+    before = engine.search("mix_glaze of the kiln", sources=["all"]).hits[0]
+    assert before.source == "code"
+    found = engine.search("kiln heat", sources=["all"], rerank=["cross"]).hits
+    assert found[0].path.endswith(".md") and [stage.stage for stage in found[0].why.stages][-1] == "cross"
+    assert not engine.search("kiln heat", sources=["all"], rerank=["outcome"]).degraded, "a source's own second look is known"
 
 
 def test_fusion_by_score_works_for_all_sources(engine: Engine) -> None:
