@@ -183,9 +183,10 @@ class PastProject:
             return manifest
         if not self.model.textual and all(segment.vectors is not None for segment in segments):
             return manifest
-        from lurcher.history.meaning import vectors_in
+        from lurcher.history.meaning import COMMITS
+        from lurcher.index.upkeep import vectors_in
 
-        return vectors_in(self, manifest, progress, notes, refresh, limited)
+        return vectors_in(self, COMMITS, manifest, progress, notes, refresh, limited)
 
     def keep(self, manifest: PastManifest) -> None:
         """Make a manifest the index, under the lock that the caller holds."""

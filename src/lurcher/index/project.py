@@ -405,9 +405,9 @@ class Project:
             return manifest
         if not self.model.textual and all(segment.vectors is not None for segment in segments):
             return manifest
-        from lurcher.index.upkeep import vectors_in
+        from lurcher.index.upkeep import FILES, vectors_in
 
-        return vectors_in(self, manifest, progress, notes, refresh, limited)
+        return vectors_in(self, FILES, manifest, progress, notes, refresh, limited)
 
     def keep(self, manifest: Manifest) -> None:
         """Make a manifest the index, under the lock that the caller holds."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
 
+from lurcher.config import Settings
 from lurcher.embedding.text import TextModel
 from lurcher.errors import IndexLocked, LurcherError
 from lurcher.index.apart import VECTOR_GROUPS, Apart, Group
-from lurcher.index.container import Container
+from lurcher.index.container import Builder, Container
 from lurcher.index.described import Described, described
 from lurcher.index.embedding import complete
 from lurcher.index.manifest import Manifest
@@ -20,91 +21,139 @@ from lurcher.index.store import live_mask, live_places
 from lurcher.types import Degraded, Progress
 
 if TYPE_CHECKING:
-    from lurcher.index.project import Project
+    from lurcher.embedding.table import Table
 
-HINT = "run: lurcher index"
+
+class Kept(Protocol):
+    """What a manifest of any index says of its vectors."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def generation(self) -> int: ...
+    @property
+    def segments(self) -> tuple[str, ...]: ...
+    @property
+    def vectors(self) -> Mapping[str, Apart]: ...
+
+
+Manifested = TypeVar("Manifested", bound=Kept)
+
+
+class Opened(Protocol):
+    @property
+    def segments(self) -> Sequence[Any]: ...
+
+
+class Holder(Protocol[Manifested]):
+    """Who has an index: of files, or of commits."""
+
+    store: Any
+    model: Any
+    settings: Settings
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]: ...
+    def current(self) -> Manifested: ...
+    def keep(self, manifest: Manifested) -> None: ...
+    def on_view(self, manifest: Manifested) -> Opened: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[Manifested]):
+    """What sets the vectors of one index apart from those of another."""
+
+    stage: str
+    called: str
+    doing: str
+    hint: str
+    groups: tuple[Group, ...]
+    restate: Callable[[Container, Table, Builder], str]
+    """A segment with vectors by a table; its name."""
+    describe: Callable[[Manifested], Callable[[str, Container], list[Described]]]
+    """The texts of a segment that a provider embeds."""
 
 
 def vectors_in(
-    project: Project, manifest: Manifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
-) -> Manifest:
+    holder: Holder[Manifested], kind: Kind[Manifested], manifest: Manifested, progress: Progress, notes: list[Degraded],
+    refresh: bool, limited: bool,
+) -> Manifested:  # fmt: skip
     """The index as it is then. What still lacks vectors is told of, and why."""
-    if isinstance(project.model, TextModel):
-        return _embedded(project, project.model, manifest, progress, notes, refresh, limited)
+    if isinstance(holder.model, TextModel):
+        return _embedded(holder, kind, holder.model, manifest, progress, notes, refresh, limited)
     if not refresh:
-        return manifest  # the lane says so
+        return manifest  # whoever asks for meaning is told
     try:
-        with project.store.lock(project.settings.index.lock_seconds if manifest.generation else 0):
-            manifest = _restated(project, project.current(), progress)
-        notes.append(Degraded("index", "its vectors were of another model; they were made anew", ""))
+        with holder.store.lock(holder.settings.index.lock_seconds):
+            manifest = _restated(holder, kind, holder.current(), progress)
+        notes.append(Degraded(kind.stage, "its vectors were of another model; they were made anew", ""))
     except IndexLocked as busy:
-        notes.append(Degraded("dense", f"the index has vectors of another model; {busy.message}", busy.hint))
+        notes.append(Degraded("dense", f"{kind.called} has vectors of another model; {busy.message}", busy.hint))
     return manifest
 
 
-def _restated(project: Project, manifest: Manifest, progress: Progress) -> Manifest:
+def _restated(holder: Holder[Manifested], kind: Kind[Manifested], manifest: Manifested, progress: Progress) -> Manifested:
     """The same segments with vectors by the table in use."""
-    table = project.model.table
-    assert table is not None
+    table = holder.model.table
     names = []
     for number, name in enumerate(manifest.segments):
-        progress("embedding", number, len(manifest.segments))
-        container = project.store.container(name)
+        progress(kind.doing, number, len(manifest.segments))
+        container = holder.store.container(name)
         if container.meta.get("model") != table.digest:
-            name = project.store.put(partial(restate, container, table))
+            name = holder.store.put(partial(kind.restate, container, table))
         names.append(name)
-    progress("embedding", len(names), len(names))
+    progress(kind.doing, len(names), len(names))
     newer = replace(
-        manifest, generation=manifest.generation + 1, segments=tuple(names), fingerprint=project.fingerprint, vectors={}
+        manifest, generation=manifest.generation + 1, segments=tuple(names), fingerprint=holder.fingerprint, vectors={}
     )
-    project.keep(newer)
+    holder.keep(newer)
     return newer
 
 
 def _embedded(
-    project: Project,
-    model: TextModel,
-    manifest: Manifest,
-    progress: Progress,
-    notes: list[Degraded],
-    refresh: bool,
-    limited: bool,
-) -> Manifest:
-    segments = project.on_view(manifest).segments
-    lacking, total = lack_in(segments, VECTOR_GROUPS)
+    holder: Holder[Manifested], kind: Kind[Manifested], model: TextModel, manifest: Manifested, progress: Progress,
+    notes: list[Degraded], refresh: bool, limited: bool,
+) -> Manifested:  # fmt: skip
+    segments = holder.on_view(manifest).segments
+    lacking, total = lack_in(segments, kind.groups)
     problem: LurcherError | None = None
     if lacking and refresh and (not limited or worth(model, lacking, segments, manifest.vectors)):
         try:
-            with project.store.lock(0 if limited else project.settings.index.lock_seconds):
-                manifest, problem = _complete(project, model, project.current(), progress, notes, limited)
+            with holder.store.lock(0 if limited else holder.settings.index.lock_seconds):
+                manifest, problem = _complete(holder, kind, model, holder.current(), progress, notes, limited)
         except IndexLocked as busy:
             problem = busy
-        lacking, total = lack_in(project.on_view(manifest).segments, VECTOR_GROUPS)
-    notes += lack_told(lacking, total, problem, HINT)
+        lacking, total = lack_in(holder.on_view(manifest).segments, kind.groups)
+    notes += lack_told(lacking, total, problem, kind.hint)
     return manifest
 
 
 def _complete(
-    project: Project, model: TextModel, manifest: Manifest, progress: Progress, notes: list[Degraded], limited: bool
-) -> tuple[Manifest, LurcherError | None]:
-    places = dict(zip(manifest.segments, live_places(manifest), strict=True))
+    holder: Holder[Manifested], kind: Kind[Manifested], model: TextModel, manifest: Manifested, progress: Progress,
+    notes: list[Degraded], limited: bool,
+) -> tuple[Manifested, LurcherError | None]:  # fmt: skip
     latest = manifest
-
-    def describe(name: str, container: Container) -> list[Described]:
-        return described(container, live_mask(int(container.meta["files"]), places[name]))
 
     def commit(vectors: Mapping[str, Apart]) -> None:
         nonlocal latest
-        latest = replace(latest, generation=latest.generation + 1, fingerprint=project.fingerprint, vectors=vectors)
-        project.keep(latest)
+        latest = replace(latest, generation=latest.generation + 1, fingerprint=holder.fingerprint, vectors=vectors)
+        holder.keep(latest)
 
     done = complete(
-        project.store, manifest.segments, manifest.vectors, model, VECTOR_GROUPS, describe, commit, progress,
+        holder.store, manifest.segments, manifest.vectors, model, kind.groups, kind.describe(manifest), commit, progress,
         **limits(model, limited),
     )  # fmt: skip
     if done.refused and not done.problem:
         notes.append(refusal(done.refused))
     return latest, model.failed(done.problem) if done.problem is not None else None
+
+
+def _texts_of(manifest: Manifest) -> Callable[[str, Container], list[Described]]:
+    places = dict(zip(manifest.segments, live_places(manifest), strict=True))
+    return lambda name, container: described(container, live_mask(int(container.meta["files"]), places[name]))
+
+
+FILES: Kind[Manifest] = Kind("index", "the index", "embedding", "run: lurcher index", VECTOR_GROUPS, restate, _texts_of)
 
 
 class Limits(TypedDict):
