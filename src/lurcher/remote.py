@@ -77,6 +77,8 @@ def ask(
     worker.join(deadline.left)
     if worker.is_alive():
         asked.give_up()
+        asked.late = True
+    if asked.late:
         said = f"{place(base)} did not answer within {deadline.seconds:g} s"
         raise ServerError(said, "raise the limit, or use a smaller model", passing=True)
     if asked.problem is not None:
@@ -110,6 +112,8 @@ class _Asked:
         self.data = b""
         self.retry_after = 0.0
         """Seconds that the server asks us to wait before another try."""
+        self.late = False
+        """Whether time ran out, which the socket and the one that waits for it may each be the first to see."""
         self.problem: ServerError | None = None
 
     def run(self, seconds: float) -> None:
@@ -117,6 +121,8 @@ class _Asked:
 
         try:
             self._exchange(seconds)
+        except TimeoutError:
+            self.late = True
         except ConnectionRefusedError:
             said = f"nothing answers at {place(self._base)}"
             self.problem = ServerError(said, "start the server, or correct the address", passing=True)
