@@ -14,6 +14,7 @@
     │   └── IndexBuilding     it is being made, and the question needs all of it
     ├── ModelError            a term table cannot be read or made
     ├── ServerError           a configured server does not do what it should
+    │   └── StoreError        a shared store cannot be reached, or does not do what it should
     ├── DatasetError          an evaluation set cannot be used
     └── MissingExtra          a feature needs a package that is not installed
 
@@ -98,6 +99,10 @@ class ServerError(LurcherError):
         """Whether the same question may be answered a little later."""
         self.after = after
         """How many seconds later the server would like that to be."""
+
+
+class StoreError(ServerError):
+    code = "store"
 
 
 class DatasetError(LurcherError):

@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from lurcher.ranking.context import Context, Ranking
     from lurcher.rerank.reranker import Judged
     from lurcher.rerank.reranker import Request as RerankRequest
+    from lurcher.stores.port import Store
 
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 RANKINGS = ("default", "classic")
+STORES = ("qdrant://", "postgres://")
 PROVIDERS = ("builtin", "onnx", "tei", "openai", "ollama")
 
 
@@ -85,6 +87,16 @@ def provider_named(name: str) -> tuple[Callable[[Wanted], Identity], Callable[[W
     if identity is None or connect is None:
         raise ConfigError(f"unknown embedding.provider {name!r}", f"known are: {', '.join(PROVIDERS)}")
     return identity, connect
+
+
+def store_at(url: str, settings: Settings) -> Store:
+    """The shared store at an address, by its scheme: `open` of a file of lurcher.stores, or of an entry point in that group."""
+    scheme = url.partition("://")[0].partition("+")[0].lower()
+    open_ = find("stores", {"postgresql": "postgres"}.get(scheme, scheme), "open_store") if "://" in url else None
+    if open_ is None:
+        raise ConfigError(f"no store is known for the address {url!r}", f"known are: {', '.join(STORES)}")
+    store: Store = open_(url, settings)
+    return store
 
 
 def ranking_lanes(name: str, plan: Plan, settings: Settings) -> tuple[str, ...]:
