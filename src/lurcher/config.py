@@ -441,6 +441,14 @@ def colour_wanted(environ: Mapping[str, str] | None = None) -> bool:
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
+def kernel_wanted(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the compiled kernel may be used, where there is one; LURCHER_KERNEL=python says no."""
+    chosen = (os.environ if environ is None else environ).get("LURCHER_KERNEL") or "auto"
+    if chosen not in ("auto", "python"):
+        raise ConfigError(f"environment: LURCHER_KERNEL cannot be {chosen!r}", "allowed: auto, python")
+    return chosen == "auto"
+
+
 def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
     """A copy of `settings` with `values` (dotted keys) checked and put in."""
     if not values:
@@ -588,7 +596,7 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {"LURCHER_CONFIG", "LURCHER_KERNEL", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
 
 
 def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
