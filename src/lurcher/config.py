@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from lurcher.errors import ConfigError
+from lurcher.light import Field, dataclass, field, fields, replace
 
 PROJECT_FILE = "lurcher.toml"
 PYPROJECT = "pyproject.toml"

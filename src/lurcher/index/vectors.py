@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
+from lurcher.light import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

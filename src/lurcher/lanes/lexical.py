@@ -6,7 +6,6 @@ score(u) = Σ over groups  w · idf · tf·(k1 + 1) / (tf + k1·(1 − b + b·le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
 from lurcher.index.tally import Sum
 from lurcher.lanes.lane import Request
+from lurcher.light import dataclass
 from lurcher.planning.groups import Group
 from lurcher.planning.intent import REPORT
 from lurcher.types import LaneWhy
