@@ -157,7 +157,7 @@ def test_what_they_cannot_do_is_refused() -> None:
 
         @light.dataclass
         class Shared:
-            one: list[int] = []  # type: ignore[misc]
+            one: list[int] = []  # type: ignore[misc]  # noqa: RUF012
 
 
 def test_first_instances_may_be_made_at_once() -> None:
