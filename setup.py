@@ -20,7 +20,8 @@ kernel = Extension(
     sources=sorted(str(path) for path in Path("kernel").glob("*.c")),
     depends=sorted(str(path) for path in Path("kernel").glob("*.h")),
     define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
-    extra_compile_args=[] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"],
+    extra_compile_args=["/std:c11"] if sys.platform == "win32" else ["-std=c11", "-O3", "-ffp-contract=off"],
+    libraries=[] if sys.platform == "win32" else ["m"],
     py_limited_api=STABLE,
     optional=WANTED != "require",
 )

@@ -50,4 +50,8 @@ Py_ssize_t items_of(const Py_buffer *view, size_t size, const char *what);
 
 extern PyType_Spec counter_spec;
 
+PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
+PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);
+PyObject *kernel_products(PyObject *module, PyObject *arguments);
+
 #endif

@@ -14,13 +14,22 @@ static int fill(PyObject *module) {
     return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
 }
 
+static PyMethodDef functions[] = {
+    {"row_sums", kernel_row_sums, METH_VARARGS,
+     "Ends of each owner's part, rows, whole amounts, stored rows, bits, dims: each owner's sum, in single precision."},
+    {"unit_sums", kernel_unit_sums, METH_VARARGS, "The same, as bytes and the scales that make them one long."},
+    {"products", kernel_products, METH_VARARGS,
+     "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
+    {NULL, NULL, 0, NULL},
+};
+
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, (void *)fill},
     {0, NULL},
 };
 
 static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "lurcher._kernel", "The loops that cost most, in C.", 0, NULL, slots, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "lurcher._kernel", "The loops that cost most, in C.", 0, functions, slots, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__kernel(void);
