@@ -20,6 +20,7 @@ static PyMethodDef functions[] = {
     {"unit_sums", kernel_unit_sums, METH_VARARGS, "The same, as bytes and the scales that make them one long."},
     {"products", kernel_products, METH_VARARGS,
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
+    {"text_entries", kernel_text_entries, METH_VARARGS, "A text, and 2^21 marks for its threes: the hashes of its words."},
     {NULL, NULL, 0, NULL},
 };
 
