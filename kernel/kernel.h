@@ -53,6 +53,8 @@ extern PyType_Spec counter_spec;
 PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_products(PyObject *module, PyObject *arguments);
+PyObject *kernel_tally(PyObject *module, PyObject *arguments);
+PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_text_entries(PyObject *module, PyObject *arguments);
 
 #endif
