@@ -15,7 +15,7 @@ from lurcher import kernel as chosen
 from tests.kernel import kernel
 
 SOURCES = {
-    "src/client.py": "class RetryClient:\n    # Sends again after a failure, größer werdend.\n    def send_again(self, max2): ...\n",
+    "src/client.py": "class RetryClient:\n    # Sends again after a failure, größer.\n    def send_again(self, max2): ...\n",
     "src/pool.c": "/* closes idle sockets */\nint pool_close(struct pool *p) { return p->HTTPServer + 0x1F; }\n" * 40,
     "docs/notes.md": "# Wiederholung\n\n検索語の索引 and retry budgets; see `send_again`.\n",
     "data/long.txt": "x" * 500 + " retry\n",
@@ -33,7 +33,9 @@ def tree(tmp_path: Path) -> Path:
 
 
 @kernel.needed
-def test_segments_and_answers_are_the_same(tree: Path, tmp_path: Path, clean_environment: Callable[..., dict[str, str]]) -> None:
+def test_segments_and_answers_are_the_same(
+    tree: Path, tmp_path: Path, clean_environment: Callable[..., dict[str, str]]
+) -> None:
     told = {}
     for name in ("auto", "python"):
         environment = {**clean_environment(), "LURCHER_KERNEL": name, "LURCHER_INDEX_DIR": str(tmp_path / name)}
