@@ -100,7 +100,8 @@ def test_a_query_loads_what_it_uses_and_no_more(tmp_path: Path, clean_environmen
     heavy = (
         "dataclasses", "tree_sitter", "rs_bpe", "re2", "asyncio", "http", "email", "ssl", "logging", "difflib", "decimal",
         "secrets", "concurrent", "multiprocessing", "tempfile", "unittest", "xml", "sqlite3", "importlib.metadata",
-        "lurcher.chunking.code", "lurcher.index.writer", "lurcher.index.build", "lurcher.history.reader", "lurcher.ranking.classic",
+        "lurcher.chunking.code", "lurcher.index.writer", "lurcher.index.build", "lurcher.history.reader",
+        "lurcher.ranking.classic",
     )  # fmt: skip
     assert not {name for name in loaded if name.startswith(tuple(f"{module}." for module in heavy)) or name in heavy}
     # Each costs a third of a millisecond whatever is in it: who adds one looks for one that a query can do without.
