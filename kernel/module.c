@@ -28,6 +28,8 @@ static PyMethodDef functions[] = {
      "Scores of units, first unit and number of units of each file, which files may answer, a divisor per place, where the sums "
      "go."},
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
+    {"unlike", kernel_unlike, METH_VARARGS,
+     "An open folder, rows by path, a time: the paths of files that do not look as their row says, or whose stamps are younger."},
     {NULL, NULL, 0, NULL},
 };
 

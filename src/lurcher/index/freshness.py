@@ -11,6 +11,7 @@ import os
 from pathlib import Path
 
 from lurcher.index.manifest import Manifest, Row
+from lurcher.kernel import native
 from lurcher.light import dataclass, replace
 from lurcher.sources.decode import Text, read_text
 from lurcher.sources.files import Entry, Listing
@@ -89,10 +90,14 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
     stat, folders = os.stat, manifest.standing.folders if manifest.standing is not None else {}
     checked, settled = manifest.checked_ns, manifest.settled
     old = checked - COARSE_NS
+    rows = manifest.rows
+    if any(path.rpartition("/")[0] not in folders for path in rows):
+        return None
+    kernel = native()
+    # The kernel tells at once which files are as they were; the few others are looked at once more, as all are without it.
+    left = rows if kernel is None else {path: rows[path] for path in kernel.unlike(opened, dict(rows), old)}
     suspects = []
-    for path, (_, size, mtime, ctime, inode, _, _) in manifest.rows.items():
-        if path.rpartition("/")[0] not in folders:
-            return None
+    for path, (_, size, mtime, ctime, inode, _, _) in left.items():
         status = stat(path, dir_fd=opened, follow_symlinks=False)
         if (
             status.st_ctime_ns == ctime
