@@ -124,7 +124,8 @@ class Fuzz:
     def stamps(self) -> None:
         row = (b"", *(self.random.choice((*EDGES, 1 << 70, None, "a", 0.5)) for _ in range(self.random.randrange(8))))
         rows = {self.random.choice((self.text(), ".", "/", "\0", "\ud800", "\udcff", 7)): row for _ in range(3)}
-        found = self.refusable(self.kernel.unlike, self.random.choice((-1, 0, 99)), rows, self.random.choice((0, (1 << 63) - 1)))
+        folder, old = self.random.choice((-1, 0, 99)), self.random.choice((0, (1 << 63) - 1))
+        found = self.refusable(self.kernel.unlike, folder, rows, old)
         assert found == list(rows), "such a file looks as it did"
 
     def entries(self) -> None:
