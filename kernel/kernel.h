@@ -58,6 +58,8 @@ PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
 PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
+int checksum_is_fast(void);
+PyObject *kernel_crc32(PyObject *module, PyObject *data);
 PyObject *kernel_text_entries(PyObject *module, PyObject *arguments);
 
 #endif

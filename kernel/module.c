@@ -11,6 +11,9 @@ static int fill(PyObject *module) {
         Py_DECREF(counter);
         return -1;
     }
+    if (PyModule_AddIntConstant(module, "FAST_CRC32", checksum_is_fast()) < 0) {
+        return -1;
+    }
     return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
 }
 
@@ -30,6 +33,7 @@ static PyMethodDef functions[] = {
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
     {"unlike", kernel_unlike, METH_VARARGS,
      "An open folder, rows by path, a time: the paths of files that do not look as their row says, or whose stamps are younger."},
+    {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };
 

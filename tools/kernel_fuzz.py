@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+import zlib
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -128,6 +129,11 @@ class Fuzz:
         found = self.refusable(self.kernel.unlike, folder, rows, old)
         assert found == list(rows), "such a file looks as it did"
 
+    def checksum(self) -> None:
+        data = self.random.randbytes(self.random.choice((0, 1, 15, 16, 63, 64, 65, 128, 1000, 5000)))
+        assert self.kernel.crc32(memoryview(data)[1:]) == zlib.crc32(data[1:]), "another checksum"
+        assert self.kernel.crc32(data) == zlib.crc32(data), "another checksum"
+
     def entries(self) -> None:
         text = self.numbers.integers(0, 256, self.random.choice((0, 1, 2, 3, 500, 70_000))).astype(np.uint8).tobytes()
         if self.random.random() < 0.3:
@@ -165,7 +171,7 @@ def main(seconds: float, seed: int) -> int:
         print("the kernel is not there", file=sys.stderr)
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
-    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.counter)
+    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter)
     while time.monotonic() < end:
         for call in every:
             call()

@@ -45,6 +45,8 @@ _MANY_NAMES = 2000
 _MOST_ROWS = 1_000_000
 """Rows of postings that are kept taken apart, about 16 bytes each."""
 _MOST_TERMS = 50_000
+_MANY_PATHS = 100
+"""From here on all paths are read, not only those that are asked for."""
 
 
 class Segment:
@@ -358,6 +360,8 @@ class Snapshot:
         import numpy as np
 
         flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
+        if len(flagged) > _MANY_PATHS:
+            self._read_paths()
         found = {file: version for file in flagged if (version := version_of(self.path(file))) is not None}
         newest: dict[str, int] = {}
         for place, number in found.values():
@@ -478,13 +482,17 @@ class Snapshot:
             known = self._paths[file] = segment.path(local)
         return known
 
+    def _read_paths(self) -> None:
+        """All at once: one by one they cost a hundred times as much each."""
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            self._paths.update(enumerate(segment.paths(), base))
+
     @cached_property
     def live_paths(self) -> dict[str, int]:
         """Every live file by its path."""
         import numpy as np
 
-        for segment, base in zip(self.segments, self._bases["files"], strict=False):
-            self._paths.update(enumerate(segment.paths(), base))
+        self._read_paths()
         return {self.path(file): file for file in np.flatnonzero(self.live_files).tolist()}
 
     @cached_property
