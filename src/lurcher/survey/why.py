@@ -257,12 +257,9 @@ def _word(context: Context, group: Group, idf: float, unit: int, file: int) -> W
     share = next((share for share in context.lexical.shares if share.word == group.word), None)
     if share is None:
         return Word(group.word, 0.0, False, False, 0)
-    import numpy as np
-
-    having = np.flatnonzero(share.amounts) if share.units is None else share.units
     numbers = context.snapshot.units_of(file)
-    inside = bool(((having >= numbers.start) & (having < numbers.stop)).any())
-    return Word(group.word, idf, share.of(unit) > 0, inside, len(having))
+    inside = bool(((share.units >= numbers.start) & (share.units < numbers.stop)).any())
+    return Word(group.word, idf, share.of(unit) > 0, inside, len(share.units))
 
 
 def _file_rank(context: Context, file: int, places: dict[int, int]) -> int | None:
