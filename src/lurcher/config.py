@@ -22,9 +22,16 @@ MAX_FILE_BYTES = 1_000_000
 
 
 def setting(
-    default: Any, doc: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+    default: Any,
+    doc: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    stage: str = "",
 ) -> Any:
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices})
+    """`stage` is the folder of stages whose names are allowed beside the choices, where others are installed."""
+    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices, "stage": stage})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,9 @@ class IndexSettings:
 class SearchSettings:
     limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
     mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "dense", "symbol"))
-    ranking: str = setting("default", "Which ranking orders the hits.", choices=("default", "classic"))
+    ranking: str = setting(
+        "default", "Which ranking orders the hits; others may be installed.", choices=("default", "classic"), stage="ranking"
+    )
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
     )
@@ -55,6 +64,7 @@ class SearchSettings:
         64, "With a budget: so many hits may be too large for what is left of it before no smaller one is looked for.",
         low=1, high=64,
     )  # fmt: skip
+    lanes: str = setting("", "Further lanes that are installed, each with what it counts, such as `freshness=0.3`.")
     rerank: str = setting("none", "Second looks unless others are asked for, such as `cross` or `outcome llm`.")
 
 
@@ -467,12 +477,18 @@ def _checked(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
         value = float(value)
     if type(value) is not kind or _unusable(value):
         raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(bounds))
-    if bounds["choices"] and value not in bounds["choices"]:
+    if bounds["choices"] and value not in bounds["choices"] and not (bounds["stage"] and _installed(bounds["stage"], value)):
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
     low, high = bounds["low"], bounds["high"]
     if (low is not None and value < low) or (high is not None and value > high):
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
     return value
+
+
+def _installed(stage: str, name: str) -> bool:
+    from lurcher.registry import installed
+
+    return installed(stage, name)
 
 
 def _unusable(value: Any) -> bool:

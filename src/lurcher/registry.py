@@ -48,6 +48,13 @@ def find(folder: str, name: str, attribute: str) -> Any:
     return None
 
 
+def installed(folder: str, name: str) -> bool:
+    """Whether a package that is installed brings a stage of that name."""
+    from importlib.metadata import entry_points
+
+    return bool(entry_points(group=f"lurcher.{folder}", name=name))
+
+
 def lane_named(name: str) -> Callable[[Request], Found]:
     found = find("lanes", name, "run")
     if found is None:

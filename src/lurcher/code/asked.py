@@ -246,7 +246,13 @@ class Codes(ABC):
         if request.model.path is None and request.plan.mode != "dense":
             # Who wants no model need not be told on each query that there is none.
             names = tuple(name for name in names if name != "dense")
-        return run_lanes(names, request, clock.lap)
+        found, failed = run_lanes(names, request, clock.lap)
+        if not self.settings.search.lanes or request.plan.mode not in ("hybrid", "symbol"):
+            return found, failed
+        from lurcher.lanes.further import run_further
+
+        more, also_failed = run_further(request, clock.lap)
+        return {**found, **more}, failed + also_failed
 
     def _rerankers(self, asked: Sequence[str] | None, past: bool = False) -> tuple[str, ...]:
         """The second looks that were asked for, else those that are set; one of them only works where commits are asked."""

@@ -1,0 +1,90 @@
+"""The example plugin does what docs/extending.md says of it, installed as any package is."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PLUGIN = Path(__file__).parent.parent / "examples" / "plugin"
+Ask = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as an installer leaves it: the package, and beside it what its pyproject.toml says."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copytree(PLUGIN / "src" / "lurcher_example", folder / "lurcher_example", ignore=shutil.ignore_patterns("__pycache__"))
+    project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
+    about = folder / f"lurcher_example-{project['version']}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
+    groups = ([f"[{group}]", *(f"{name} = {place}" for name, place in stages.items())]
+              for group, stages in project["entry-points"].items())  # fmt: skip
+    (about / "entry_points.txt").write_text("".join(f"{line}\n" for group in groups for line in group))
+    return folder
+
+
+@pytest.fixture
+def ask(tmp_path: Path, installed: Path) -> Ask:
+    """Runs lurcher with the plugin installed, in a small tree."""
+    (tmp_path / "pool.py").write_text(
+        "def pool(size):\n    '''Open a pool of connections.'''\n    return [connect() for _ in range(size)]\n\n\n"
+        "def close(pool):\n    for connection in pool:\n        connection.close()\n" + "# connections are pooled\n" * 40
+    )
+    (tmp_path / "limit.py").write_text("def limit(pool):\n    # TODO: connections of a pool are never counted\n    return pool\n")
+
+    def run(*arguments: str, status: int = 0, **environment: str) -> Any:
+        command = [sys.executable, "-m", "lurcher", *arguments, "--json"]
+        places = os.pathsep.join(filter(None, (str(installed), os.environ.get("PYTHONPATH"))))
+        done = subprocess.run(
+            command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": places, **environment}, capture_output=True, text=True,
+            timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == status, done.stderr
+        return json.loads(done.stdout) if done.stdout else done.stderr
+
+    return run
+
+
+def paths(answer: Any) -> list[str]:
+    return list(dict.fromkeys(hit["path"] for hit in answer["hits"]))
+
+
+@pytest.mark.parametrize("ranking", ["default", "classic"])
+def test_a_lane_moves_what_it_prefers_and_says_so(ask: Ask, ranking: str) -> None:
+    question = "how are connections pooled"
+    assert paths(ask("search", question, "--ranking", ranking)) == ["pool.py", "limit.py"]
+    answer = ask("search", question, "--ranking", ranking, "--set", "search.lanes=todo=5")
+    assert paths(answer) == ["limit.py", "pool.py"] and not answer["degraded"]
+    assert answer["hits"][0]["why"]["lanes"]["todo"] == {"rank": 1, "score": 1.0}
+    if ranking == "default":
+        assert any(stage["stage"] == "todo" and stage["amount"] == 5 for stage in answer["hits"][0]["why"]["stages"])
+
+
+def test_a_lane_that_is_not_there_or_weighs_nothing_is_told_of(ask: Ask) -> None:
+    answer = ask("search", "how are connections pooled", LURCHER_SEARCH_LANES="tea_leaves")
+    assert answer["hits"] and [note["stage"] for note in answer["degraded"]] == ["tea_leaves"]
+    for wrong in ("todo=much", "todo=0", "todo=11", "=1", "dense=2"):
+        told = ask("search", "how are connections pooled", "--set", f"search.lanes={wrong}", status=2)
+        assert told["error"]["message"].startswith("search.lanes has")
+
+
+def test_a_reranker_is_called_by_its_name(ask: Ask) -> None:
+    answer = ask("search", "how are connections pooled", "--rerank", "brief")
+    assert paths(answer)[0] == "limit.py" and not answer["degraded"]
+    assert 0 < answer["hits"][-1]["why"]["scores"]["brief"] < answer["hits"][0]["why"]["scores"]["brief"] < 1
+    told = ask("search", "how are connections pooled", "--rerank", "long", status=2)
+    assert told["error"]["message"] == "unknown reranker 'long'"
