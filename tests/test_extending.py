@@ -26,7 +26,8 @@ Ask = Callable[..., Any]
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as an installer leaves it: the package, and beside it what its pyproject.toml says."""
     folder = tmp_path_factory.mktemp("site")
-    shutil.copytree(PLUGIN / "src" / "lurcher_example", folder / "lurcher_example", ignore=shutil.ignore_patterns("__pycache__"))
+    package = "lurcher_example"
+    shutil.copytree(PLUGIN / "src" / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     project = tomllib.loads((PLUGIN / "pyproject.toml").read_text())["project"]
     about = folder / f"lurcher_example-{project['version']}.dist-info"
     about.mkdir()
@@ -44,7 +45,7 @@ def ask(tmp_path: Path, installed: Path) -> Ask:
         "def pool(size):\n    '''Open a pool of connections.'''\n    return [connect() for _ in range(size)]\n\n\n"
         "def close(pool):\n    for connection in pool:\n        connection.close()\n" + "# connections are pooled\n" * 40
     )
-    (tmp_path / "limit.py").write_text("def limit(pool):\n    # TODO: connections of a pool are never counted\n    return pool\n")
+    (tmp_path / "limit.py").write_text("def limit(pool):\n    # TODO: count the connections of a pool\n    return pool\n")
 
     def run(*arguments: str, status: int = 0, **environment: str) -> Any:
         command = [sys.executable, "-m", "lurcher", *arguments, "--json"]
