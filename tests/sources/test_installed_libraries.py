@@ -115,7 +115,7 @@ class TestPython:
         secret = write(tmp_path / "secret", {"key.py": "secret = 1\n"})
         record = "linked/__init__.py,,\nlinked/key.py,,\nlinked/in/key.py,,\n"
         python(site, "linked", "1", {"linked/__init__.py": ""}, record=record)
-        os.symlink(secret / "key.py", site / "linked" / "key.py")
+        (site / "linked" / "key.py").symlink_to(secret / "key.py")
         (site / "linked" / "in").symlink_to(secret)
         assert paths(found("linked", project)) == ["__init__.py"]
         (site / "whole").symlink_to(secret)
