@@ -561,6 +561,14 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     return Path(base) / "lurcher"
 
 
+def named_folder(variable: str, below_home: str = "", environ: Mapping[str, str] | None = None) -> Path | None:
+    """The folder that a variable of another tool names, else the one it has below the user's home."""
+    environ = os.environ if environ is None else environ
+    if environ.get(variable):
+        return Path(environ[variable])
+    return Path(environ["HOME"], below_home) if below_home and environ.get("HOME") else None
+
+
 def hub_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """Where the hub's own tools keep what they downloaded."""
     environ = os.environ if environ is None else environ

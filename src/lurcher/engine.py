@@ -21,7 +21,8 @@ from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
-from lurcher.planning.checks import checked, filter_of
+from lurcher.libraries.asked import Libraries
+from lurcher.planning.checks import checked, filter_of, several
 from lurcher.rerank.reranker import Warm
 from lurcher.sources.roots import Root, find_root
 from lurcher.survey.asked import Surveys
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
 
 
-class Engine(Surveys, Codes, Across):
+class Engine(Surveys, Codes, Across, Libraries):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -116,7 +117,7 @@ class Engine(Surveys, Codes, Across):
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
-        return self._together.locate(path)
+        return self._in_library(path) or self._together.locate(path)
 
     @property
     def labels(self) -> list[str]:
@@ -157,6 +158,7 @@ class Engine(Surveys, Codes, Across):
         author: str | None = None,
         outcomes: Sequence[str] = (),
         tags: Sequence[str] = (),
+        libraries: Sequence[str] = (),
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
@@ -166,13 +168,18 @@ class Engine(Surveys, Codes, Across):
         """The best answer to a question: hits in order, each with its reason.
 
         `sources` are any of code, history and notes, or `all`; without them the code is asked, or the notes where there is
-        no code. Only history and notes have dates, only history has authors and outcomes, only notes have tags.
+        no code; or `libraries` alone: installed ones that have an index, all of them or those named by `libraries`.
+        Only history and notes have dates, only history has authors and outcomes, only notes have tags.
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there.
         """
-        asked = wanted_sources(sources, since=since, until=until, author=author, outcomes=outcomes, tags=tags)
+        if libraries and sources is None:
+            sources = ["libraries"]
+        asked = wanted_sources(
+            sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
+        )
         page: dict[str, Any] = {
             "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
         }  # fmt: skip
@@ -211,6 +218,8 @@ class Engine(Surveys, Codes, Across):
                 reasons,
             )
         )
+        if asked.sources == ("libraries",):
+            return with_notes(self._of_libraries(query, several(libraries), **fresh), asked.notes)
         if len(asked.sources) > 1:
             narrowed = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
             return with_notes(self._across(asked.sources, query, narrowed, views, **fresh), asked.notes)
@@ -225,6 +234,11 @@ class Engine(Surveys, Codes, Across):
             return self._answer(query, (refresh, check), progress, notes, views=seen)
 
         return self._sound(work, progress)
+
+    def _beside(self, together: Together) -> Engine:
+        other = Engine(together.projects, together.prefixes, self.settings, self._overrides)
+        other._together, other._warm = together, self._warm
+        return other
 
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
@@ -327,7 +341,8 @@ class Engine(Surveys, Codes, Across):
         from lurcher.index.status import status_of
 
         entries = [status_of(project, skipped=skipped) for project in self._projects]
-        return entries[0] if len(entries) == 1 else {"roots": entries}
+        libraries = self.libraries()
+        return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **({"libraries": libraries} if libraries else {})}
 
 
 def diagnose(

@@ -248,6 +248,10 @@ class Hit:
     """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
     note: dict[str, Any] | None = None
     """Of a note: its title, the headings above, tags, date, and how to open it (`wikilink`, `anchor`)."""
+    library: str | None = None
+    """Of a hit in an installed library: which one, as `--library` takes it."""
+    version: str | None = None
+    """The version of that library that was indexed; empty where nothing tells it."""
 
     @property
     def captures(self) -> Captures:
@@ -255,7 +259,7 @@ class Hit:
         return self.matches[0].captures if self.matches else {}
 
     def to_dict(self) -> dict[str, Any]:
-        out = {
+        out: dict[str, Any] = {
             "id": self.id,
             "source": self.source,
             "path": self.path,
@@ -273,6 +277,8 @@ class Hit:
         }
         if self.note is not None:
             out["note"] = self.note
+        if self.library is not None:
+            out |= {"library": self.library, "version": self.version}
         if self.matches:
             out["matches"] = [match.to_dict() for match in self.matches]
         if self.captures:

@@ -96,6 +96,7 @@ def run_search(parsed: Namespace) -> int:
     return _asked(
         parsed,
         getattr(parsed, "in"),
+        libraries=parsed.library or (),
         mode=_mode(parsed),
         fixed=parsed.fixed,
         case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
@@ -139,8 +140,8 @@ def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
 
 def _check_source(parsed: Namespace) -> None:
     """A flag that the chosen source does not know is an error, not ignored."""
-    source = getattr(parsed, "in") or "code"
-    if source == "code":
+    source = getattr(parsed, "in") or ("libraries" if parsed.library else "code")
+    if source in ("code", "libraries"):
         for flag, known in _OTHERS.items():
             if getattr(parsed, flag) not in (None, [], False):
                 raise UsageError(f"--{flag} is for --in {known}", f"add --in {known}, or use lurcher {known}")
@@ -342,6 +343,10 @@ def run_index(parsed: Namespace) -> int:
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
     if parsed.history and (parsed.watch or parsed.clear):
         raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    if parsed.library:
+        from lurcher.surfaces.cli import libraries
+
+        return libraries.run(_engine, parsed, _print_json)
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 

@@ -44,7 +44,7 @@ class Command:
         return " ".join([flag.placed for flag in self.flags if not flag.names[0].startswith("-")] + ["[flags]"])
 
 
-SOURCES = ("code", "history", "notes", "all")
+SOURCES = ("code", "history", "notes", "libraries", "all")
 MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
@@ -111,6 +111,7 @@ COMMANDS: tuple[Command, ...] = (
             *PAST,
             *ORDER,
             TAG,
+            Flag(("--library",), "only this indexed library, as --in libraries (repeatable)", "list", "NAME"),
             *PAGE,
             *FILTERS,
             *SHOWN,
@@ -303,6 +304,7 @@ COMMANDS: tuple[Command, ...] = (
             PATHS,
             Flag(("--watch",), "keep it up to date until Ctrl-C, which ends it with status 0", "switch"),
             Flag(("--history",), "also that of all commits, which a question about them fills only in part", "switch"),
+            Flag(("--library",), "instead that of an installed dependency, as code names it (repeatable)", "list", "NAME"),
             Flag(("--rebuild",), "make it anew from nothing", "switch"),
             Flag(("--clear",), "remove it", "switch"),
             JSON,
@@ -364,7 +366,8 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--root",), "the repository that your own questions are about", "text", "FOLDER"),
             Flag(("--work",), "where trees and indexes of the evaluation are kept", "text", "FOLDER"),
             Flag(("--only",), "only this repository (repeatable)", "list", "NAME"),
-            Flag(("--in",), "what to search (default: what the dataset is about)", "text", "SOURCE", SOURCES),
+            Flag(("--in",), "what to search (default: what the dataset is about)", "text", "SOURCE",
+                 ("code", "history", "notes", "all")),
             Flag(("--mode",), "how to read the queries", "text", "MODE", MODES),
             Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             Flag(("--fusion",), "how lanes become one order", "text", "HOW", ("rrf", "linear")),

@@ -67,6 +67,8 @@ def _of_source(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Itera
         from lurcher.surfaces.cli.past import commit_hit
 
         return commit_hit(hit, painter)
+    if hit.library is not None:  # where it lies is of no interest, of which version it is, is
+        return _hit(hit, painter, hit.path)
     return _hit(hit, painter, shown(hit.path))
 
 
@@ -100,7 +102,7 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         head += "  " + painter.dim("▰" * filled + "▱" * (_BAR - filled) + f" {hit.score:.2f}")
     else:
         head += f"  {hit.score:.3f}"
-    yield head
+    yield head + (painter.dim(f"  {hit.library} {hit.version or 'of unknown version'}") if hit.library else "")
     if hit.note is not None:
         yield from _note(hit.note, painter)
     if "structural" in hit.why.lanes:
@@ -221,6 +223,18 @@ def status(status: dict[str, Any]) -> None:
         if number:
             print()
         _status(entry)
+    libraries(status.get("libraries", ()))
+
+
+def libraries(entries: Iterable[dict[str, Any]]) -> None:
+    """One line for each library that has an index."""
+    painter = Painter(colours())
+    for entry in entries:
+        name = f"{entry['ecosystem']}:{entry['library']} {entry['version'] or 'of unknown version'}"
+        holds = f"{entry['files']:,} files, {entry['units']:,} units"
+        print(f"{painter.dim('library    ')} {printable(name)}, {holds}, {printable(entry['root'])}")
+        if "problem" in entry:
+            print(f"{'':<11} {painter.state(printable(entry['problem']), 'note')}{_hint(entry['hint'])}")
 
 
 def _status(entry: dict[str, Any]) -> None:
