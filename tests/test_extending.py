@@ -50,9 +50,11 @@ def ask(tmp_path: Path, installed: Path) -> Ask:
     def run(*arguments: str, status: int = 0, **environment: str) -> Any:
         command = [sys.executable, "-m", "lurcher", *arguments, "--json"]
         places = os.pathsep.join(filter(None, (str(installed), os.environ.get("PYTHONPATH"))))
+        cache = str(tmp_path.parent / f"{tmp_path.name}-cache")
+        own = {"PYTHONPATH": places, "XDG_CACHE_HOME": cache, "LURCHER_CONFIG": os.devnull}
         done = subprocess.run(
-            command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": places, **environment}, capture_output=True, text=True,
-            timeout=60, check=False,
+            command, cwd=tmp_path, env={**os.environ, **own, **environment}, capture_output=True, text=True, timeout=60,
+            check=False,
         )  # fmt: skip
         assert done.returncode == status, done.stderr
         return json.loads(done.stdout) if done.stdout else done.stderr
@@ -89,3 +91,42 @@ def test_a_reranker_is_called_by_its_name(ask: Ask) -> None:
     assert 0 < answer["hits"][-1]["why"]["scores"]["brief"] < answer["hits"][0]["why"]["scores"]["brief"] < 1
     told = ask("search", "how are connections pooled", "--rerank", "long", status=2)
     assert told["error"]["message"] == "unknown reranker 'long'"
+
+
+TICKETS = [
+    {"number": 7, "title": "Pools leak", "text": "A connection that fails is never given back to its pool."},
+    {"number": 12, "title": "Slow start", "text": "The cache is warmed before the first request.\n\n## Idea\n\nWarm it later."},
+]
+
+
+def test_a_source_is_gathered_indexed_and_searched(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "tickets.json").write_text(json.dumps(TICKETS))
+    answer = ask("search", "which connection is not given back", "--in", "tickets")
+    assert (answer["sources"], answer["hits"][0]["source"]) == (["tickets"], "tickets")
+    assert paths(answer)[0] == "tickets:7.md" and not answer["degraded"] and answer["index"]["fresh"]
+    assert ask("search", "warm the cache later", "--in", "tickets")["hits"][0]["note"]["title"] == "Slow start"
+    assert all(hit["source"] != "tickets" for hit in ask("search", "connection", "--in", "all")["hits"])
+    (tmp_path / "tickets.json").write_text(json.dumps([{**TICKETS[0], "number": 8}]))
+    answer = ask("search", "connection pool cache", "--in", "tickets")
+    assert paths(answer) == ["tickets:8.md"] and answer["index"]["fresh"]
+
+
+def test_a_source_that_fails_answers_from_what_it_had(ask: Ask, tmp_path: Path) -> None:
+    told = ask("search", "which connection", "--in", "tickets", status=2)["error"]
+    assert told["message"].startswith("the source tickets failed: FileNotFoundError")
+    (tmp_path / "tickets.json").write_text(json.dumps(TICKETS))
+    ask("search", "which connection is not given back", "--in", "tickets")
+    for broken in ("[", json.dumps([{"number": "../../up", "title": "", "text": ""}]), json.dumps(TICKETS[:1] * 2)):
+        (tmp_path / "tickets.json").write_text(broken)
+        answer = ask("search", "which connection is not given back", "--in", "tickets")
+        assert paths(answer)[0] == "tickets:7.md"
+        assert [note["stage"] for note in answer["degraded"]] == ["tickets"], broken
+    assert not list(tmp_path.parent.glob("up*"))
+
+
+def test_what_a_source_cannot_be_asked_is_said(ask: Ask, tmp_path: Path) -> None:
+    (tmp_path / "tickets.json").write_text(json.dumps(TICKETS))
+    told = ask("search", "x", "--in", "tickets", "--author", "me", status=2)["error"]
+    assert told["message"] == "--author is not for tickets"
+    assert ask("search", "x", "--in", "minutes", status=2)["error"]["message"] == "unknown source 'minutes'"
+    assert paths(ask("search", "given back", "--in", "tickets", "--path", "7.md")) == ["tickets:7.md"]

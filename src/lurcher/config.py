@@ -569,6 +569,15 @@ def named_folder(variable: str, below_home: str = "", environ: Mapping[str, str]
     return Path(environ["HOME"], below_home) if below_home and environ.get("HOME") else None
 
 
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where what can be made again is kept for the user."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_CACHE_HOME") or (os.path.join(environ["HOME"], ".cache") if environ.get("HOME") else None)
+    if base is None:
+        raise ConfigError("there is no folder for what can be made again", "set HOME or XDG_CACHE_HOME")
+    return Path(base) / "lurcher"
+
+
 def hub_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """Where the hub's own tools keep what they downloaded."""
     environ = os.environ if environ is None else environ

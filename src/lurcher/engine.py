@@ -17,6 +17,7 @@ from lurcher.answering import with_notes
 from lurcher.code.asked import Codes
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, UsageError
+from lurcher.gathered.asked import Gathered, installed_source
 from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
 
 
-class Engine(Surveys, Codes, Across, Libraries):
+class Engine(Surveys, Codes, Across, Libraries, Gathered):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -117,7 +118,7 @@ class Engine(Surveys, Codes, Across, Libraries):
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
-        return self._in_library(path) or self._together.locate(path)
+        return self._in_library(path) or self._in_source(path) or self._together.locate(path)
 
     @property
     def labels(self) -> list[str]:
@@ -175,16 +176,22 @@ class Engine(Surveys, Codes, Across, Libraries):
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there.
         """
-        if libraries and sources is None:
-            sources = ["libraries"]
-        asked = wanted_sources(
-            sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
-        )
         page: dict[str, Any] = {
             "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
         }  # fmt: skip
         files: dict[str, Any] = {"languages": languages, "paths": paths, "excludes": excludes}
         order: dict[str, Any] = {"rerank": rerank, "fusion": fusion, "alpha": alpha, "mmr": mmr}
+        exact: dict[str, Any] = {"fixed": fixed, "case": case, "word": word, "multiline": multiline}
+        narrowed: dict[str, Any] = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
+        elsewhere = installed_source(sources)
+        if elsewhere is not None:
+            options = {"mode": mode, "ranking": ranking, "refresh": refresh, "check": check, "reasons": reasons, **narrowed}
+            return self._of_source(elsewhere, text, {**options, **page, **files, **order, **exact}, progress)
+        if libraries and sources is None:
+            sources = ["libraries"]
+        asked = wanted_sources(
+            sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
+        )
         if asked.sources == ("history",):
             past = self.history(
                 text, mode=mode, ranking=ranking, since=since, until=until, author=author, outcomes=outcomes, **page, **files,
@@ -221,7 +228,6 @@ class Engine(Surveys, Codes, Across, Libraries):
         if asked.sources == ("libraries",):
             return with_notes(self._of_libraries(query, several(libraries), **fresh), asked.notes)
         if len(asked.sources) > 1:
-            narrowed = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
             return with_notes(self._across(asked.sources, query, narrowed, views, **fresh), asked.notes)
         undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
 

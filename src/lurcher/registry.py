@@ -15,6 +15,7 @@ from lurcher.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.embedding.provider import Embedder, Identity, Wanted
+    from lurcher.gathered.source import Documents, Stamp
     from lurcher.history.ranking.context import PastContext, PastRanking
     from lurcher.lanes.lane import Found, Request
     from lurcher.planning.plan import Plan
@@ -94,6 +95,14 @@ def provider_named(name: str) -> tuple[Callable[[Wanted], Identity], Callable[[W
     if identity is None or connect is None:
         raise ConfigError(f"unknown embedding.provider {name!r}", f"known are: {', '.join(PROVIDERS)}")
     return identity, connect
+
+
+def source_named(name: str) -> tuple[Stamp, Documents]:
+    """What tells whether a source's documents have changed, and what gathers them."""
+    stamp, documents = find("sources", name, "stamp"), find("sources", name, "documents")
+    if stamp is None or documents is None:
+        raise UsageError(f"unknown source '{name}'", "a source is an entry point in the group lurcher.sources")
+    return stamp, documents
 
 
 def store_at(url: str, settings: Settings) -> Store:
