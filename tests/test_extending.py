@@ -62,6 +62,14 @@ def ask(tmp_path: Path, installed: Path) -> Ask:
     return run
 
 
+def test_the_page_shows_the_files_as_they_are() -> None:
+    page = (PLUGIN.parent.parent / "docs" / "extending.md").read_text("utf-8")
+    files = [file for file in (PLUGIN / "src" / "lurcher_example").glob("*.py") if file.name != "__init__.py"]
+    assert len(files) >= 3
+    for file in files:
+        assert f"```python\n{file.read_text('utf-8')}```" in page, file.name
+
+
 def paths(answer: Any) -> list[str]:
     return list(dict.fromkeys(hit["path"] for hit in answer["hits"]))
 
