@@ -610,7 +610,7 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
 
 
 _NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
-_SHORT_NAMES = {"LURCHER_STORE": "store.url"}
+SHORT_NAMES = {"LURCHER_STORE": "store.url"}
 """Variables that are not named after section and setting."""
 
 
@@ -625,7 +625,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     for variable in sorted(environ):
         if variable.startswith("LURCHER_") and variable not in _NOT_SETTINGS:
             section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-            values[_SHORT_NAMES.get(variable, f"{section}.{name}")] = environ[variable]
+            values[SHORT_NAMES.get(variable, f"{section}.{name}")] = environ[variable]
     return values
 
 

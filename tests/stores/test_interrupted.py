@@ -131,10 +131,11 @@ def shop(tmp_path: Path, opened: Callable[..., Engine]) -> Path:
 
 
 def test_readers_never_see_half_a_project(
-    place: str, shop: Path, store: Store, opened: Callable[..., Engine], local: Callable[..., Engine], use: Callable[[Any], None]
-) -> None:
-    """The writer is killed after each number of steps in turn (on slow stores every third), and so is the one after it, which
-    has another tree."""
+    place: str, shop: Path, store: Store, opened: Callable[..., Engine], local: Callable[..., Engine],
+    use: Callable[[Any], None],
+) -> None:  # fmt: skip
+    """The writer is killed after each number of steps in turn (on slow stores every third), and so is the one after it,
+    which has another tree."""
     stride = 1 if place.startswith("memory") else 3
     whole = [set(files.values()) for files in (before(), after(), later())]
     steps = 0

@@ -454,7 +454,7 @@ def run_config(parsed: Namespace) -> int:
     from lurcher.stores.address import shown
 
     rows = [
-        (key, shown(value) if key.endswith(".url") else value, origin, doc) for key, value, origin, doc in settings.rows()
+        (key, shown(value) if isinstance(value, str) else value, origin, doc) for key, value, origin, doc in settings.rows()
     ]  # fmt: skip
     if parsed.json:
         _print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in rows})
