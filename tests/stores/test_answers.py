@@ -121,6 +121,8 @@ def test_few_candidates_give_nearly_the_same_order(
         ours, theirs = through.search(text, limit=3), here.search(text, limit=3)
         assert [hit.id for hit in ours.hits][:1] == [hit.id for hit in theirs.hits][:1], text
         assert ours.hits[0].score == pytest.approx(theirs.hits[0].score, abs=0.01)
+        mine, other = (hits[0].why.lanes["lexical"].terms for hits in (ours.hits, theirs.hits))
+        assert mine == pytest.approx(other, rel=0.05), text
 
 
 def test_two_projects_answer_together_and_apart(tmp_path: Path, opened: Callable[..., Engine]) -> None:
