@@ -82,7 +82,8 @@ class EmbeddingSettings:
     """Models that embed text as it stands, in place of the term table: here (`onnx`) or on a server."""
 
     provider: str = setting(
-        "builtin", "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `ollama`: a server."
+        "builtin",
+        "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `infinity`, `ollama`: a server.",
     )
     model: str = setting("", "`onnx`: a folder, or a name in the local hub cache. Of a server: the model to ask for.")
     url: str = setting("", "The server; empty: what the provider has on this machine, if anything.")
@@ -100,6 +101,36 @@ class EmbeddingSettings:
     refresh_units: int = setting(
         200, "Up to so many new units are embedded before answering, more are left to `lurcher index`; -1: always all.", low=-1
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SparseSettings:
+    """What the words of a shared store's units are compared by; a local index has its own words."""
+
+    provider: str = setting(
+        "terms", "`terms`: our own terms, weighed as BM25 does; `tei`: a server with `/embed_sparse`, such as SPLADE's.",
+        choices=("terms", "tei"),
+    )  # fmt: skip
+    model: str = setting("", "The model that the server has: with another name, vectors are made anew.")
+    url: str = setting("", "The server; empty: port 8080 of this machine.")
+    key: str = setting("LURCHER_SPARSE_KEY", "The environment variable that holds the server's key, if it needs one.")
+    query_prefix: str = setting("", "Put before a question, for models that want it.")
+    document_prefix: str = setting("", "Put before a text that is indexed.")
+    tokens: int = setting(256, "Tokens of a text that are read, at most.", low=16, high=32_768)
+    top: int = setting(512, "Numbers of a vector that are kept, the greatest first.", low=1, high=65_536)
+    batch: int = setting(32, "Texts in one request.", low=1, high=1024)
+    seconds: float = setting(60.0, "How long one batch may take while indexing, all retries included.", low=0.05, high=3600)
+    query_seconds: float = setting(5.0, "How long a question may wait for its vector.", low=0.05, high=3600)
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesSettings:
+    """What holds for every server that models run on."""
+
+    failures: int = setting(3, "Failures in a row after which a service is left alone; 0: it is always asked.", low=0, high=1000)
+    pause: float = setting(30.0, "For so many seconds; then one question tries it again.", low=0, high=86_400)
+    concurrency: int = setting(4, "Requests to one service at a time; further ones wait.", low=1, high=256)
+    health_seconds: float = setting(3.0, "How long `lurcher doctor` waits for each service.", low=0.05, high=600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +405,8 @@ class Settings:
     lexical: LexicalSettings = LexicalSettings()
     dense: DenseSettings = DenseSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    sparse: SparseSettings = SparseSettings()
+    services: ServicesSettings = ServicesSettings()
     default: DefaultRankingSettings = DefaultRankingSettings()
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
@@ -596,7 +629,7 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, SparseSettings().key, RerankerSettings().key, JudgeSettings().key}
 
 
 def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
