@@ -127,7 +127,7 @@ class SparseSettings:
 class ServicesSettings:
     """What holds for every server that models run on."""
 
-    failures: int = setting(3, "Failures in a row after which a service is left alone; 0: it is always asked.", low=0, high=1000)
+    failures: int = setting(3, "Failures in a row after which a service is left alone; 0: it never is.", low=0, high=1000)
     pause: float = setting(30.0, "For so many seconds; then one question tries it again.", low=0, high=86_400)
     concurrency: int = setting(4, "Requests to one service at a time; further ones wait.", low=1, high=256)
     health_seconds: float = setting(3.0, "How long `lurcher doctor` waits for each service.", low=0.05, high=600)
