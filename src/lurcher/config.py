@@ -22,9 +22,16 @@ MAX_FILE_BYTES = 1_000_000
 
 
 def setting(
-    default: Any, doc: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+    default: Any,
+    doc: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    stage: str = "",
 ) -> Any:
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices})
+    """`stage` is the folder of stages whose names are allowed beside the choices, where others are installed."""
+    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices, "stage": stage})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,9 @@ class IndexSettings:
 class SearchSettings:
     limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
     mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "dense", "symbol"))
-    ranking: str = setting("default", "Which ranking orders the hits.", choices=("default", "classic"))
+    ranking: str = setting(
+        "default", "Which ranking orders the hits; others may be installed.", choices=("default", "classic"), stage="ranking"
+    )
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
     )
@@ -55,6 +64,7 @@ class SearchSettings:
         64, "With a budget: so many hits may be too large for what is left of it before no smaller one is looked for.",
         low=1, high=64,
     )  # fmt: skip
+    lanes: str = setting("", "Further lanes that are installed, each with what it counts, such as `freshness=0.3`.")
     rerank: str = setting("none", "Second looks unless others are asked for, such as `cross` or `outcome llm`.")
 
 
@@ -399,6 +409,28 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """A store that a team shares, in place of the index of one machine. A project's own files cannot set these."""
+
+    url: str = setting("", "Where it is, such as `qdrant://host:6333` or `postgres://host/name`; empty: the local index.")
+    project: str = setting(
+        "", "The project in it, or several, by commas; empty: owner and name of the git remote, else the folder's name."
+    )
+    fallback: str = setting(
+        "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
+    )
+    key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key or password, if it needs one.")
+    candidates: int = setting(100, "Files that are fetched for a question and ranked.", low=10, high=2000)
+    depth: int = setting(300, "Units that each way of finding candidates looks at.", low=10, high=10_000)
+    rrf: str = setting(
+        "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",
+        choices=("engine", "60"),
+    )  # fmt: skip
+    seconds: float = setting(10.0, "How long one request to it may take.", low=0.05, high=3600)
+    lock_seconds: float = setting(30.0, "How long to wait for another machine that is writing the project.", low=0, high=3600)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -425,6 +457,7 @@ class Settings:
     notes: NoteSettings = NoteSettings()
     savings: SavingsSettings = SavingsSettings()
     serve: ServeSettings = ServeSettings()
+    store: StoreSettings = StoreSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 
@@ -500,12 +533,18 @@ def _checked(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
         value = float(value)
     if type(value) is not kind or _unusable(value):
         raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(bounds))
-    if bounds["choices"] and value not in bounds["choices"]:
+    if bounds["choices"] and value not in bounds["choices"] and not (bounds["stage"] and _installed(bounds["stage"], value)):
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
     low, high = bounds["low"], bounds["high"]
     if (low is not None and value < low) or (high is not None and value > high):
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
     return value
+
+
+def _installed(stage: str, name: str) -> bool:
+    from lurcher.registry import installed
+
+    return installed(stage, name)
 
 
 def _unusable(value: Any) -> bool:
@@ -586,6 +625,15 @@ def named_folder(variable: str, below_home: str = "", environ: Mapping[str, str]
     return Path(environ["HOME"], below_home) if below_home and environ.get("HOME") else None
 
 
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where what can be made again is kept for the user."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_CACHE_HOME") or (os.path.join(environ["HOME"], ".cache") if environ.get("HOME") else None)
+    if base is None:
+        raise ConfigError("there is no folder for what can be made again", "set HOME or XDG_CACHE_HOME")
+    return Path(base) / "lurcher"
+
+
 def hub_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """Where the hub's own tools keep what they downloaded."""
     environ = os.environ if environ is None else environ
@@ -629,7 +677,12 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, SparseSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {
+    "LURCHER_CONFIG",
+    *(part.key for part in (EmbeddingSettings(), SparseSettings(), RerankerSettings(), JudgeSettings(), StoreSettings())),
+}
+_SHORT_NAMES = {"LURCHER_STORE": "store.url"}
+"""Variables that are not named after section and setting."""
 
 
 def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
@@ -643,7 +696,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     for variable in sorted(environ):
         if variable.startswith("LURCHER_") and variable not in _NOT_SETTINGS:
             section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-            values[f"{section}.{name}"] = environ[variable]
+            values[_SHORT_NAMES.get(variable, f"{section}.{name}")] = environ[variable]
     return values
 
 

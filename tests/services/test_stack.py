@@ -122,16 +122,12 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
 
         def close(self) -> None: ...
 
-    class Chosen:
-        url = "qdrant://someone:secret@127.0.0.1:6333/x?api_key=secret"
-
-    settings = Settings()
-    monkeypatch.setattr(Settings, "store", Chosen(), raising=False)
+    settings = of({"store.url": "qdrant://someone:secret@127.0.0.1:6333/x?api_key=secret"})
     monkeypatch.setattr("lurcher.registry.store_at", lambda url, settings: Store())
     found = health.store(settings, root)
     assert found is not None and found.reachable
     assert (found.version, found.state) == ("1.15.1", "collection code_chunks, points 12")
-    assert found.address == "qdrant://127.0.0.1:6333/x"
+    assert found.address == "qdrant://someone:***@127.0.0.1:6333/x?api_key=***"
 
     def lost(url: str, settings: Settings) -> Store:
         raise StoreError("the store does not answer", "start it")
@@ -140,6 +136,7 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
     gone = health.store(settings, root)
     assert gone is not None and (gone.problem, gone.hint) == ("the store does not answer", "start it")
     assert "secret" not in str(gone)
+    assert health.store(of({"store.url": "local"}), root) is None
 
 
 # -- answers and errors -----------------------------------------------------------------------------------------------

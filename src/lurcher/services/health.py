@@ -135,13 +135,15 @@ def judge(settings: Settings, root: Path) -> Health | None:
 
 def store(settings: Settings, root: Path) -> Health | None:
     from lurcher.registry import store_at
+    from lurcher.stores.address import shown
+    from lurcher.trust import users_own
 
-    url: str = getattr(getattr(settings, "store", None), "url", "")
-    if not url.strip():
+    url = settings.store.url
+    if not url or url == "local":
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        opened = store_at(url, settings)
+        opened = store_at(users_own(settings, "store.url", "decides where code is sent"), settings)
         try:
             told, took = _timed(opened.state)
         finally:
@@ -151,7 +153,7 @@ def store(settings: Settings, root: Path) -> Health | None:
         return replace(about, version=told.get("version", ""), model=told.get("model", ""), latency_ms=took, state=_line(rest),
                        dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
 
-    return _looked(Health("store", url.partition("://")[0], _without_secret(url)), settings, look)
+    return _looked(Health("store", url.partition("://")[0], shown(url)), settings, look)
 
 
 def _looked(about: Health, settings: Settings, look: Callable[[Health, Deadline], Health]) -> Health:
@@ -199,13 +201,6 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
 
 def _address(base: Any) -> str:
     return f"{base.scheme}://{base.netloc}{base.path.rstrip('/')}" if base is not None else ""
-
-
-def _without_secret(url: str) -> str:
-    """An address as it can be shown: names and passwords of users are left out."""
-    scheme, mark, rest = url.partition("://")
-    host, slash, path = rest.partition("/")
-    return f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path.partition('?')[0]}"
 
 
 def _line(text: str) -> str:

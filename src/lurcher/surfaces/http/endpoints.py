@@ -37,7 +37,7 @@ _SEARCH = (
     _Q,
     Parameter("in", "What to search.", choices=SOURCES),
     Parameter("mode", "How to read the question.", choices=MODES),
-    Parameter("ranking", "How to order the hits.", choices=("default", "classic")),
+    Parameter("ranking", "How to order the hits: default, classic, or one that is installed."),
     Parameter("since", "History and notes: only from then on; a date, 30d, 6m, 1y or a tag."),
     Parameter("until", "History and notes: only until then."),
     Parameter("author", "History: only commits whose author's name or address has this."),
@@ -191,7 +191,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             _PATH, _Q, Parameter("line", "A line of the file.", "integer", low=1, high=10_000_000), _LIMIT,
             Parameter("mode", "How to read the question.", choices=MODES),
-            Parameter("ranking", "How to order the hits.", choices=("default", "classic")),
+            Parameter("ranking", "How to order the hits: default, classic, or one that is installed."),
         ),
         _why,
     ),
