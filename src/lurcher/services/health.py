@@ -143,7 +143,9 @@ def store(settings: Settings, root: Path) -> Health | None:
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        opened = store_at(users_own(settings, "store.url", "decides where code is sent"), settings)
+        soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
+        where = users_own(settings, "store.url", "decides where code is sent")
+        opened = store_at(where, replace(settings, store=soon))
         try:
             told, took = _timed(opened.state)
         finally:
