@@ -92,7 +92,8 @@ class EmbeddingSettings:
     """Models that embed text as it stands, in place of the term table: here (`onnx`) or on a server."""
 
     provider: str = setting(
-        "builtin", "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `ollama`: a server."
+        "builtin",
+        "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `infinity`, `ollama`: a server.",
     )
     model: str = setting("", "`onnx`: a folder, or a name in the local hub cache. Of a server: the model to ask for.")
     url: str = setting("", "The server; empty: what the provider has on this machine, if anything.")
@@ -110,6 +111,36 @@ class EmbeddingSettings:
     refresh_units: int = setting(
         200, "Up to so many new units are embedded before answering, more are left to `lurcher index`; -1: always all.", low=-1
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SparseSettings:
+    """What the words of a shared store's units are compared by; a local index has its own words."""
+
+    provider: str = setting(
+        "terms", "`terms`: our own terms, weighed as BM25 does; `tei`: a server with `/embed_sparse`, such as SPLADE's.",
+        choices=("terms", "tei"),
+    )  # fmt: skip
+    model: str = setting("", "The model that the server has: with another name, vectors are made anew.")
+    url: str = setting("", "The server; empty: port 8080 of this machine.")
+    key: str = setting("LURCHER_SPARSE_KEY", "The environment variable that holds the server's key, if it needs one.")
+    query_prefix: str = setting("", "Put before a question, for models that want it.")
+    document_prefix: str = setting("", "Put before a text that is indexed.")
+    tokens: int = setting(256, "Tokens of a text that are read, at most.", low=16, high=32_768)
+    top: int = setting(512, "Numbers of a vector that are kept, the greatest first.", low=1, high=65_536)
+    batch: int = setting(32, "Texts in one request.", low=1, high=1024)
+    seconds: float = setting(60.0, "How long one batch may take while indexing, all retries included.", low=0.05, high=3600)
+    query_seconds: float = setting(5.0, "How long a question may wait for its vector.", low=0.05, high=3600)
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesSettings:
+    """What holds for every server that models run on."""
+
+    failures: int = setting(3, "Failures in a row after which a service is left alone; 0: it never is.", low=0, high=1000)
+    pause: float = setting(30.0, "For so many seconds; then one question tries it again.", low=0, high=86_400)
+    concurrency: int = setting(4, "Requests to one service at a time; further ones wait.", low=1, high=256)
+    health_seconds: float = setting(3.0, "How long `lurcher doctor` waits for each service.", low=0.05, high=600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,12 +419,14 @@ class StoreSettings:
     fallback: str = setting(
         "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
     )
+    key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key or password, if it needs one.")
     candidates: int = setting(100, "Files that are fetched for a question and ranked.", low=10, high=2000)
     depth: int = setting(300, "Units that each way of finding candidates looks at.", low=10, high=10_000)
     rrf: str = setting(
         "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",
         choices=("engine", "60"),
     )  # fmt: skip
+    seconds: float = setting(10.0, "How long one request to it may take.", low=0.05, high=3600)
     lock_seconds: float = setting(30.0, "How long to wait for another machine that is writing the project.", low=0, high=3600)
 
 
@@ -404,6 +437,8 @@ class Settings:
     lexical: LexicalSettings = LexicalSettings()
     dense: DenseSettings = DenseSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    sparse: SparseSettings = SparseSettings()
+    services: ServicesSettings = ServicesSettings()
     default: DefaultRankingSettings = DefaultRankingSettings()
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
@@ -642,7 +677,10 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {
+    "LURCHER_CONFIG",
+    *(part.key for part in (EmbeddingSettings(), SparseSettings(), RerankerSettings(), JudgeSettings(), StoreSettings())),
+}
 SHORT_NAMES = {"LURCHER_STORE": "store.url"}
 """Variables that are not named after section and setting."""
 

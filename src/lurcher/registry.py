@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 RANKINGS = ("default", "classic")
 STORES = ("qdrant://", "postgres://")
-PROVIDERS = ("builtin", "onnx", "tei", "openai", "ollama")
+PROVIDERS = ("builtin", "onnx", "tei", "openai", "infinity", "ollama")
 
 
 def find(folder: str, name: str, attribute: str) -> Any:

@@ -13,6 +13,7 @@ from lurcher.errors import UsageError
 from lurcher.index.manifest import MARK
 from tests.conftest import Run, git
 from tests.libraries.installed import PARSER, node, python, write
+from tests.surfaces.http.conftest import client_for
 
 OTHER = '''
     class Mailbox:
@@ -235,3 +236,16 @@ def test_the_index_of_libraries_follows_the_index_of_the_project(
         assert Path(made["index"]).is_relative_to(tmp_path / "indexes")
         assert engine.search("syntax tree", sources=["libraries"]).hits
     assert not (project / ".lurcher").exists()
+
+
+def test_servers_ask_libraries_too(project: Path, site: Path) -> None:
+    with client_for(project) as client, Engine.open(project) as engine:
+        assert client.get("/api/search", params={"q": "tree", "in": "libraries"}).status_code == 400
+        engine.index_library("treelib")
+        found = client.get("/api/search", params={"q": "syntax tree", "library": "treelib"}).json()
+        assert {(hit["library"], hit["version"]) for hit in found["hits"]} == {("treelib", "1.4.2")}
+        upgrade(site, "2.0.0")  # no answer of before is given again
+        found = client.get("/api/search", params={"q": "syntax tree", "library": "treelib"}).json()
+        assert "2.0.0 is installed" in found["degraded"][0]["reason"]
+        assert client.get("/api/search", params={"q": "tree", "in": "code", "library": "treelib"}).status_code == 400
+        assert client.get("/api/facets", params={"q": "tree", "in": "libraries"}).status_code == 400

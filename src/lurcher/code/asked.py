@@ -239,7 +239,8 @@ class Codes(ABC):
         asked.snapshot.expect(lambda: map(ranking.unit, range(len(ranking))))
         state = shared.told(asked.heads)
         stand = Stand(state, shared.identity, repr(sorted(state.shared.items())))
-        return _Ranked((), asked.snapshot, context, ranking, name, notes + shared.behind(asked.heads), stand)
+        said = notes + asked.notes + shared.behind(asked.heads)
+        return _Ranked((), asked.snapshot, context, ranking, name, said, stand)
 
     def _rank(
         self,

@@ -409,13 +409,16 @@ def run_doctor(parsed: Namespace) -> int:
         for finding in findings:
             found.append(finding)
             meter.clear()
-            if not parsed.json:
+            if not parsed.json and not (finding.health and finding.health.reachable):
                 show.finding(finding)
+    services = list(dict.fromkeys(finding.health for finding in found if finding.health is not None))
     counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
     if parsed.json:
         checks = [finding.to_dict() for finding in found]
-        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks})
+        told = {"services": [health.to_dict() for health in services]} if services else {}
+        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
     else:
+        show.services(services)
         show.verdict(counts["problem"])
     return NOTHING if counts["problem"] else FOUND
 

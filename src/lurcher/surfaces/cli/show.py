@@ -17,6 +17,7 @@ from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
 
 if TYPE_CHECKING:
     from lurcher.index.doctor import Finding
+    from lurcher.services.health import Health
 
 _BAR = 10
 _TERMINAL_LINES = 12
@@ -326,6 +327,22 @@ def finding(finding: Finding) -> None:
     painter = Painter(colours())
     state = painter.state(f"{finding.state:<8}", finding.state)
     print(f"{state} {finding.check:<9} {printable(finding.message)}{_hint(finding.hint)}", flush=True)
+
+
+def services(stack: Sequence[Health]) -> None:
+    """Every configured service as a table."""
+    if not stack:
+        return
+    painter = Painter(colours())
+    rows: list[tuple[str, ...]] = [("service", "protocol", "address", "reachable", "version", "model", "dims", "ms", "state")]
+    for health in stack:
+        answered = ("yes", health.version, health.model, str(health.dims or ""), f"{health.latency_ms:.0f}", health.state)
+        reached, *rest = answered if health.reachable else ("no", "", "", "", "", health.problem)
+        rows.append((health.service, health.protocol, health.address, reached, *rest))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        line = "  ".join(f"{printable(cell) or '-':<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        print(painter.dim(line) if not number else line)
 
 
 def verdict(problems: int) -> None:
