@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from lurcher.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)

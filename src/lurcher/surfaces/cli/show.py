@@ -300,6 +300,7 @@ def _status(entry: dict[str, Any]) -> None:
         row("history", _history(entry["history"]))
         if entry["history"].get("outcomes"):
             row("outcomes", ", ".join(f"{count:,} {verdict}" for verdict, count in entry["history"]["outcomes"].items()))
+    row("kernel", entry["kernel"]["name"] + _hint(entry["kernel"].get("reason")))
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:
