@@ -378,6 +378,7 @@ class StoreSettings:
     fallback: str = setting(
         "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
     )
+    key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key, if it needs one.")
     candidates: int = setting(100, "Files that are fetched for a question and ranked.", low=10, high=2000)
     depth: int = setting(300, "Units that each way of finding candidates looks at.", low=10, high=10_000)
     rrf: str = setting(
@@ -610,7 +611,9 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {
+    "LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key, StoreSettings().key,
+}  # fmt: skip
 SHORT_NAMES = {"LURCHER_STORE": "store.url"}
 """Variables that are not named after section and setting."""
 
