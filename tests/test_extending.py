@@ -64,7 +64,7 @@ def ask(tmp_path: Path, installed: Path) -> Ask:
 
 def test_the_page_shows_the_files_as_they_are() -> None:
     page = (PLUGIN.parent.parent / "docs" / "extending.md").read_text("utf-8")
-    files = [file for file in (PLUGIN / "src" / "lurcher_example").glob("*.py") if file.name != "__init__.py"]
+    files = [file for file in (PLUGIN / "src" / "lurcher_example").glob("*.py") if file.name not in ("__init__.py", "shelf.py")]
     assert len(files) >= 3
     for file in files:
         assert f"```python\n{file.read_text('utf-8')}```" in page, file.name
@@ -138,3 +138,13 @@ def test_what_a_source_cannot_be_asked_is_said(ask: Ask, tmp_path: Path) -> None
     assert told["message"] == "--author is not for tickets"
     assert ask("search", "x", "--in", "minutes", status=2)["error"]["message"] == "unknown source 'minutes'"
     assert paths(ask("search", "given back", "--in", "tickets", "--path", "7.md")) == ["tickets:7.md"]
+
+
+def test_a_store_is_found_by_the_scheme_of_its_address(ask: Ask, tmp_path: Path) -> None:
+    address = f"shelf://{tmp_path.parent}/{tmp_path.name}.sqlite"
+    ask("index", "--store", address, "--project", "pools")
+    answer = ask("search", "how are connections pooled", "--store", address, "--project", "pools")
+    assert paths(answer) == ["pool.py", "limit.py"]
+    assert paths(answer) == paths(ask("search", "how are connections pooled"))
+    told = ask("search", "how are connections pooled", "--store", f"shelf://{tmp_path}/no/such.sqlite", status=2)["error"]
+    assert told["code"] == "store" and "cannot be opened" in told["message"]

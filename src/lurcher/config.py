@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from lurcher.errors import ConfigError
+from lurcher.light import Field, dataclass, field, fields, replace
 
 PROJECT_FILE = "lurcher.toml"
 PYPROJECT = "pyproject.toml"
@@ -507,6 +507,14 @@ def colour_wanted(environ: Mapping[str, str] | None = None) -> bool:
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
+def kernel_wanted(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the compiled kernel may be used, where there is one; LURCHER_KERNEL=python says no."""
+    chosen = (os.environ if environ is None else environ).get("LURCHER_KERNEL") or "auto"
+    if chosen not in ("auto", "python"):
+        raise ConfigError(f"environment: LURCHER_KERNEL cannot be {chosen!r}", "allowed: auto, python")
+    return chosen == "auto"
+
+
 def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
     """A copy of `settings` with `values` (dotted keys) checked and put in."""
     if not values:
@@ -679,9 +687,10 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
 
 _NOT_SETTINGS = {
     "LURCHER_CONFIG",
+    "LURCHER_KERNEL",
     *(part.key for part in (EmbeddingSettings(), SparseSettings(), RerankerSettings(), JudgeSettings(), StoreSettings())),
 }
-_SHORT_NAMES = {"LURCHER_STORE": "store.url"}
+SHORT_NAMES = {"LURCHER_STORE": "store.url"}
 """Variables that are not named after section and setting."""
 
 
@@ -696,7 +705,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     for variable in sorted(environ):
         if variable.startswith("LURCHER_") and variable not in _NOT_SETTINGS:
             section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-            values[_SHORT_NAMES.get(variable, f"{section}.{name}")] = environ[variable]
+            values[SHORT_NAMES.get(variable, f"{section}.{name}")] = environ[variable]
     return values
 
 

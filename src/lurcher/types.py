@@ -6,8 +6,9 @@ Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from lurcher.light import dataclass, field
 
 HEADING = "heading"
 """The kind of definition that a heading of a note is."""

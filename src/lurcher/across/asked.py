@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher.clock import Clock
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.history.asked import Histories
+from lurcher.light import dataclass, replace
 from lurcher.notes.asked import Notes
 from lurcher.planning.checks import several
 from lurcher.types import Answer, Degraded, Progress, Query

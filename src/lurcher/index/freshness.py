@@ -8,10 +8,10 @@ decides, because no program can set it; the modification time counts beside it f
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lurcher.index.manifest import Manifest, Row
+from lurcher.light import dataclass, replace
 from lurcher.sources.decode import Text, read_text
 from lurcher.sources.files import Entry, Listing
 from lurcher.sources.standing import Standing

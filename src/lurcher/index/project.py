@@ -8,7 +8,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +22,7 @@ from lurcher.index.freshness import Changes, compare, differing, glance, settle,
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
+from lurcher.light import dataclass, replace
 from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
 from lurcher.types import Degraded, Progress

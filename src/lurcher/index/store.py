@@ -10,7 +10,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +23,7 @@ from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
+from lurcher.light import dataclass, field
 
 if TYPE_CHECKING:
     import numpy as np

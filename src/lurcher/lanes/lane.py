@@ -7,13 +7,13 @@ A lane is one file of this folder (or an entry point in the group `lurcher.lanes
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.index.reader import Snapshot
+from lurcher.light import dataclass
 from lurcher.planning.plan import Plan
 from lurcher.registry import lane_named
 from lurcher.types import Degraded, LaneWhy, Match

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from lurcher.light import dataclass, field
 
 Mark = tuple[int, int, int, int]
 """Size, modification time, change time and number of an entry of the file system."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from lurcher.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,13 @@ ORDER = (
 )
 """How hits of any source get their order."""
 
+STORE = (
+    Flag(("--store",), "a shared store (default: LURCHER_STORE); local: none", "text", "URL"),
+    Flag(("--project",), "the project in it (repeatable; default: as git remote or folder)", "list", "NAME"),
+)
+FALLBACK = Flag(("--fallback",), "what answers when the store does not", "text", "WHAT", ("local", "none"))
+"""Where an index is shared, and by which name."""
+
 TAG = Flag(("--tag",), "only notes that have this tag, or one below it (repeatable)", "list", "TAG")
 
 COMMANDS: tuple[Command, ...] = (
@@ -115,6 +123,8 @@ COMMANDS: tuple[Command, ...] = (
             *PAGE,
             *FILTERS,
             *SHOWN,
+            *STORE,
+            FALLBACK,
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
             FORMAT,
@@ -306,7 +316,8 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--history",), "also that of all commits, which a question about them fills only in part", "switch"),
             Flag(("--library",), "instead that of an installed dependency, as code names it (repeatable)", "list", "NAME"),
             Flag(("--rebuild",), "make it anew from nothing", "switch"),
-            Flag(("--clear",), "remove it", "switch"),
+            Flag(("--clear",), "remove it; with --store, from there", "switch"),
+            *STORE,
             JSON,
             SET,
             Flag(("-q", "--quiet"), "no progress on a terminal; with --watch, only errors", "switch"),
@@ -330,7 +341,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "status",
         "tell what the index holds and what was left out",
-        (PATHS, Flag(("--skipped",), "also the paths that were read and left out", "switch"), JSON, SET),
+        (PATHS, Flag(("--skipped",), "also the paths that were read and left out", "switch"), *STORE, JSON, SET),
         "lurcher status --skipped",
     ),
     Command(
@@ -378,6 +389,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--compare",), "compare two saved runs", "switch"),
             Flag(("--save",), "keep the run in this file", "text", "FILE"),
             Flag(("--warnings",), "list every warning", "switch"),
+            Flag(("--store",), "ask through this shared store, each repository as a project eval:NAME", "text", "URL"),
             JSON,
             SET,
             QUIET,

@@ -225,6 +225,8 @@ def status(status: dict[str, Any]) -> None:
             print()
         _status(entry)
     libraries(status.get("libraries", ()))
+    if "shared" in status:
+        _shared(status["shared"], status.get("sent", ()))
 
 
 def libraries(entries: Iterable[dict[str, Any]]) -> None:
@@ -236,6 +238,29 @@ def libraries(entries: Iterable[dict[str, Any]]) -> None:
         print(f"{painter.dim('library    ')} {printable(name)}, {holds}, {printable(entry['root'])}")
         if "problem" in entry:
             print(f"{'':<11} {painter.state(printable(entry['problem']), 'note')}{_hint(entry['hint'])}")
+
+
+def _shared(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
+    """What a shared store has of each project, and what was sent there just now."""
+    painter = Painter(colours())
+
+    def row(name: str, text: str) -> None:
+        print(f"{painter.dim(f'{name:<11}')} {printable(text)}")
+
+    print()
+    row("store", entry["store"])
+    told = {item["project"]: item for item in sent}
+    for item in entry["projects"]:
+        row("project", item["project"])
+        if not item["exists"]:
+            row("state", "none yet (lurcher index --store URL)")
+            continue
+        commit = f", commit {item['commit'][:10]}" if item["commit"] else ""
+        row("state", f"generation {item['generation']}, written {item['written']}{commit}")
+        row("holds", f"{item['files']:,} files, {item['units']:,} units")
+        if item["project"] in told:
+            done = told[item["project"]]
+            row("sent", f"{done['sent_files']:,} files, {done['sent_units']:,} units; {done['removed_files']:,} files removed")
 
 
 def _status(entry: dict[str, Any]) -> None:
@@ -275,6 +300,7 @@ def _status(entry: dict[str, Any]) -> None:
         row("history", _history(entry["history"]))
         if entry["history"].get("outcomes"):
             row("outcomes", ", ".join(f"{count:,} {verdict}" for verdict, count in entry["history"]["outcomes"].items()))
+    row("kernel", entry["kernel"]["name"] + _hint(entry["kernel"].get("reason")))
     row("skipped", ", ".join(f"{reason} {count:,}" for reason, count in entry["skipped"].items()) or "nothing")
     for reason, paths in entry.get("skipped_paths", {}).items():
         for path in paths:
