@@ -249,3 +249,18 @@ def test_servers_ask_libraries_too(project: Path, site: Path) -> None:
         assert "2.0.0 is installed" in found["degraded"][0]["reason"]
         assert client.get("/api/search", params={"q": "tree", "in": "code", "library": "treelib"}).status_code == 400
         assert client.get("/api/facets", params={"q": "tree", "in": "libraries"}).status_code == 400
+
+
+def test_agents_ask_libraries_too(project: Path, site: Path) -> None:
+    pytest.importorskip("mcp_types", reason="the extra mcp is not installed")
+    from tests.surfaces.mcp.talk import Near
+
+    with Engine.open(project) as engine:
+        engine.index_library("treelib")
+    with Near(project, cwd=project) as talk:
+        data = talk.data("search", query="build a syntax tree", source="libraries")
+        first = data["hits"][0]
+        assert (first["path"], first["library"], first["version"]) == ("lib:treelib/parser.py", "treelib", "1.4.2")
+        assert "(treelib 1.4.2)" in talk.text("search", query="build a syntax tree", library=["treelib"])
+        assert "not indexed" in talk.error("search", query="tree", library=["maillib"])["message"]
+        assert talk.error("search", query="tree", library=["treelib"], path="main.py")["code"] == "usage"

@@ -210,3 +210,19 @@ def test_infinity_embeds_at_its_root(root: Path) -> None:
         assert "Invalid model: none" in other.problem
     with pytest.raises(ConfigError, match=r"embedding\.model is empty"):
         Engine.open(root, overrides={"embedding.provider": "infinity"})
+
+
+def test_a_store_that_is_down_is_an_error_of_its_own(root: Path, ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(url: str, settings: Settings) -> Any:
+        raise StoreError("the store does not answer", "start it")
+
+    monkeypatch.chdir(root)
+    monkeypatch.setattr("lurcher.stores.shared.store_at", lost)
+    monkeypatch.setenv("LURCHER_STORE", "qdrant://me:secret@127.0.0.1:9")
+    for command in (["search", QUESTION], ["index", "-q"]):
+        error = ask(*command, "--json").json["error"]
+        assert (error["code"], error["service"], error["tried"]) == ("store", "store", "qdrant://me:***@127.0.0.1:9")
+        assert "lurcher doctor" in error["hint"]
+    answer = ask("search", QUESTION, "--json", "--set", "store.fallback=local").json
+    assert answer["hits"][0]["path"] == "src/client.py"
+    assert "the local index answered" in answer["degraded"][0]["reason"]

@@ -137,7 +137,8 @@ class Shared:
         return ()
 
     def described(self, problem: StoreError) -> StoreError:
-        """An error of the store, with what to do about it."""
+        """An error of the store, with what was tried and what to do about it."""
+        problem.tried = problem.tried or shown(self._url)
         if "lurcher doctor" not in problem.hint:
             problem.hint = f"{problem.hint}; {DOCTOR}" if problem.hint else DOCTOR
         return problem
@@ -163,10 +164,13 @@ class Shared:
         sparse = self.sparse
         name = self.name_for(project.root.path)
         view = project.view(progress, limited=False)
-        done = push(
-            self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
-            rebuild=rebuild, seconds=self._settings.store.lock_seconds, progress=progress, sparse=sparse,
-        )  # fmt: skip
+        try:
+            done = push(
+                self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
+                rebuild=rebuild, seconds=self._settings.store.lock_seconds, progress=progress, sparse=sparse,
+            )  # fmt: skip
+        except StoreError as problem:
+            raise self.described(problem) from problem.__cause__
         return {
             **_described(name, done.head), "sent_files": done.put, "sent_units": done.units, "kept_files": done.kept,
             "removed_files": done.retired, "changed": done.changed,

@@ -411,7 +411,8 @@ def run_doctor(parsed: Namespace) -> int:
             meter.clear()
             if not parsed.json and not (finding.health and finding.health.reachable):
                 show.finding(finding)
-    services = list(dict.fromkeys(finding.health for finding in found if finding.health is not None))
+    asked = [finding.health for finding in found if finding.health is not None]
+    services = list({(health.service, health.address): health for health in asked}.values())  # roots may share them
     counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
     if parsed.json:
         checks = [finding.to_dict() for finding in found]
