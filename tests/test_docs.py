@@ -96,7 +96,7 @@ def test_documented_settings_exist(page: Path) -> None:
     sections = {key.split(".")[0] for key in known}
     for variable in re.findall(r"\bLURCHER_[A-Z0-9_]+[A-Z0-9]\b", page.read_text("utf-8")):
         section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-        assert variable in ("LURCHER_CONFIG", *config.SHORT_NAMES) or f"{section}.{name}" in known, variable
+        assert variable in ("LURCHER_CONFIG", "LURCHER_KERNEL", *config.SHORT_NAMES) or f"{section}.{name}" in known, variable
     for key in re.findall(r"`([a-z]+\.[a-z_0-9]+)`", page.read_text("utf-8")):
         if key.split(".")[0] in sections and not key.endswith((".py", ".md", ".toml")):
             assert key in known, key
