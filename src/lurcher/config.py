@@ -426,7 +426,7 @@ class StoreSettings:
         "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",
         choices=("engine", "60"),
     )  # fmt: skip
-    seconds: float = setting(10.0, "How long one request to it may take.", low=0.05, high=3600)
+    seconds: float = setting(10.0, "How long one question to it may take, all retries included.", low=0.05, high=3600)
     lock_seconds: float = setting(30.0, "How long to wait for another machine that is writing the project.", low=0, high=3600)
 
 
