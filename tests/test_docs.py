@@ -47,7 +47,7 @@ def test_the_reference_is_up_to_date() -> None:
 def test_the_table_of_services_is_that_of_the_code() -> None:
     page = (ROOT / "docs" / "services.md").read_text("utf-8")
     table = page[page.index("| setting | environment |") :].rstrip("\n").split("\n")
-    assert table == list(services()), "run: python -m lurcher.surfaces.cli.reference services"
+    assert table == list(services()), "run: python -m lurcher.surfaces.cli.reference docs/services.md"
     known = Settings().to_dict()
     for line in table[2:]:
         key, variable, value = (cell.strip(" `") for cell in line.split("|")[1:4])
