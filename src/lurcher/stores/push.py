@@ -22,6 +22,7 @@ from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
 from lurcher.index.vectors import vectors_of
 from lurcher.stores import record
+from lurcher.stores.learned import learned, told_of
 from lurcher.stores.port import Head, Listed, Store, StoredFile
 from lurcher.stores.slices import Wanted, stored_files
 from lurcher.stores.sparse import WEIGHTS
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.embedding.model import Model
+    from lurcher.embedding.sparse import SparseEmbedder
 
 _PAGES_AT_ONCE = 500
 _ATTEMPTS = 3
@@ -53,6 +55,7 @@ _BELONGING = ("format", "version", "chunk_chars", "model")
 _TOLD = {
     "format": "another format of the index", "version": "another version of lurcher", "record": "another format of records",
     "chunk_chars": "another index.chunk_chars", "model": "another model",
+    "sparse": "another sparse model",
 }  # fmt: skip
 
 
@@ -73,16 +76,16 @@ class Pushed:
 
 def push(
     store: Store, project: str, view: View, model: Model, *, root: str, commit: str, rebuild: bool, seconds: float,
-    progress: Progress,
+    progress: Progress, sparse: SparseEmbedder | None = None,
 ) -> Pushed:  # fmt: skip
     """What differs between the local index and a project in a store is sent there, and becomes visible all at once.
 
-    `root` is what the project's folder is called, `commit` where it stands.
+    `root` is what the project's folder is called, `commit` where it stands; `sparse` makes the vectors of words, if not we.
     """
     for attempt in range(_ATTEMPTS):
         try:
             with store.writing(project, seconds):
-                return _Push(store, project, view, model, root, commit, rebuild, progress).run()
+                return _Push(store, project, view, model, root, commit, rebuild, progress, sparse).run()
         except _Overtaken:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -95,17 +98,18 @@ class _Overtaken(IndexLocked):
 
 class _Push:
     def __init__(
-        self, store: Store, project: str, view: View, model: Model, root: str, commit: str, rebuild: bool, progress: Progress
-    ) -> None:
+        self, store: Store, project: str, view: View, model: Model, root: str, commit: str, rebuild: bool, progress: Progress,
+        sparse: SparseEmbedder | None,
+    ) -> None:  # fmt: skip
         self._store, self._project, self._view, self._progress = store, project, view, progress
-        self._root, self._commit, self._rebuild = root, commit, rebuild
+        self._root, self._commit, self._rebuild, self._sparse = root, commit, rebuild, sparse
         self._snapshot, self._manifest = view.snapshot, view.manifest
         self._dims = self._snapshot.nearness.dims
         self._model = model.digest if self._dims or not self._snapshot.unit_count else "none"
         self._textual = model.textual
         self._head = store.head(project)
         self._generation = (self._head.generation if self._head else 0) + 1
-        self._made_with = made_with(self._manifest, self._model)
+        self._made_with = {**made_with(self._manifest, self._model), **told_of(sparse)}
         self._print = fingerprint_of(self._made_with)
         if self._head is not None and self._head.fingerprint != self._print and not rebuild:
             raise _other_making(project, self._head, self._made_with)
@@ -179,7 +183,8 @@ class _Push:
             for segment, items in sorted(by_segment.items()):
                 yield from stored_files(self._snapshot.segments[segment], items, self._model)
 
-        self._store.put(self._project, files(), self._generation, meter.done)
+        sent = files() if self._sparse is None else learned(files(), self._sparse)
+        self._store.put(self._project, sent, self._generation, meter.done)
         meter.finish()
         return sum(sizes)
 
@@ -256,6 +261,7 @@ class _Push:
             "model": self._model,
             "root": self._root,
             "salt": self._salt,
+            **told_of(self._sparse),
         }
         now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
         return Head(self._generation, self._print, now, self._commit, len(wanted), snapshot.unit_count, self._dims, more)

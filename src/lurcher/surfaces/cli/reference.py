@@ -95,6 +95,21 @@ def _section(section: str) -> Iterator[str]:
     yield ""
 
 
+SERVICES = ("embedding", "sparse", "reranker", "judge", "store", "services")
+"""Sections about what runs elsewhere."""
+
+
+def services() -> Iterator[str]:
+    """The table of docs/services.md: every setting of every service."""
+    yield "| setting | environment | default | effect |"
+    yield "|---|---|---|---|"
+    for key, value, _, meaning in config.Settings().rows():
+        if key.partition(".")[0] in SERVICES:
+            variable = f"`LURCHER_{key.upper().replace('.', '_')}`"
+            variable = "" if key.endswith(".key") else variable  # a variable of that name would hold the key itself
+            yield f"| `{key}` | {variable} | `{json.dumps(value)}` | {_cell(meaning)} |"
+
+
 def _allowed(bounds: Any, value: object) -> str:
     if bounds["choices"]:
         return ", ".join(f"`{choice}`" for choice in bounds["choices"])
@@ -113,4 +128,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(render())
+    sys.stdout.write("\n".join(services()) + "\n" if sys.argv[1:] == ["services"] else render())
