@@ -9,7 +9,7 @@ over: files by their keys, which name their content, and pages by the page of co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from hashlib import blake2b
@@ -122,8 +122,8 @@ class _Push:
         self._take_over([listed[key] for key in wanted if key in listed])
         units = self._put(missing, wanted)
         gone = [item.key for item in listed.values() if item.key not in wanted and item.died is None]
-        words = self._write_pages()
-        new = self._new_head(len(wanted))
+        words = self._write_pages(wanted)
+        new = self._new_head(wanted)
         unchanged = not missing and not gone and not words and not self._revived
         if self._head is not None and unchanged and self._same(self._head, new):
             if any(item.died is not None or item.born >= self._generation for item in listed.values()):
@@ -198,12 +198,21 @@ class _Push:
 
     # -- pages ------------------------------------------------------------------------------------------------------------
 
-    def _write_pages(self) -> int:
+    def _words_stay(self, wanted: Iterable[str], contents: bytes | None) -> bool:
+        """Whether files and pages are those of the head, so that there is no need to count words."""
+        if self._head is None or self._head.more.get("keys") != _digest(wanted):
+            return False
+        return contents == self._store.pages(self._project, self._head.generation, [CONTENTS]).get(CONTENTS)
+
+    def _write_pages(self, wanted: Iterable[str]) -> int:
         """Puts the pages that are not as they should be in the new generation; how many.
 
         Until all of them are there, the page of contents says of each only that nobody knows.
         """
-        known = read_json(self._store.pages(self._project, self._generation, [CONTENTS]).get(CONTENTS))
+        kept = self._store.pages(self._project, self._generation, [CONTENTS]).get(CONTENTS)
+        if self._words_stay(wanted, kept):
+            return 0
+        known = read_json(kept)
         pages = dict(pages_of(words_of(self._snapshot), versions_of(self._snapshot)))
         if self._textual and self._dims:
             pages[SAMPLE] = self._sample()
@@ -242,10 +251,11 @@ class _Push:
 
     # -- head -------------------------------------------------------------------------------------------------------------
 
-    def _new_head(self, files: int) -> Head:
+    def _new_head(self, wanted: Collection[str]) -> Head:
         snapshot = self._snapshot
         more = {
             **{f"length.{field}": str(_summed(snapshot, field)) for field in WEIGHTS},
+            "keys": _digest(wanted),
             "languages": " ".join(snapshot.languages),
             "made_with": json.dumps(self._made_with, sort_keys=True),
             "model": self._model,
@@ -254,7 +264,7 @@ class _Push:
             **told_of(self._sparse),
         }
         now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return Head(self._generation, self._print, now, self._commit, files, snapshot.unit_count, self._dims, more)
+        return Head(self._generation, self._print, now, self._commit, len(wanted), snapshot.unit_count, self._dims, more)
 
     @staticmethod
     def _same(old: Head, new: Head) -> bool:
@@ -262,6 +272,10 @@ class _Push:
         return (old.fingerprint, old.commit, old.files, old.units, old.dims, dict(old.more)) == (
             new.fingerprint, new.commit, new.files, new.units, new.dims, dict(new.more),
         )  # fmt: skip
+
+
+def _digest(keys: Iterable[str]) -> str:
+    return blake2b("".join(sorted(keys)).encode(), digest_size=12).hexdigest()
 
 
 def _summed(snapshot: Snapshot, field: str) -> int:
