@@ -368,6 +368,34 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class QdrantSettings:
+    """A store in Qdrant ([qdrant.md](qdrant.md)). A project's own file cannot set these."""
+
+    collection: str = setting("code_chunks", "The collection of units; files and projects are in a second one beside it.")
+    key: str = setting("LURCHER_QDRANT_API_KEY", "The environment variable that holds the server's key, if it needs one.")
+    ca: str = setting("", "A file with the certificates to believe, for a server whose certificate your system does not know.")
+    seconds: float = setting(10.0, "How long one question to the server may take, all retries included.", low=0.05, high=3600)
+    write_seconds: float = setting(60.0, "How long one batch may take.", low=0.05, high=3600)
+    patience: float = setting(120.0, "How long a batch is tried again while the server cannot take it.", low=0, high=86_400)
+    lease_seconds: float = setting(30.0, "A writer that is not heard of for so long is out of the way.", low=1, high=3600)
+    batch: int = setting(500, "Units that are sent together.", low=1, high=10_000)
+    concurrency: int = setting(4, "Batches that are under way at once.", low=1, high=64)
+    fusion: str = setting(
+        "server", "Who fuses the legs: Qdrant, or lurcher `here`, which spares the server half of the work.",
+        choices=("server", "here"),
+    )  # fmt: skip
+    exact: bool = setting(False, "Compare a question with every vector instead of going by the graph.")
+    quantisation: str = setting(
+        "none", "For a new collection: smaller copies of vectors, which are searched first.",
+        choices=("none", "scalar", "binary"),
+    )  # fmt: skip
+    vectors_on_disk: bool = setting(False, "For a new collection: vectors are read from disk, not kept in memory.")
+    payload_on_disk: bool = setting(True, "For a new collection: text and the like are read from disk, not kept in memory.")
+    shards: int = setting(1, "For a new collection: parts it is cut into.", low=1, high=1000)
+    replicas: int = setting(1, "For a new collection: copies of each part.", low=1, high=100)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
@@ -392,6 +420,7 @@ class Settings:
     notes: NoteSettings = NoteSettings()
     savings: SavingsSettings = SavingsSettings()
     serve: ServeSettings = ServeSettings()
+    qdrant: QdrantSettings = QdrantSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 
@@ -588,7 +617,9 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {
+    "LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key, QdrantSettings().key,
+}  # fmt: skip
 
 
 def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
