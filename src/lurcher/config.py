@@ -368,13 +368,33 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """A store that a team shares, in place of the index of one machine. A project's own files cannot set these."""
+
+    url: str = setting("", "Where it is, such as `qdrant://host:6333` or `postgres://host/name`; empty: the local index.")
+    project: str = setting(
+        "", "The project in it, or several, by commas; empty: owner and name of the git remote, else the folder's name."
+    )
+    fallback: str = setting(
+        "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
+    )
+    key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key or password, if it needs one.")
+    candidates: int = setting(100, "Files that are fetched for a question and ranked.", low=10, high=2000)
+    depth: int = setting(300, "Units that each way of finding candidates looks at.", low=10, high=10_000)
+    rrf: str = setting(
+        "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",
+        choices=("engine", "60"),
+    )  # fmt: skip
+    seconds: float = setting(10.0, "How long one request to it may take.", low=0.05, high=3600)
+    lock_seconds: float = setting(30.0, "How long to wait for another machine that is writing the project.", low=0, high=3600)
+
+
+@dataclass(frozen=True, slots=True)
 class QdrantSettings:
     """A store in Qdrant ([qdrant.md](qdrant.md)). A project's own file cannot set these."""
 
-    collection: str = setting("code_chunks", "The collection of units; files and projects are in a second one beside it.")
-    key: str = setting("LURCHER_QDRANT_API_KEY", "The environment variable that holds the server's key, if it needs one.")
+    collection: str = setting("code_chunks", "The collection of units; files and projects are in two more beside it.")
     ca: str = setting("", "A file with the certificates to believe, for a server whose certificate your system does not know.")
-    seconds: float = setting(10.0, "How long one question to the server may take, all retries included.", low=0.05, high=3600)
     write_seconds: float = setting(60.0, "How long one batch may take.", low=0.05, high=3600)
     patience: float = setting(120.0, "How long a batch is tried again while the server cannot take it.", low=0, high=86_400)
     lease_seconds: float = setting(30.0, "A writer that is not heard of for so long is out of the way.", low=1, high=3600)
@@ -420,6 +440,7 @@ class Settings:
     notes: NoteSettings = NoteSettings()
     savings: SavingsSettings = SavingsSettings()
     serve: ServeSettings = ServeSettings()
+    store: StoreSettings = StoreSettings()
     qdrant: QdrantSettings = QdrantSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
@@ -618,8 +639,10 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
 
 
 _NOT_SETTINGS = {
-    "LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key, QdrantSettings().key,
+    "LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key, StoreSettings().key,
 }  # fmt: skip
+_SHORT_NAMES = {"LURCHER_STORE": "store.url"}
+"""Variables that are not named after section and setting."""
 
 
 def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
@@ -633,7 +656,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     for variable in sorted(environ):
         if variable.startswith("LURCHER_") and variable not in _NOT_SETTINGS:
             section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-            values[f"{section}.{name}"] = environ[variable]
+            values[_SHORT_NAMES.get(variable, f"{section}.{name}")] = environ[variable]
     return values
 
 

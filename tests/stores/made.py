@@ -23,7 +23,9 @@ def sparse(*words: str) -> Sparse:
     return Sparse(np.array(sorted(counted), np.uint32), np.ones(len(counted), np.float32))
 
 
-def file(project: str, path: str, version: int = 1, units: int = 2, *, words: tuple[str, ...] = (), **more: object) -> StoredFile:
+def file(
+    project: str, path: str, version: int = 1, units: int = 2, *, words: tuple[str, ...] = (), **more: object
+) -> StoredFile:
     """A file whose units hold the words `common`, `unit<place>`, their path, and those asked for."""
     dims = int(more.get("dims", DIMS))  # type: ignore[call-overload]
     return StoredFile(

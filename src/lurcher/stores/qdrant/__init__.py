@@ -43,7 +43,7 @@ def open_store(url: str, settings: Settings) -> Store:
     elif address.kind == "edge":
         from lurcher.stores.qdrant.edge import opened as opened_edge
 
-        points = opened_edge(address.path, settings.qdrant.seconds)
+        points = opened_edge(address.path, settings.store.seconds)
     else:
         from lurcher.stores.qdrant.local import opened as opened_local
 

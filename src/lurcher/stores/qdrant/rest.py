@@ -27,7 +27,7 @@ def connected(address: Address, settings: Settings) -> RestPoints:
     from lurcher.trust import users_key
 
     assert address.base is not None
-    key = users_key(settings, "qdrant", address.base, "an address that begins with qdrants://")
+    key = users_key(settings, "store", address.base, "an address that begins with qdrants://")
     tls = None
     if address.base.scheme == "https":
         import ssl
@@ -37,16 +37,16 @@ def connected(address: Address, settings: Settings) -> RestPoints:
         except (OSError, ValueError) as error:
             raise ConfigError(f"qdrant.ca has no certificates: {settings.qdrant.ca}", "name a file in PEM format") from error
     wire = Wire(address.base, address.url, {"api-key": key} if key else {}, tls)
-    return RestPoints(address.url, wire, settings.qdrant)
+    return RestPoints(address.url, wire, settings.qdrant, settings.store.seconds)
 
 
 class RestPoints:
     alone = False
 
-    def __init__(self, url: str, wire: Wire, settings: QdrantSettings) -> None:
+    def __init__(self, url: str, wire: Wire, settings: QdrantSettings, seconds: float) -> None:
         self.url, self.width = url, settings.concurrency
         self._wire, self._settings, self._patience = wire, settings, Patience()
-        self._checked = False
+        self._checked, self._seconds = False, seconds
 
     def create(self, collection: str, shape: Json, indexes: Mapping[str, Json]) -> None:
         if not self._checked:
@@ -144,7 +144,7 @@ class RestPoints:
         self._wire.close()
 
     def _version(self) -> str:
-        deadline = Deadline.after(self._settings.seconds)
+        deadline = Deadline.after(self._seconds)
         with understood(self.url, "which version it is"):
             version = self._wire.ask("GET", "/", None, deadline)["version"]
             return "".join(letter for letter in version if letter.isalnum() or letter in ".-+")[:40]
@@ -159,13 +159,13 @@ class RestPoints:
         self._checked = True
 
     def _info(self, collection: str) -> Json:
-        found = self._asked("GET", collection, "", None, self._settings.seconds, self._settings.seconds)
+        found = self._asked("GET", collection, "", None, self._seconds, self._seconds)
         if not isinstance(found, dict):
             raise StoreError(f"the store at {self.url} does not say what {collection} is like", DOCTOR)
         return found
 
     def _read(self, collection: str, path: str, body: Json) -> Any:
-        return self._asked("POST", collection, path, body, self._settings.seconds, self._settings.seconds)
+        return self._asked("POST", collection, path, body, self._seconds, self._seconds)
 
     def _write(self, method: str, collection: str, path: str, body: Json) -> None:
         self._asked(method, collection, path, body, self._settings.write_seconds, self._settings.patience)
