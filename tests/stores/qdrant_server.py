@@ -47,7 +47,7 @@ class FakeQdrant(ThreadingHTTPServer):
         """Answers that are given before any proper one."""
         self.indexed: dict[str, list[str]] = {}
         self.delay = 0.0
-        self.busy = self.busiest = 0
+        self.busy = self.busiest = self.connections = 0
         self.guard = threading.Lock()
 
     @property
@@ -62,6 +62,10 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: FakeQdrant
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
 
     def _serve(self) -> None:
         server = self.server

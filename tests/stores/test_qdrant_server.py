@@ -19,6 +19,7 @@ from lurcher.registry import store_at
 from lurcher.stores.qdrant.address import parsed
 from lurcher.stores.qdrant.patience import Patience
 from tests.stores.made import asking, file, head
+from tests.stores.qdrant_places import quick
 
 pytest.importorskip("qdrant_client")
 pytest.importorskip("qdrant_edge")
@@ -34,7 +35,7 @@ def settings(**values: object) -> config.Settings:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[FakeQdrant]:
-    with serving(tmp_path / "server") as running:
+    with quick(tmp_path / "server") as folder, serving(folder) as running:
         yield running
 
 
@@ -170,13 +171,17 @@ class TestTrouble:
             store_at(server.url, settings()).head("p")
         assert len(server.trouble) == 1
 
-    def test_a_connection_that_was_closed_meanwhile_is_no_failure(self, server):
+    def test_a_connection_is_kept_and_one_that_was_closed_meanwhile_is_no_failure(self, server):
         written(server.url, settings())
         store = store_at(server.url, settings())
+        before, connections = len(server.seen), server.connections
         assert store.head("p") is not None
+        assert store.head("p") is not None
+        assert (len(server.seen), server.connections) == (before + 2, connections + 1)
         for connection in store._points._wire._idle:
             connection.sock.shutdown(socket.SHUT_RDWR)
         assert store.head("p") is not None
+        assert server.connections == connections + 2
 
     @pytest.mark.parametrize(
         "body",

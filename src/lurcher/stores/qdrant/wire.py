@@ -85,8 +85,7 @@ class Wire:
             if response.length or deadline.left <= 0:
                 raise OSError("it broke off in the middle of its answer")
             after = response.getheader("Retry-After") or ""
-            if response.will_close:
-                connection.close()
+            response.close()  # else the connection waits for the rest of it, though there is none
         finally:
             watch.cancel()
         with self._lock:
