@@ -13,13 +13,13 @@ DIMS = 8
 
 
 def vector(seed: str, dims: int = DIMS) -> np.ndarray:
-    rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=8).digest(), "big"))
+    rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"))
     made = rng.standard_normal(dims).astype(np.float32)
     return made / np.linalg.norm(made)
 
 
 def sparse(*words: str) -> Sparse:
-    counted = {int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big"): 1.0 for word in words}
+    counted = {int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=4).digest(), "big"): 1.0 for word in words}
     return Sparse(np.array(sorted(counted), np.uint32), np.ones(len(counted), np.float32))
 
 
@@ -29,7 +29,7 @@ def file(
     """A file whose units hold the words `common`, `unit<place>`, their path, and those asked for."""
     dims = int(more.get("dims", DIMS))  # type: ignore[call-overload]
     return StoredFile(
-        key=str(uuid5(NAMESPACE_URL, f"{project}|{path}|{version}")),
+        key=str(uuid5(NAMESPACE_URL, ascii(f"{project}|{path}|{version}"))),
         path=path,
         language=str(more.get("language", "python")),
         digest=f"digest-{version}",
@@ -42,7 +42,7 @@ def file(
             )
             for place in range(units)
         ),
-        record=f"{path} {version}".encode(),
+        record=ascii(f"{path} {version}").encode(),
     )  # fmt: skip
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.stores.qdrant import shared
+
 MEMORY = Path("/dev/shm")
 
 
@@ -23,6 +25,7 @@ def quick(folder: Path) -> Iterator[Path]:
 def local(folder: Path) -> Iterator[str]:
     pytest.importorskip("qdrant_client")
     yield "qdrant+local://:memory:"
+    shared._open.pop(":memory:", None)  # whatever a test left open
 
 
 @contextmanager

@@ -47,5 +47,5 @@ def open_store(url: str, settings: Settings) -> Store:
     else:
         from lurcher.stores.qdrant.local import opened as opened_local
 
-        points = opened_local(address.path)
+        points = opened_local(address.path, settings.store.seconds)
     return QdrantStore(points, settings.qdrant)

@@ -50,7 +50,7 @@ NOTHING: Json = {"must": [{"key": "sort", "match": {"value": "nothing"}}]}
 def shape(settings: QdrantSettings, dims: int, sparse: str = "") -> Json:
     """Of a collection to be made. Graphs lead from unit to unit of one project only: no question is about two."""
     made: Json = {
-        "on_disk_payload": settings.payload_on_disk,
+        "on_disk_payload": settings.payload_on_disk and bool(dims),
         "shard_number": settings.shards if dims else 1,
         "replication_factor": settings.replicas,
         "write_consistency_factor": settings.replicas // 2 + 1,
@@ -97,7 +97,7 @@ def unit_point(project: str, file: StoredFile, number: bytes, place: int, unit: 
         "project_id": writable(project), "key": file.key, "place": place, "born": born, "died": NEVER,
         "path": writable(file.path), "folders": folders(file.path), "language": file.language,
         "start_line": unit.start_line, "end_line": unit.end_line, "symbol": writable(unit.symbol), "kind": unit.kind,
-        "hash": unit.digest, "text": writable(unit.text),
+        "hash": writable(unit.digest), "text": writable(unit.text),
     }  # fmt: skip
     return {"id": identity(number, place), "vector": vector, "payload": payload}
 
@@ -105,7 +105,7 @@ def unit_point(project: str, file: StoredFile, number: bytes, place: int, unit: 
 def file_point(project: str, file: StoredFile, number: bytes, born: int) -> Json:
     payload = {
         "project_id": writable(project), "key": file.key, "born": born, "died": NEVER,
-        "path": writable(file.path), "folders": folders(file.path), "language": file.language, "hash": file.digest,
+        "path": writable(file.path), "folders": folders(file.path), "language": file.language, "hash": writable(file.digest),
         "names": [writable(name) for name in file.names], "units": len(file.units), "record": packed(file.record),
     }  # fmt: skip
     return {"id": identity(number), "vector": {} if file.card is None else {"dense": numbers(file.card)}, "payload": payload}

@@ -17,25 +17,25 @@ from lurcher.stores.qdrant.shared import Folder, shared
 PAGE = 1000
 
 
-def opened(path: str) -> LocalPoints:
+def opened(path: str, seconds: float) -> LocalPoints:
     try:
         import qdrant_client  # noqa: F401
     except ImportError:
         raise MissingExtra("qdrant+local needs a package more, qdrant-client", "pip install 'lurcher[qdrant]'") from None
-    return shared(path, LocalPoints)
+    return shared(path, lambda folder: LocalPoints(folder, seconds))
 
 
 class LocalPoints:
     alone, width = True, 1
 
-    def __init__(self, folder: Folder) -> None:
+    def __init__(self, folder: Folder, seconds: float) -> None:
         from qdrant_client import QdrantClient
 
         self._client: Any
         self.url, self._folder = f"qdrant+local://{folder.path}", folder
         self._lock = threading.RLock()
         if folder.path != MEMORY:
-            folder.take(self.url, 5.0)
+            folder.take(self.url, seconds)
         with self._spoken("open"):
             self._client = QdrantClient(MEMORY) if folder.path == MEMORY else QdrantClient(path=folder.path)
 

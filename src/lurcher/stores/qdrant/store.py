@@ -92,7 +92,7 @@ class QdrantStore:
         for one in self._listed(self._files, of(project), fields):
             with understood(self._points.url, "what there is"):
                 born, died = _number(one["born"]), _number(one["died"])
-                yield Listed(_text(one["key"]), read(one["path"]), _text(one["hash"]), born, None if died >= NEVER else died)
+                yield Listed(_text(one["key"]), read(one["path"]), read(one["hash"]), born, None if died >= NEVER else died)
 
     def put(self, project: str, files: Iterable[StoredFile], born: int, done: Callable[[int], None]) -> None:
         feed = Feed(

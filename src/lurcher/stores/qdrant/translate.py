@@ -33,7 +33,9 @@ def configuration(shape: Json) -> Any:
         quantisation = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, memory=edge.Memory.Pinned)
     elif "binary" in smaller:
         quantisation = edge.BinaryQuantizationConfig(memory=edge.Memory.Pinned)
-    made: Json = {"on_disk_payload": shape["on_disk_payload"], "quantization_config": quantisation}
+    # Text is read for a few hits; what is known of files is read for a hundred candidates of every question.
+    cold = shape["on_disk_payload"] and "sparse" in shape.get("sparse_vectors", {})
+    made: Json = {"payload_memory": edge.Memory.Cold if cold else edge.Memory.Cached, "quantization_config": quantisation}
     if "sparse_vectors" in shape:
         sparse = shape["sparse_vectors"].items()
         made["sparse_vectors"] = {name: edge.EdgeSparseVectorParams(on_disk=one["index"]["on_disk"]) for name, one in sparse}
