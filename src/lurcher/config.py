@@ -401,8 +401,8 @@ class QdrantSettings:
     batch: int = setting(500, "Units that are sent together.", low=1, high=10_000)
     concurrency: int = setting(4, "Batches that are under way at once.", low=1, high=64)
     fusion: str = setting(
-        "server", "Who fuses the legs: Qdrant, or lurcher `here`, which spares the server half of the work.",
-        choices=("server", "here"),
+        "auto", "Who fuses the legs: Qdrant, or lurcher `here`, which is half the work for it; `auto`: Qdrant, if on a server.",
+        choices=("auto", "server", "here"),
     )  # fmt: skip
     exact: bool = setting(False, "Compare a question with every vector instead of going by the graph.")
     quantisation: str = setting(

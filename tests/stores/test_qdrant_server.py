@@ -231,7 +231,7 @@ class TestTrouble:
         with serving(tmp_path / "server", version="1.12.4") as server:
             with pytest.raises(StoreError, match=r"Qdrant 1\.12\.4") as told:
                 written(server.url, settings())
-            assert "1.16" in told.value.hint
+            assert "1.17" in told.value.hint
             assert all(method == "GET" for method, _, _ in server.seen)
 
     def test_vectors_of_another_length_are_refused(self, server):

@@ -18,6 +18,7 @@ from lurcher.errors import IndexLocked, StoreError
 from lurcher.registry import store_at
 from lurcher.stores.port import Store
 from lurcher.stores.qdrant.layout import among, match, named, of
+from lurcher.stores.qdrant.lease import Leases
 from tests.stores import qdrant_killing
 from tests.stores.made import asking, file, head
 from tests.stores.qdrant_killing import ROOT, killed, look, write
@@ -245,6 +246,41 @@ class TestSeveral:
         for thread in threads:
             thread.join(60)
         assert (most, turns) == (1, 12)
+
+    def test_of_two_that_find_it_free_at_once_one_has_it(self, url, monkeypatch):
+        stores = [store_at(url, settings()) for _ in range(2)]
+        begun(stores[0])
+        met, inside, refused = threading.Barrier(2), [], []
+        swap = Leases._swap
+
+        def late(self: Leases, project: str, payload: dict[str, object], *conditions: dict[str, object]) -> None:
+            if payload.get("writer") and not self.__dict__.setdefault("_met", False):
+                self.__dict__["_met"] = True
+                met.wait(5)
+            swap(self, project, payload, *conditions)
+
+        monkeypatch.setattr(Leases, "_swap", late)
+        done = threading.Barrier(2)
+
+        def enter(store: Store) -> None:
+            try:
+                with store.writing("p", 0):
+                    inside.append(store)
+                    done.wait(10)
+            except IndexLocked:
+                refused.append(store)
+                done.wait(10)
+            except threading.BrokenBarrierError:
+                pass
+
+        threads = [threading.Thread(target=enter, args=(store,)) for store in stores]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        assert (len(inside), len(refused)) == (1, 1)
+        for store in stores:
+            store.close()
 
     def test_two_machines_write_in_turn_and_readers_see_whole_versions(self, http):
         problems: list[BaseException] = []

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from lurcher.config import QdrantSettings, Settings
     from lurcher.stores.qdrant.address import Address
 
-OLDEST = (1, 16)
-"""Upserts that leave alone what is there, and a constant for the fusion, came with this version."""
+OLDEST = (1, 17)
+"""Indexes that do not add to the graph came with this version; a constant for the fusion, and upserts with a condition, before."""
 PAGE = 1000
 
 

@@ -41,7 +41,8 @@ def ranked(
     where = filtered(question.languages, question.folders)
     of_units = _legs(question, seen(project, generation, *where), params, ("dense", "sparse"))
     of_files = _legs(question, seen(project, generation, *where), params, ("card", "names"))
-    fuse = settings.fusion == "server" and len(of_units) > 1 and (question.rrf is None or float(question.rrf).is_integer())
+    wanted = settings.fusion == "server" or (settings.fusion == "auto" and not points.alone)
+    fuse = wanted and len(of_units) > 1 and (question.rrf is None or float(question.rrf).is_integer())
     asked = [_fused(list(of_units.values()), question)] if fuse else []
     answers, cards = _asked(points, units, [*asked, *of_units.values()], files, list(of_files.values()))
     k = OWN if question.rrf is None else question.rrf
@@ -51,8 +52,9 @@ def ranked(
     for leg, several in legs.items():
         _take(found, leg, several, units=True)
     for point, score in scores.items():
-        file = found.setdefault(file_of(point), Ranked())
-        file.score = max(file.score, score)
+        file = found.get(file_of(point)) or found.setdefault(file_of(point), Ranked())
+        if score > file.score:
+            file.score = score
     for leg, several in zip(of_files, cards, strict=True):
         _take(found, leg, several, units=False)
         for rank, (point, _) in enumerate(several, 1):
@@ -105,7 +107,10 @@ def _asked(
 
 def _settled(answers: list[Found]) -> list[Found]:
     """What scored the same is in the order of its number, whichever segment it came from."""
-    return [sorted(found, key=lambda one: (-one[1], one[0])) for found in answers]
+    for found in answers:
+        if len({score for _, score in found}) < len(found):
+            found.sort(key=lambda one: (-one[1], one[0]))
+    return answers
 
 
 def _summed(legs: Any, k: float) -> dict[str, float]:
@@ -118,5 +123,9 @@ def _summed(legs: Any, k: float) -> dict[str, float]:
 
 def _take(found: dict[str, Ranked], leg: str, several: Found, *, units: bool) -> None:
     for rank, (point, _) in enumerate(several, 1):
-        file = found.setdefault(file_of(point) if units else point, Ranked())
-        file.legs[leg] = 1 if leg == "names" else min(rank, file.legs.get(leg, rank))
+        number = file_of(point) if units else point
+        file = found.get(number)
+        if file is None:
+            file = found[number] = Ranked()
+        if leg not in file.legs:  # the best comes first
+            file.legs[leg] = 1 if leg == "names" else rank
