@@ -13,14 +13,17 @@ DIMS = 8
 
 
 def vector(seed: str, dims: int = DIMS) -> np.ndarray:
-    rng = np.random.default_rng(int.from_bytes(hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"))
-    made = rng.standard_normal(dims).astype(np.float32)
+    made = np.random.default_rng(_number(seed, 8)).standard_normal(dims).astype(np.float32)
     return made / np.linalg.norm(made)
 
 
 def sparse(*words: str) -> Sparse:
-    counted = {int.from_bytes(hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=4).digest(), "big"): 1.0 for word in words}
-    return Sparse(np.array(sorted(counted), np.uint32), np.ones(len(counted), np.float32))
+    numbers = sorted({_number(word, 4) for word in words})
+    return Sparse(np.array(numbers, np.uint32), np.ones(len(numbers), np.float32))
+
+
+def _number(text: str, size: int) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=size).digest(), "big")
 
 
 def file(

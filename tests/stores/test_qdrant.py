@@ -189,10 +189,9 @@ class TestFolders:
             assert store.candidates("p", 1, asking("src/4.py", near="src/4.py"))[0].path == "src/4.py"
             store.close()
 
-    @pytest.mark.parametrize("kind", ["edge", "local"])
-    def test_another_process_has_to_wait(self, tmp_path, kind):
+    def test_another_process_has_to_wait(self, tmp_path):
         with quick(tmp_path / "x") as folder:
-            place = f"qdrant+{kind}://{folder}"
+            place = f"qdrant+edge://{folder}"
             script = (
                 "import sys; from lurcher import config; from lurcher.registry import store_at\n"
                 "made = config.apply(config.Settings(), {'store.seconds': 0.1}, 'flag')\n"
@@ -204,9 +203,8 @@ class TestFolders:
             assert ran.stdout.startswith(f"StoreError the store at {place} is open in another process"), ran.stderr
             assert "lurcher doctor" in ran.stdout
             store.close()
-            if kind == "edge":
-                ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-                assert (ran.stdout, ran.returncode) == ("", 0), ran.stderr
+            ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+            assert (ran.stdout, ran.returncode) == ("", 0), ran.stderr
 
     def test_a_folder_left_half_made_is_made_anew(self, edge):
         folder = Path(edge.partition("://")[2])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lurcher.stores.qdrant.address import Address
 
 OLDEST = (1, 17)
-"""Indexes that do not add to the graph came with this version; a constant for the fusion, and upserts with a condition, before."""
+"""Indexes that add nothing to the graph came with this version; a constant for the fusion came before."""
 PAGE = 1000
 
 
