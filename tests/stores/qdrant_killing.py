@@ -22,7 +22,7 @@ from lurcher.stores.port import Question, Store, StoredFile
 from tests.stores.made import file, head, sparse
 
 ROOT = Path(__file__).parents[2]
-LEASE = 1.0
+LEASE = 1.5
 UNITS = 3
 
 

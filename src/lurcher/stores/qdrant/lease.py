@@ -20,7 +20,7 @@ import os
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from socket import gethostname
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -57,29 +57,39 @@ class Leases:
     def check(self, project: str) -> None:
         """Raise where this store's writer of a project has lost its lease."""
         held = self._held.get(project)
-        if held is not None and held.lost:
+        if held is None:
+            return
+        if not self._points.alone and time.monotonic() - held.renewed > self._seconds:
+            held.lost = True  # whoever waits for it may have it by now
+        if held.lost:
             raise IndexLocked(f"another one is writing {project!r} now", "run it again; what was sent is not lost")
 
     @contextmanager
     def taken(self, project: str, seconds: float) -> Iterator[None]:
         self._make(project)
         token = f"{_PROCESS}:{os.getpid()}:{uuid4().hex}"
-        self._take(project, token, seconds)
         held = _Held(token, time.monotonic())
+        held.beat = self._take(project, token, seconds)
+        held.renewed = time.monotonic()
         with self._lock:
             self._held[project] = held
         stop = threading.Event()
         beat = threading.Thread(target=self._renew, args=(project, held, stop), name="lurcher-lease", daemon=True)
         beat.start()
+        away = False
         try:
             yield
+        except StoreError as error:
+            away = error.passing
+            raise
         finally:
             stop.set()
-            beat.join()
             with self._lock:
                 self._held.pop(project, None)
-            if not held.lost:
-                self._swap(project, {"writer": "", "by": ""}, match("writer", token))
+            if not held.lost and not away:  # else it runs out by itself
+                beat.join()
+                with suppress(StoreError):
+                    self._swap(project, {"writer": "", "by": ""}, match("writer", token))
 
     def publish(self, project: str, head: Head, payload: Json) -> None:
         self.check(project)
@@ -104,7 +114,8 @@ class Leases:
                 self._collection, [{"id": named("head", project), "vector": {}, "payload": payload}], only_new=True
             )
 
-    def _take(self, project: str, token: str, seconds: float) -> None:
+    def _take(self, project: str, token: str, seconds: float) -> int:
+        """Wait for the lease; the beat that it begins with."""
         give_up = time.monotonic() + seconds
         watched: tuple[Any, Any] = (None, None)
         since, pause = time.monotonic(), _POLL
@@ -116,10 +127,10 @@ class Leases:
             if (writer, beat) != watched:
                 watched, since = (writer, beat), time.monotonic()
             if not writer or self._over(writer, until, since):
-                mine = {"writer": token, "by": f"{gethostname()}, process {os.getpid()}", **self._fresh(beat)}
+                mine = {"writer": token, "by": f"{gethostname()}, process {os.getpid()}", **self._fresh(beat + 1)}
                 self._swap(project, mine, match("writer", writer), match("beat", beat))
                 if self.state(project, sure=True).get("writer") == token:
-                    return
+                    return beat + 1
             if time.monotonic() >= give_up:
                 who = "".join(letter for letter in by if letter.isprintable())[:100]
                 raise IndexLocked(f"{project!r} is being written by {who or 'another one'}", "try again when it is done")
@@ -132,18 +143,19 @@ class Leases:
         return time.monotonic() - since > self._seconds or time.time() > until + self._seconds
 
     def _fresh(self, beat: int) -> Json:
-        return {"beat": beat + 1, "until": time.time() + self._seconds}
+        return {"beat": beat, "until": time.time() + self._seconds}
 
     def _renew(self, project: str, held: _Held, stop: threading.Event) -> None:
         while not stop.wait(self._seconds / 3):
+            began = time.monotonic()
             try:
-                found = self.state(project, sure=True)
-                if found.get("writer") != held.token:
+                held.beat += 1
+                self._swap(project, self._fresh(held.beat), match("writer", held.token))
+                if self.state(project, sure=True).get("writer") != held.token:
                     held.lost = True
                     return
-                self._swap(project, self._fresh(int(found["beat"])), match("writer", held.token))
-                held.renewed = time.monotonic()
-            except (StoreError, KeyError, TypeError, ValueError):
+                held.renewed = began
+            except StoreError:
                 # A server that is out of reach for a moment does not end a lease: its end does.
                 if not self._points.alone and time.monotonic() - held.renewed > self._seconds:
                     held.lost = True
@@ -156,4 +168,4 @@ class Leases:
 
 class _Held:
     def __init__(self, token: str, renewed: float) -> None:
-        self.token, self.renewed, self.lost = token, renewed, False
+        self.token, self.renewed, self.beat, self.lost = token, renewed, 0, False
