@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher import config
-from lurcher.errors import MissingExtra, StoreError
+from lurcher.errors import ConfigError, MissingExtra, StoreError
 from lurcher.registry import store_at
 from lurcher.stores.port import Question, Sparse, Store
 from lurcher.stores.qdrant import layout
@@ -157,6 +157,11 @@ class TestCollections:
         store = store_at(edge, settings(collection="ours"))
         assert {"ours", "ours_files", "ours_projects"} < set(store.state())
         store.close()
+
+    @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "a b", "x" * 201])
+    def test_not_every_name_is_one(self, name):
+        with pytest.raises(ConfigError, match="cannot be"):
+            store_at("qdrant://127.0.0.1:1", settings(collection=name))
 
     @pytest.mark.parametrize("quantisation", ["none", "scalar", "binary"])
     @pytest.mark.parametrize("sparse", ["", "sparse"])

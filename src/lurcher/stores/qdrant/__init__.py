@@ -17,6 +17,7 @@ A server needs no package: `rest` speaks HTTP by itself, which starts in millise
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 def open_store(url: str, settings: Settings) -> Store:
     """The store at an address; nothing is asked of a server yet."""
     from lurcher import trust
+    from lurcher.errors import ConfigError
     from lurcher.stores.qdrant.address import parsed
     from lurcher.stores.qdrant.points import Points
     from lurcher.stores.qdrant.store import QdrantStore
@@ -34,6 +36,9 @@ def open_store(url: str, settings: Settings) -> Store:
     for key in settings.origins:
         if key.startswith("qdrant."):
             trust.users_own(settings, key, "decides how a store that others share is used")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}", settings.qdrant.collection):
+        hint = "letters, digits, - and _ can be in it"
+        raise ConfigError(f"qdrant.collection cannot be {settings.qdrant.collection!r}", hint)
     address = parsed(url)
     points: Points
     if address.kind == "server":

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 MOST_CHARACTERS = 4_000_000
 """Text in one request; a server takes 32 MB, and numbers weigh more than text."""
+_UNKNOWN = 1000
+"""Files without any vector that are held back until one tells how long vectors are."""
 
 
 class Feed:
@@ -96,3 +98,28 @@ class Feed:
                 characters += len(unit.text)
         if part:
             yield part
+
+
+def fitting(files: Iterable[StoredFile], fit: Callable[[int], None]) -> Iterator[StoredFile]:
+    """The same files; `fit` is told the length of vectors before the first one goes on."""
+    waiting: list[StoredFile] = []
+    told = False
+    for file in files:
+        dims = _dims(file)
+        if not told and not dims and len(waiting) < _UNKNOWN:
+            waiting.append(file)
+            continue
+        fit(dims)
+        told = True
+        yield from waiting
+        waiting = []
+        yield file
+    if waiting:
+        fit(0)
+        yield from waiting
+
+
+def _dims(file: StoredFile) -> int:
+    if file.card is not None:
+        return len(file.card)
+    return next((len(unit.dense) for unit in file.units if unit.dense is not None), 0)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.errors import StoreError
 from lurcher.stores.port import Candidate, Head, Listed, Question, StoredFile
 from lurcher.stores.qdrant import layout, search
-from lurcher.stores.qdrant.feed import Feed
+from lurcher.stores.qdrant.feed import Feed, fitting
 from lurcher.stores.qdrant.layout import NEVER, above, among, at_most, either, match, of, read, writable
 from lurcher.stores.qdrant.lease import Leases
 from lurcher.stores.qdrant.mend import chunks, mend
@@ -23,8 +23,6 @@ _NUMBERS = ("generation", "files", "units", "dims")
 _TEXTS = ("fingerprint", "written", "commit")
 _KNOWN = 100_000
 """Files whose keys and paths are kept in memory; they cannot change."""
-_UNKNOWN = 1000
-"""Files without any vector that are held back until one tells how long vectors are."""
 
 
 class QdrantStore:
@@ -99,7 +97,7 @@ class QdrantStore:
             self._points, self._units, self._files, self._settings.batch,
             lambda: self._leases.check(project), lambda keys: self._again(project, keys, born),
         )  # fmt: skip
-        feed.run(project, _fitting(files, self._fit), born, done)
+        feed.run(project, fitting(files, self._fit), born, done)
 
     def put_pages(self, project: str, pages: Mapping[str, bytes], born: int) -> None:
         self._prepare()
@@ -273,31 +271,6 @@ class QdrantStore:
         if dims and dims != self._dims:
             said = f"{self._units} in {self._points.url} has vectors of {self._dims} numbers, and this model makes {dims}"
             raise StoreError(said, f"set qdrant.collection to another name for this model; {DOCTOR}")
-
-
-def _fitting(files: Iterable[StoredFile], fit: Callable[[int], None]) -> Iterator[StoredFile]:
-    """The same files; `fit` is told the length of vectors before the first one goes on."""
-    waiting: list[StoredFile] = []
-    told = False
-    for file in files:
-        dims = _dims(file)
-        if not told and not dims and len(waiting) < _UNKNOWN:
-            waiting.append(file)
-            continue
-        fit(dims)
-        told = True
-        yield from waiting
-        waiting = []
-        yield file
-    if waiting:
-        fit(0)
-        yield from waiting
-
-
-def _dims(file: StoredFile) -> int:
-    if file.card is not None:
-        return len(file.card)
-    return next((len(unit.dense) for unit in file.units if unit.dense is not None), 0)
 
 
 def _number(value: Any) -> int:
