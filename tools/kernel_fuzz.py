@@ -121,6 +121,14 @@ class Fuzz:
         self.refusable(self.kernel.harmonic, self.real(total), first, counts, allowed, divisors, np.zeros(len(counts)))
         self.refusable(self.kernel.standing, self.real(), self.random.random())
 
+    def stamps(self) -> None:
+        row = (b"", *(self.random.choice((*EDGES, 1 << 70, None, "a", 0.5)) for _ in range(self.random.randrange(8))))
+        rows = {self.random.choice((self.text(), ".", "/", "\0", "\ud800", "\udcff", 7)): row for _ in range(3)}
+        folder, old = self.random.choice((-1, 0, 99)), self.random.choice((0, (1 << 63) - 1))
+        first, folders = self.random.choice((0, 1, 3, -1, 1 << 40)), self.random.random() < 0.5
+        found = self.refusable(self.kernel.unlike, rows, first, folder, old, folders)
+        assert found is None or found == list(rows), "such a file looks as it did"
+
     def entries(self) -> None:
         text = self.numbers.integers(0, 256, self.random.choice((0, 1, 2, 3, 500, 70_000))).astype(np.uint8).tobytes()
         if self.random.random() < 0.3:
@@ -158,7 +166,7 @@ def main(seconds: float, seed: int) -> int:
         print("the kernel is not there", file=sys.stderr)
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
-    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.counter)
+    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.counter)
     while time.monotonic() < end:
         for call in every:
             call()
