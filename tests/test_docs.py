@@ -47,7 +47,7 @@ def test_the_reference_is_up_to_date() -> None:
 def test_the_table_of_services_is_that_of_the_code() -> None:
     page = (ROOT / "docs" / "services.md").read_text("utf-8")
     table = page[page.index("| setting | environment |") :].rstrip("\n").split("\n")
-    assert table == list(services()), "run: python -m lurcher.surfaces.cli.reference services"
+    assert table == list(services()), "run: python -m lurcher.surfaces.cli.reference docs/services.md"
     known = Settings().to_dict()
     for line in table[2:]:
         key, variable, value = (cell.strip(" `") for cell in line.split("|")[1:4])
@@ -96,7 +96,7 @@ def test_documented_settings_exist(page: Path) -> None:
     sections = {key.split(".")[0] for key in known}
     for variable in re.findall(r"\bLURCHER_[A-Z0-9_]+[A-Z0-9]\b", page.read_text("utf-8")):
         section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-        assert variable in ("LURCHER_CONFIG", *config.SHORT_NAMES) or f"{section}.{name}" in known, variable
+        assert variable in ("LURCHER_CONFIG", "LURCHER_KERNEL", *config.SHORT_NAMES) or f"{section}.{name}" in known, variable
     for key in re.findall(r"`([a-z]+\.[a-z_0-9]+)`", page.read_text("utf-8")):
         if key.split(".")[0] in sections and not key.endswith((".py", ".md", ".toml")):
             assert key in known, key

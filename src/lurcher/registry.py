@@ -108,7 +108,8 @@ def source_named(name: str) -> tuple[Stamp, Documents]:
 def store_at(url: str, settings: Settings) -> Store:
     """The shared store at an address, by its scheme: `open` of a file of lurcher.stores, or of an entry point in that group."""
     scheme = url.partition("://")[0].partition("+")[0].lower()
-    open_ = find("stores", {"postgresql": "postgres"}.get(scheme, scheme), "open_store") if "://" in url else None
+    name = {"postgresql": "postgres", "qdrants": "qdrant"}.get(scheme, scheme)
+    open_ = find("stores", name, "open_store") if "://" in url else None
     if open_ is None:
         from lurcher.stores.address import shown
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
+from lurcher.engine import diagnose
 from lurcher.errors import UsageError
 from lurcher.index.manifest import MARK
 from tests.conftest import Run, git
@@ -120,6 +121,18 @@ def test_another_version_is_told_of_and_indexed_anew(engine: Engine, project: Pa
     with Engine.open(project) as later:
         gone = later.search("build a syntax tree", sources=["libraries"])
     assert gone.hits and "no longer installed" in gone.degraded[0].reason
+
+
+def test_the_doctor_says_which_are_current(engine: Engine, project: Path, site: Path) -> None:
+    assert not [finding for finding in diagnose(project, quick=True) if finding.check == "libraries"]
+    engine.index_library("treelib")
+    engine.index_library("maillib")
+    upgrade(site, "2.0.0")
+    found = [(finding.state, finding.message) for finding in diagnose(project, quick=True) if finding.check == "libraries"]
+    assert found == [
+        ("note", "the index of lib:treelib is of version 1.4.2, and 2.0.0 is installed"),
+        ("ok", "lib:maillib 0.9 as installed"),
+    ]
 
 
 def test_two_versions_lie_side_by_side(engine: Engine, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from tests.stores import qdrant_places
 from tests.stores.memory import SHARED
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin" / "src"
@@ -37,3 +38,4 @@ def shelf(folder: Path) -> Iterator[str]:
 
 
 PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory, "shelf": shelf}
+PLACES |= qdrant_places.PLACES

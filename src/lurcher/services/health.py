@@ -17,6 +17,8 @@ from lurcher.remote import Deadline
 
 _TEXT = "where is this"
 _LONGEST = 200
+_COLUMNS = ("version", "model", "dims", "url", "latency")
+"""What a store tells that has a place of its own."""
 
 Ask = Callable[..., Any]
 """Of a service: asks it for a path within a deadline."""
@@ -150,7 +152,7 @@ def store(settings: Settings, root: Path) -> Health | None:
             told, took = _timed(opened.state)
         finally:
             opened.close()
-        rest = ", ".join(f"{name} {value}" for name, value in told.items() if name not in ("version", "model", "dims"))
+        rest = ", ".join(f"{name} {value}" for name, value in told.items() if name not in _COLUMNS)
         dims = told.get("dims", "")
         return replace(about, version=told.get("version", ""), model=told.get("model", ""), latency_ms=took, state=_line(rest),
                        dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip

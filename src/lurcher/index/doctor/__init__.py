@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurcher.index.doctor import content, folder, history, installation, rerankers, services, tree
+from lurcher.index.doctor import content, folder, history, installation, libraries, rerankers, services, tree
 from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding, guarded
 from lurcher.index.project import Project
 from lurcher.types import Progress
@@ -32,5 +32,6 @@ def examine(project: Project, progress: Progress, *, quick: bool = False) -> Ite
     yield from guarded("folder", lambda: folder.examine(project), root)
     yield from guarded("index", lambda: content.examine(project, progress, quick=quick), root)
     yield from guarded("history", lambda: history.examine(project, quick=quick), root)
+    yield from guarded("libraries", lambda: libraries.examine(project), root)
     yield from guarded("tree", lambda: tree.examine(project, progress, quick=quick), root)
     yield from guarded("watch", lambda: tree.watching(project, quick=quick), root)
