@@ -384,6 +384,14 @@ class Snapshot:
         return self._numbered("files", "unit", "units")
 
     @cached_property
+    def unit_counts(self) -> NDArray[np.int64]:
+        """How many units each file has."""
+        import numpy as np
+
+        counts: NDArray[np.int64] = self.file_column("units").astype(np.int64)
+        return counts
+
+    @cached_property
     def file_definitions(self) -> NDArray[Any]:
         """How many definitions each file has."""
         return self.file_column("definitions")
@@ -586,12 +594,11 @@ class Snapshot:
     def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
         segment, local = self._place("units", unit)
-        row = segment.units[local]
+        file, start, end, line, last, definition, *_ = segment.units[local].item()
         position = self.segments.index(segment)
-        definition = int(row["definition"])
         return (
-            int(row["file"]) + self._bases["files"][position], int(row["start"]), int(row["end"]), int(row["line"]),
-            int(row["last"]), definition if definition < 0 else definition + self._bases["definitions"][position],
+            file + self._bases["files"][position], start, end, line, last,
+            definition if definition < 0 else definition + self._bases["definitions"][position],
         )  # fmt: skip
 
     def unit_text(self, unit: int) -> str:
@@ -670,14 +677,8 @@ def _definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
 
 
 def _definition(segment: Segment, row: Any) -> Definition:
+    _, _, begin, end, line, final, name, container, signature, kind, flags, _ = row.item()
+    text = segment.string
     return Definition(
-        segment.string(int(row["name"])),
-        KINDS[int(row["kind"])],
-        segment.string(int(row["container"])),
-        segment.string(int(row["signature"])),
-        int(row["start"]),
-        int(row["end"]),
-        int(row["line"]),
-        int(row["last"]),
-        bool(int(row["flags"]) & EXPORTED),
+        text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED)
     )
