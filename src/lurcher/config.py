@@ -203,7 +203,7 @@ class ClassicRankingSettings:
     phrase: float = setting(0.25, "Weight of the literal lane, for a query of a few words.", low=0, high=1)
     alpha_symbol: float = setting(0.3, "Weight of the dense lane for queries that look like a name.", low=0, high=1)
     alpha_language: float = setting(0.5, "Weight of the dense lane for questions.", low=0, high=1)
-    candidates: int = setting(150, "Candidates per lane, at least; five times the limit if that is more.", low=1)
+    candidates: int = setting(100, "Candidates per lane, at least; five times the limit if that is more.", low=1)
     coherence: float = setting(0.2, "Boost of a file's best unit by the file's sum.", low=0, high=10)
     definition_language: float = setting(4.0, "Factor for a unit that defines a queried name, in a question.", low=1)
     definition_symbol: float = setting(12.0, "The same, when the query is a name.", low=1)
@@ -420,7 +420,7 @@ class StoreSettings:
         "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
     )
     key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key or password, if it needs one.")
-    candidates: int = setting(100, "Files that are fetched for a question and ranked.", low=10, high=2000)
+    candidates: int = setting(150, "Files that are fetched for a question and ranked.", low=10, high=2000)
     depth: int = setting(400, "Units that each way of finding candidates looks at.", low=10, high=10_000)
     rrf: str = setting(
         "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",

@@ -274,14 +274,13 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
                 if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
                     raise needs_texts("structural" if query.mode == "structural" else "literal")
                 return self._answer(query, freshness, progress, (), shared=shared), ()
-            except Changed:
-                if attempt == _STORE_ATTEMPTS - 1:
-                    raise
             except NeedsTexts as problem:
                 if shared.foreign:
                     raise
                 return None, (Degraded("store", f"{problem.message}; the local index answered", ""),)
             except StoreError as problem:
+                if isinstance(problem, Changed) and attempt < _STORE_ATTEMPTS - 1:
+                    continue
                 if shared.foreign or not shared.fallback:
                     raise shared.described(problem) from problem.__cause__
                 return None, (shared.off(problem),)
