@@ -18,6 +18,9 @@ from pathlib import Path
 from tests.stores import qdrant_places
 from tests.stores.memory import SHARED
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin" / "src"
+"""The store that docs/extending.md shows keeps the contract as well."""
+
 _COUNT = itertools.count()
 
 
@@ -28,5 +31,11 @@ def memory(folder: Path) -> Iterator[str]:
     SHARED.pop(url, None)
 
 
-PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory}
+@contextmanager
+def shelf(folder: Path) -> Iterator[str]:
+    folder.mkdir(parents=True)
+    yield f"shelf://{folder}/shelf.sqlite"
+
+
+PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory, "shelf": shelf}
 PLACES |= qdrant_places.PLACES
