@@ -357,6 +357,25 @@ class SavingsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresSettings:
+    """A shared store in PostgreSQL."""
+
+    schema: str = setting("lurcher", "The schema that holds the tables.")
+    vectors: str = setting(
+        "cells", "How near vectors are found: those in the nearest cells, all (`exact`), or by an index of pgvector (`hnsw`).",
+        choices=("cells", "exact", "hnsw"),
+    )  # fmt: skip
+    probes: float = setting(0.08, "`cells`: the share of cells that a question looks into; never fewer than 8.", low=0.001, high=1)
+    postings: int = setting(
+        20_000, "Entries of words that a question reads, those that weigh most first.", low=1_000, high=100_000_000
+    )
+    connections: int = setting(4, "Connections that one process has at a time.", low=1, high=100)
+    connect_seconds: float = setting(5.0, "How long to wait for the server to take a connection.", low=1, high=300)
+    query_seconds: float = setting(10.0, "How long the server may take for a question.", low=0.05, high=3600)
+    write_seconds: float = setting(900.0, "How long it may take for one step of writing.", low=1, high=86_400)
+
+
+@dataclass(frozen=True, slots=True)
 class ServeSettings:
     """`lurcher serve`. A project's own file cannot set these."""
 
@@ -391,6 +410,7 @@ class Settings:
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
     savings: SavingsSettings = SavingsSettings()
+    postgres: PostgresSettings = PostgresSettings()
     serve: ServeSettings = ServeSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
