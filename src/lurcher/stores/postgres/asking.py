@@ -18,61 +18,76 @@ from lurcher.stores.postgres.letters import given, kept
 
 RRF = 60.0
 """The constant of fusion where the question has none."""
-_SPARE = 3
-"""Times as many as are wanted are fetched before those go that a reader of this generation does not see."""
+_SPARE = 2
+"""Times as many as are wanted are fetched where there are some that a reader of this generation does not see."""
+_FEW = 6_000
+"""Units that a filter leaves which are all compared."""
+_WIDER = 2
+"""Times as many cells are looked into where a filter leaves more than that."""
 
 _VISIBLE = "f.project = %(project)s AND f.born <= %(generation)s AND (f.died IS NULL OR f.died > %(generation)s)"
-_FILTERS = {
-    "languages": " AND f.language = ANY(%(languages)s)",
-    "folders": " AND f.path ^@ ANY(%(folders)s)",
-}
-
+# OFFSET keeps the server from reading all files, to join them with a few hundred.
+_SEEN = f"CROSS JOIN LATERAL (SELECT f.no, f.path FROM files f WHERE f.no = {{file}} AND {_VISIBLE} OFFSET 0) AS f"
+_UNSEEN = """
+    unseen AS MATERIALIZED (
+        SELECT EXISTS (SELECT 1 FROM files WHERE project = %(project)s AND born > %(generation)s)
+            OR EXISTS (SELECT 1 FROM files WHERE project = %(project)s AND died IS NOT NULL) AS files,
+            EXISTS (SELECT 1 FROM segments WHERE project = %(project)s AND gone > 0) AS entries
+    ),
+"""
+_ENOUGH = "LIMIT %(depth)s * (SELECT CASE WHEN files THEN %(spare)s ELSE 1 END FROM unseen)"
+_ENOUGH_ENTRIES = "LIMIT %(depth)s * (SELECT CASE WHEN files OR entries THEN %(spare)s ELSE 1 END FROM unseen)"
+_MATCHING = f"""
+    matching AS MATERIALIZED (
+        SELECT f.no, f.path, f.units FROM files f WHERE {_VISIBLE}
+        AND (%(languages)s::text[] = '{{}}' OR f.language = ANY(%(languages)s::text[]))
+        AND (%(folders)s::text[] = '{{}}' OR f.path ^@ ANY(%(folders)s::text[]))
+    ),
+    many AS MATERIALIZED (SELECT coalesce(sum(units), 0) > %(few)s AS yes FROM matching),
+"""
+"""What a filter leaves; where that is little, all of it is compared."""
+_JOINED = "JOIN matching f ON f.no = {file}"
 _PROBED = """
     probed AS MATERIALIZED (
         SELECT number FROM cells WHERE project = %(project)s AND vector_dims(centre) = %(dims)s
-        ORDER BY centre <#> %(dense)s::halfvec
+        ORDER BY centre <#> %(dense)s::halfvec, number
         LIMIT greatest(%(fewest)s, (SELECT round(count(*) * %(probes)s) FROM cells WHERE project = %(project)s))
     ),
 """
-_IN_CELLS = """
-    SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM vectors v
-    WHERE v.project = %(project)s AND v.dims = %(dims)s AND v.cell = ANY(ARRAY(SELECT number FROM probed))
+_COMPARE = "SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM vectors v"
+_OWN = "v.project = %(project)s AND v.dims = %(dims)s"
+_IN_CELLS = f"{_COMPARE} WHERE {_OWN} AND v.cell = ANY(ARRAY(SELECT number FROM probed))"
+_ALL = f"{_COMPARE} WHERE {_OWN}"
+_FILTERED = f"""
+    SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM matching m
+    CROSS JOIN LATERAL (SELECT v.file, v.place, v.dense FROM vectors v WHERE v.file = m.no AND {_OWN} OFFSET 0) AS v
+    WHERE NOT (SELECT yes FROM many)
+    UNION ALL
+    {_IN_CELLS} AND v.file IN (SELECT no FROM matching) AND (SELECT yes FROM many)
 """
-_ALL = """
-    SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM vectors v
-    WHERE v.project = %(project)s AND v.dims = %(dims)s
-"""
-_FILTERED = """
-    SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM files f JOIN vectors v ON v.file = f.no
-    WHERE v.dims = %(dims)s AND {visible}
-"""
-_NEAR = """
-    compared AS MATERIALIZED ({source}),
+_NEAR = f"""
+    compared AS MATERIALIZED ({{source}}),
     near AS (
-        SELECT * FROM (
-            (SELECT file, place, away FROM compared WHERE place >= 0 ORDER BY away, file, place LIMIT %(fetched)s)
-            UNION ALL (SELECT file, place, away FROM compared WHERE place < 0 ORDER BY away, file LIMIT %(fetched)s)
-        ) AS nearest
+        (SELECT file, place, away FROM compared WHERE place >= 0 ORDER BY away, file, place {_ENOUGH})
+        UNION ALL (SELECT file, place, away FROM compared WHERE place < 0 ORDER BY away, file {_ENOUGH})
     ),
 """
-_BY_INDEX = """
+_BY_INDEX = f"""
     near AS (
-        SELECT * FROM (
-            (SELECT file, place, dense::halfvec({dims}) <#> %(dense)s::halfvec({dims}) AS away FROM vectors
-             WHERE dims = {dims} AND project = %(project)s AND place >= 0
-             ORDER BY dense::halfvec({dims}) <#> %(dense)s::halfvec({dims}) LIMIT %(fetched)s)
-            UNION ALL
-            (SELECT file, place, dense::halfvec({dims}) <#> %(dense)s::halfvec({dims}) AS away FROM vectors
-             WHERE dims = {dims} AND project = %(project)s AND place < 0
-             ORDER BY dense::halfvec({dims}) <#> %(dense)s::halfvec({dims}) LIMIT %(fetched)s)
-        ) AS nearest
+        (SELECT file, place, dense::halfvec({{dims}}) <#> %(dense)s::halfvec({{dims}}) AS away FROM vectors
+         WHERE dims = {{dims}} AND project = %(project)s AND place >= 0
+         ORDER BY dense::halfvec({{dims}}) <#> %(dense)s::halfvec({{dims}}) {_ENOUGH})
+        UNION ALL
+        (SELECT file, place, dense::halfvec({{dims}}) <#> %(dense)s::halfvec({{dims}}) AS away FROM vectors
+         WHERE dims = {{dims}} AND project = %(project)s AND place < 0
+         ORDER BY dense::halfvec({{dims}}) <#> %(dense)s::halfvec({{dims}}) {_ENOUGH})
     ),
 """
 _DENSE = """
     SELECT * FROM (
-        SELECT CASE WHEN n.place < 0 THEN 'card' ELSE 'dense' END AS leg, n.file, n.place,
+        SELECT CASE WHEN n.place < 0 THEN 'card' ELSE 'dense' END AS leg, n.file, n.place, f.path,
                row_number() OVER (PARTITION BY n.place < 0 ORDER BY n.away, n.file, n.place) AS rank
-        FROM near n JOIN files f ON f.no = n.file WHERE {visible}
+        FROM near n {seen}
     ) AS ranked WHERE rank <= %(depth)s
 """
 _HEAVY = """
@@ -84,39 +99,42 @@ _HEAVY = """
     chosen AS MATERIALIZED (
         SELECT entries, factor, sum(size) OVER (ORDER BY most DESC, term, segment, part) - size AS before FROM lists
     ),
-    summed AS MATERIALIZED (
+    summed AS (
         SELECT entry >> 16 AS unit, sum((entry & 65535) * factor) AS score
         FROM chosen CROSS JOIN LATERAL unnest(entries) AS entry WHERE before < %(postings)s GROUP BY 1
     ),
     heavy AS ({source}),
 """
-_HEAVIEST = "SELECT unit, score FROM summed ORDER BY score DESC, unit LIMIT %(fetched)s"
+_HEAVIEST = "SELECT unit, score FROM summed ORDER BY score DESC, unit " + _ENOUGH_ENTRIES
 _SPARSE = """
     SELECT * FROM (
-        SELECT 'sparse' AS leg, f.no AS file, (h.unit & 65535)::integer AS place,
+        SELECT 'sparse' AS leg, f.no AS file, (h.unit & 65535)::integer AS place, f.path,
                row_number() OVER (ORDER BY h.score DESC, h.unit) AS rank
-        FROM heavy h JOIN files f ON f.no = (h.unit >> 16)::integer WHERE {visible}
+        FROM heavy h {seen}
     ) AS ranked WHERE rank <= %(depth)s
 """
-_NAMES = """
-    SELECT 'names' AS leg, file, -2 AS place, rank FROM (
-        SELECT f.no AS file, row_number() OVER (ORDER BY f.path COLLATE "C") AS rank FROM files f
-        WHERE f.names && %(names)s::text[] AND {visible}
+_NAMES = f"""
+    SELECT 'names' AS leg, file, -2 AS place, path, rank FROM (
+        SELECT f.no AS file, f.path, row_number() OVER (ORDER BY f.path COLLATE "C") AS rank FROM files f
+        WHERE f.names && %(names)s::text[] AND {_VISIBLE} {{also}}
     ) AS ranked WHERE rank <= %(depth)s
 """
 _FUSED = """
     legs AS MATERIALIZED ({legs}),
     fused AS (
-        SELECT file, place, sum(1 / (%(rrf)s::float8 + rank)) AS score, min(rank) FILTER (WHERE leg = 'dense') AS dense,
-               min(rank) FILTER (WHERE leg = 'card') AS card, min(rank) FILTER (WHERE leg = 'sparse') AS sparse,
-               min(rank) FILTER (WHERE leg = 'names') AS names
+        SELECT file, place, min(path) AS path, sum(1 / (%(rrf)s::float8 + rank)) AS score,
+               min(rank) FILTER (WHERE leg = 'dense') AS dense, min(rank) FILTER (WHERE leg = 'card') AS card,
+               min(rank) FILTER (WHERE leg = 'sparse') AS sparse, min(rank) FILTER (WHERE leg = 'names') AS names
         FROM legs GROUP BY file, place
+    ),
+    best AS (
+        SELECT file, min(path) AS path, max(score) AS score, min(dense) AS dense, min(card) AS card, min(sparse) AS sparse,
+               min(names) AS names
+        FROM fused GROUP BY file ORDER BY max(score) DESC, min(path) COLLATE "C", file LIMIT %(limit)s
     )
-    SELECT f.key::text, f.path, best.score, best.dense, best.card, best.sparse, best.names FROM (
-        SELECT file, max(score) AS score, min(dense) AS dense, min(card) AS card, min(sparse) AS sparse, min(names) AS names
-        FROM fused GROUP BY file
-    ) AS best JOIN files f ON f.no = best.file
-    ORDER BY best.score DESC, f.path COLLATE "C", f.key LIMIT %(limit)s
+    SELECT f.key::text, b.path, b.score, b.dense, b.card, b.sparse, b.names
+    FROM best b CROSS JOIN LATERAL (SELECT f.key FROM files f WHERE f.no = b.file OFFSET 0) AS f
+    ORDER BY b.score DESC, b.path COLLATE "C", b.file
 """
 _LEGS = ("dense", "card", "sparse", "names")
 
@@ -136,47 +154,43 @@ def candidates(
 
 def statement_for(project: int, generation: int, question: Question, settings: PostgresSettings) -> tuple[str, dict[str, Any]]:
     """The statement and its values; no statement where no leg has anything to go by. What comes from outside is a value."""
-    folders = [kept(folder) + "/" for folder in question.folders if folder]
-    everywhere = len(folders) < len(question.folders)
-    filtered = bool(question.languages or (folders and not everywhere))
-    visible = _VISIBLE
-    if question.languages:
-        visible += _FILTERS["languages"]
-    if folders and not everywhere:
-        visible += _FILTERS["folders"]
+    folders = [] if "" in question.folders else [kept(folder) + "/" for folder in question.folders]
+    filtered = bool(question.languages or folders)
     values: dict[str, Any] = {
         "project": project, "generation": generation, "languages": [kept(name) for name in question.languages],
-        "folders": folders, "depth": question.depth, "limit": question.limit, "fetched": question.depth * _SPARE,
-        "rrf": RRF if question.rrf is None else question.rrf,
+        "folders": folders, "depth": question.depth, "limit": question.limit, "spare": _SPARE,
+        "rrf": RRF if question.rrf is None else question.rrf, "few": _FEW,
     }  # fmt: skip
-    parts: list[str] = []
+    seen = _JOINED if filtered else _SEEN
+    parts = [_UNSEEN, _MATCHING] if filtered else [_UNSEEN]
     legs: list[str] = []
-    if question.dense is not None and len(question.dense) and question.dense.any():
+    if question.dense is not None and question.dense.any():
         dims = len(question.dense)
-        values |= {"dims": dims, "dense": vector_text(question.dense), "probes": settings.probes, "fewest": FEWEST_PROBES}
-        if settings.vectors == "hnsw" and not filtered:
+        share = settings.probes * (_WIDER if filtered else 1)
+        values |= {"dims": dims, "dense": vector_text(question.dense), "probes": share, "fewest": FEWEST_PROBES}
+        if filtered:
+            parts += [_PROBED, _NEAR.format(source=_FILTERED)]
+        elif settings.vectors == "hnsw":
             parts.append(_BY_INDEX.format(dims=dims))
-        elif filtered:
-            parts.append(_NEAR.format(source=_FILTERED.format(visible=visible)))
         elif settings.vectors == "cells":
             parts += [_PROBED, _NEAR.format(source=_IN_CELLS)]
         else:
             parts.append(_NEAR.format(source=_ALL))
-        legs.append(_DENSE.format(visible=visible))
+        legs.append(_DENSE.format(seen=seen.format(file="n.file")))
     if question.sparse is not None and len(question.sparse.numbers):
         values |= {
             "terms": question.sparse.numbers.astype("<u4").view("<i4").tolist(), "postings": settings.postings,
             "weights": question.sparse.weights.astype(float).tolist(),
         }  # fmt: skip
         parts.append(_HEAVY.format(source="SELECT unit, score FROM summed" if filtered else _HEAVIEST))
-        legs.append(_SPARSE.format(visible=visible))
+        legs.append(_SPARSE.format(seen=seen.format(file="(h.unit >> 16)::integer")))
     if question.names:
         values["names"] = [kept(name) for name in question.names]
-        legs.append(_NAMES.format(visible=visible))
+        legs.append(_NAMES.format(also="AND f.no IN (SELECT no FROM matching)" if filtered else ""))
     if not legs:
         return "", values
     return "WITH" + "".join(parts) + _FUSED.format(legs=" UNION ALL ".join(legs)), values
 
 
 def vector_text(vector: Any) -> str:
-    return "[" + ",".join(f"{value:.7g}" for value in vector.tolist()) + "]"
+    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 MOST_UNITS = 100_000
 """In one segment, about: more would not fit into the memory of a small machine while it is made."""
-_DECAYED = 0.6
-"""The share of its files that a segment must still have."""
+_DECAYED = 0.4
+"""The share of its files that may be gone before a segment is made anew."""
 _OUTGROWN = 4
 """Times as many vectors as the cells were made for."""
 
@@ -30,7 +30,7 @@ class _Segment(NamedTuple):
     high: int
     files: int
     units: int
-    there: int
+    gone: int
 
 
 class _Range(NamedTuple):
@@ -69,8 +69,7 @@ def _ranges(connection: psycopg.Connection[Any], project: int, anew: bool) -> li
         _Segment(*row)
         for row in connection.execute(
             """
-            SELECT s.id, s.low, s.high, s.files, s.units,
-                   (SELECT count(*) FROM files f WHERE f.project = s.project AND f.no > s.low AND f.no <= s.high)
+            SELECT s.id, s.low, s.high, s.files, s.units, s.gone
             FROM segments s WHERE s.project = %s ORDER BY s.low
             """,
             (project,),
@@ -91,7 +90,7 @@ def _ranges(connection: psycopg.Connection[Any], project: int, anew: bool) -> li
             low, units = last.low, units + last.units
             replaced.append(last.id)
         found.append(_Range(low, top, tuple(replaced)))
-    found += [_Range(part.low, part.high, (part.id,)) for part in segments if part.there < _DECAYED * part.files]
+    found += [_Range(part.low, part.high, (part.id,)) for part in segments if part.gone > _DECAYED * part.files]
     return found
 
 

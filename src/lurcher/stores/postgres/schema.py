@@ -48,6 +48,7 @@ STEPS = (
         card bytea
     );
     ALTER TABLE records ALTER record SET STORAGE EXTERNAL;
+    ALTER TABLE records SET (toast_tuple_target = 8160);
     CREATE TABLE units (
         file integer NOT NULL,
         place integer NOT NULL,
@@ -61,6 +62,7 @@ STEPS = (
         terms bytea NOT NULL,
         PRIMARY KEY (file, place)
     );
+    ALTER TABLE units SET (toast_tuple_target = 4080);
     ALTER TABLE units ALTER dense SET STORAGE EXTERNAL, ALTER terms SET STORAGE EXTERNAL;
     CREATE TABLE pages (
         project integer NOT NULL REFERENCES projects (id),
@@ -78,7 +80,8 @@ STEPS = (
         low integer NOT NULL,
         high integer NOT NULL,
         files integer NOT NULL,
-        units integer NOT NULL
+        units integer NOT NULL,
+        gone integer NOT NULL DEFAULT 0
     );
     CREATE INDEX segments_of_project ON segments (project, low);
     CREATE TABLE postings (
@@ -113,6 +116,8 @@ STEPS = (
     """,
     """
     CREATE INDEX files_by_name ON files USING gin (names);
+    CREATE INDEX files_by_birth ON files (project, born);
+    CREATE INDEX files_dying ON files (project) WHERE died IS NOT NULL;
     """,
 )
 """What a file's units, its record and its vectors hang on is its number, which no other file gets again."""

@@ -32,7 +32,9 @@ def postings(entries: Entries, project: int, segment: int) -> Iterator[bytes]:
     import numpy as np
 
     terms, units, weights = entries
-    order = np.lexsort((units, -weights, terms))
+    # One key for both: among positive numbers the bits of a larger one are larger too. Units are in order already.
+    heaviness = weights.astype(np.float32).view(np.uint32).astype(np.uint64)
+    order = np.argsort(terms.view(np.uint32).astype(np.uint64) << np.uint64(32) | (np.uint64(0xFFFFFFFF) - heaviness), kind="stable")
     terms, units, weights = terms[order], units[order], weights[order]
     first = np.flatnonzero(np.diff(terms.astype(np.int64), prepend=np.int64(1) << 40))
     sizes = np.diff(np.append(first, len(terms)))

@@ -236,6 +236,18 @@ _PUBLISH = """
         files = %(files)s, units = %(units)s, dims = %(dims)s, more = %(more)s
     WHERE name = %(name)s AND generation = %(generation)s - 1
 """
+_SWEEP_FILES = (
+    "DELETE FROM units WHERE file = ANY(%s)",
+    "DELETE FROM records WHERE file = ANY(%s)",
+    "DELETE FROM vectors WHERE file = ANY(%s)",
+    """
+    UPDATE segments s SET gone = s.gone + g.count FROM (
+        SELECT t.id, count(*) FROM unnest(%s::integer[]) AS w (no) JOIN files f ON f.no = w.no
+        JOIN segments t ON t.project = f.project AND w.no > t.low AND w.no <= t.high GROUP BY t.id
+    ) AS g WHERE s.id = g.id
+    """,
+    "DELETE FROM files WHERE no = ANY(%s)",
+)
 _SWEEP_PAGES = """
     DELETE FROM pages p WHERE p.project = %(project)s AND (p.born > %(generation)s OR EXISTS (
         SELECT 1 FROM pages n WHERE n.project = p.project AND n.name = p.name AND n.born > p.born AND n.born <= %(generation)s))
@@ -350,16 +362,13 @@ def _uncovered(connection: Connection, project: int) -> bool:
 
 
 def _sweep(connection: Connection, project: int, generation: int) -> int:
-    gone = [
-        number
-        for (number,) in connection.execute(
-            "DELETE FROM files WHERE no IN (SELECT no FROM files WHERE project = %(project)s "
-            "AND (died <= %(generation)s OR born > %(generation)s) ORDER BY no LIMIT %(most)s) RETURNING no",
-            {"project": project, "generation": generation, "most": _SWEPT_AT_ONCE},
-        )
-    ]
-    for table in ("units", "records", "vectors"):
-        statement = psycopg.sql.SQL("DELETE FROM {} WHERE file = ANY(%s)").format(psycopg.sql.Identifier(table))
-        if gone:
+    """Remove some files that nobody sees; how many."""
+    rows = connection.execute(
+        "SELECT no FROM files WHERE project = %(project)s AND (died <= %(generation)s OR born > %(generation)s) ORDER BY no LIMIT %(most)s",
+        {"project": project, "generation": generation, "most": _SWEPT_AT_ONCE},
+    )
+    gone = [number for (number,) in rows]
+    if gone:
+        for statement in _SWEEP_FILES:
             connection.execute(statement, (gone,))
     return len(gone)
