@@ -94,7 +94,9 @@ def store_at(url: str, settings: Settings) -> Store:
     scheme = url.partition("://")[0].partition("+")[0].lower()
     open_ = find("stores", {"postgresql": "postgres"}.get(scheme, scheme), "open_store") if "://" in url else None
     if open_ is None:
-        raise ConfigError(f"no store is known for the address {url!r}", f"known are: {', '.join(STORES)}")
+        from lurcher.stores.address import shown
+
+        raise ConfigError(f"no store is known for the address {shown(url)!r}", f"known are: {', '.join(STORES)}")
     store: Store = open_(url, settings)
     return store
 

@@ -300,6 +300,8 @@ class IndexState:
     fresh: bool
     stale_paths: int
     coverage: dict[str, float] = field(default_factory=dict)
+    shared: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of an answer out of a shared store: each project with its generation, its commit and when it was written."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -307,6 +309,7 @@ class IndexState:
             "fresh": self.fresh,
             "stale_paths": self.stale_paths,
             "coverage": self.coverage,
+            **({"shared": self.shared} if self.shared else {}),
         }
 
 

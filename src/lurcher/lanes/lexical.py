@@ -101,18 +101,19 @@ def score(
     norm = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, field_weights)), 1e-9)
     found = []
     for group in groups:
-        tf, own = _frequencies(snapshot, group, field_weights, settings.variant)
-        together = int(np.count_nonzero(tf))
+        tf, each = _frequencies(snapshot, group, field_weights, settings.variant)
+        many = int(np.count_nonzero(tf))
+        own, together = snapshot.spread(group, each, many)
         if together:
-            found.append((group, _rarity(snapshot.unit_count, own, together), together, tf))
+            found.append((group, rarity(snapshot.unit_count, own, together), many, tf))
     if keep is not None and len(found) > keep:
         best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
         found = [found[i] for i in sorted(best)]
     shares = []
     idfs = {}
-    for group, idf, together, tf in found:
+    for group, idf, many, tf in found:
         times = group.weight * idf * (k1 + 1)
-        if together * _SPARSE < len(tf):
+        if many * _SPARSE < len(tf):
             units = np.flatnonzero(tf)
             here = tf[units]
             amounts = times * here / (here + norm[units])
@@ -142,7 +143,7 @@ def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[
     return known
 
 
-def _rarity(total: int, own: int, together: int) -> float:
+def rarity(total: int, own: int, together: int) -> float:
     """The IDF of a group: the mean of the word's own and of all its forms together.
 
     All forms together alone would make a rare word common because of a common relative; the word alone would make
@@ -157,17 +158,20 @@ def _rarity(total: int, own: int, together: int) -> float:
 
 def _frequencies(
     snapshot: Snapshot, group: Group, weights: dict[str, float], variant: float
-) -> tuple[NDArray[np.float64], int]:
-    """The group's weighted frequency in every unit, and in how many units the word itself stands."""
+) -> tuple[NDArray[np.float64], list[int]]:
+    """The group's weighted frequency in every unit, and in how many units the word itself and each of its forms stands."""
     import numpy as np
 
     total = Sum()
     own = _weighted(snapshot, group.word, weights)
     total.add(*own, 1.0)
+    each = [len(own[0])]
     for form in group.forms if variant else ():
-        total.add(*_weighted(snapshot, form, weights), variant)
+        found = _weighted(snapshot, form, weights)
+        total.add(*found, variant)
+        each.append(len(found[0]))
     tf = total.over(snapshot.unit_total)
-    return (np.zeros(snapshot.unit_total) if tf is None else tf), len(own[0])
+    return (np.zeros(snapshot.unit_total) if tf is None else tf), each
 
 
 def _weighted(

@@ -1,0 +1,30 @@
+"""Where the contract of stores is tested: one line per store.
+
+A store plugs in by a context manager that takes an empty folder and yields the address of an empty store; `store_at` must be
+able to open it, more than once and from several threads of this process. What cannot be run here calls `pytest.skip`.
+
+    PLACES["mine"] = my_place
+
+Every test of `test_contract.py` and `test_answers.py` then runs on it too, as `[mine]`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from tests.stores.memory import SHARED
+
+_COUNT = itertools.count()
+
+
+@contextmanager
+def memory(folder: Path) -> Iterator[str]:
+    url = f"memory://{next(_COUNT)}"
+    yield url
+    SHARED.pop(url, None)
+
+
+PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory}
