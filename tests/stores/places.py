@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 from tests.stores.memory import SHARED
+from tests.stores.postgres_server import postgres
 
 _COUNT = itertools.count()
 
@@ -27,4 +28,4 @@ def memory(folder: Path) -> Iterator[str]:
     SHARED.pop(url, None)
 
 
-PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory}
+PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory, "postgres": postgres}

@@ -114,7 +114,7 @@ _SPARSE = """
     ) AS ranked WHERE rank <= %(depth)s
 """
 _NAMES = f"""
-    SELECT 'names' AS leg, file, -2 AS place, path, rank FROM (
+    SELECT 'names' AS leg, file, -1 AS place, path, rank FROM (
         SELECT f.no AS file, f.path, row_number() OVER (ORDER BY f.path COLLATE "C") AS rank FROM files f
         WHERE f.names && %(names)s::text[] AND {_VISIBLE} {{also}}
     ) AS ranked WHERE rank <= %(depth)s
@@ -128,12 +128,14 @@ _FUSED = """
         FROM legs GROUP BY file, place
     ),
     best AS (
-        SELECT file, min(path) AS path, max(score) AS score, min(dense) AS dense, min(card) AS card, min(sparse) AS sparse,
+        SELECT file, min(path) AS path,
+               coalesce(max(score) FILTER (WHERE place >= 0), 0) + coalesce(max(score) FILTER (WHERE place < 0), 0) AS score, min(dense) AS dense, min(card) AS card, min(sparse) AS sparse,
                min(names) AS names
-        FROM fused GROUP BY file ORDER BY max(score) DESC, min(path) COLLATE "C", file LIMIT %(limit)s
+        FROM fused GROUP BY file
     )
     SELECT f.key::text, b.path, b.score, b.dense, b.card, b.sparse, b.names
-    FROM best b CROSS JOIN LATERAL (SELECT f.key FROM files f WHERE f.no = b.file OFFSET 0) AS f
+    FROM (SELECT * FROM best ORDER BY score DESC, path COLLATE "C", file LIMIT %(limit)s) AS b
+    CROSS JOIN LATERAL (SELECT f.key FROM files f WHERE f.no = b.file OFFSET 0) AS f
     ORDER BY b.score DESC, b.path COLLATE "C", b.file
 """
 _LEGS = ("dense", "card", "sparse", "names")

@@ -184,7 +184,7 @@ class Server:
         version = self.enter(connection)
         if not version:
             try:
-                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
             except psycopg.Error as error:
                 raise StoreError(
                     f"the database at {self.place} does not have pgvector: {error.diag.message_primary or error}",

@@ -173,7 +173,7 @@ def older(found: int, schema: str, why: str = "") -> StoreError:
 def script(schema: str, before: int = 0) -> str:
     """All steps after `before` as one script for psql."""
     quoted = '"' + schema.replace('"', '""') + '"'
-    lines = ["BEGIN;", "CREATE EXTENSION IF NOT EXISTS vector;", f"CREATE SCHEMA IF NOT EXISTS {quoted};"]
+    lines = ["BEGIN;", "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;", f"CREATE SCHEMA IF NOT EXISTS {quoted};"]
     lines.append(
         f"SELECT set_config('search_path', '{quoted.replace(chr(39), 2 * chr(39))}, ' || current_setting('search_path'), true);"
     )

@@ -73,11 +73,13 @@ class PostgresStore:
         if not self._server.ready():
             return []
 
-        def work(connection: Connection) -> list[Candidate]:
-            row = connection.execute("SELECT id FROM projects WHERE name = %s", (kept(project),)).fetchone()
-            return [] if row is None else asking.candidates(connection, row[0], generation, question, self._settings)
-
-        return self._server.ask(work)
+        row = self._server.ask(lambda c: c.execute(_PROJECT, (kept(project),)).fetchone())
+        if row is None:
+            return []
+        number, public, dims = row
+        if generation > public:  # only its writer asks for what is not public yet
+            self._writer.bring_up(project, dims or (0 if question.dense is None else len(question.dense)))
+        return self._server.ask(lambda c: asking.candidates(c, number, generation, question, self._settings))
 
     def records(self, project: str, keys: Sequence[str]) -> dict[str, bytes]:
         if not self._server.ready():
@@ -154,6 +156,7 @@ class PostgresStore:
         self._server.close()
 
 
+_PROJECT = "SELECT id, generation, dims FROM projects WHERE name = %s"
 _HEAD = """
     SELECT generation, fingerprint, written, "commit", files, units, dims, more FROM projects WHERE name = %s AND generation > 0
 """

@@ -169,10 +169,11 @@ class Writer:
 
     def retire(self, project: str, keys: Sequence[str], died: int) -> None:
         def work(connection: Connection, row: _Row) -> None:
-            _not_public(project, row, died)
-            connection.execute(
+            marked = connection.execute(
                 "UPDATE files SET died = %s WHERE project = %s AND key = ANY(%s)", (died, row.id, [UUID(key) for key in keys])
-            )
+            ).rowcount
+            if marked:
+                _not_public(project, row, died)
 
         self._change(project, work)
 
@@ -192,12 +193,14 @@ class Writer:
             return True
 
         for _ in range(10):
-            self._bring_up(project, head.dims)
+            self.bring_up(project, head.dims)
             if self._change(project, work, make=True, alone=True):
                 return
         raise _locked(project)
 
-    def _bring_up(self, project: str, dims: int) -> None:
+    def bring_up(self, project: str, dims: int) -> None:
+        """Make the lists that questions are answered by, for all that was put."""
+
         def make(connection: Connection, row: _Row) -> bool:
             return lists.bring_up(connection, row.id, dims)
 
