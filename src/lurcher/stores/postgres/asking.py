@@ -129,8 +129,8 @@ _FUSED = """
     ),
     best AS (
         SELECT file, min(path) AS path,
-               coalesce(max(score) FILTER (WHERE place >= 0), 0) + coalesce(max(score) FILTER (WHERE place < 0), 0) AS score, min(dense) AS dense, min(card) AS card, min(sparse) AS sparse,
-               min(names) AS names
+               coalesce(max(score) FILTER (WHERE place >= 0), 0) + coalesce(max(score) FILTER (WHERE place < 0), 0) AS score,
+               min(dense) AS dense, min(card) AS card, min(sparse) AS sparse, min(names) AS names
         FROM fused GROUP BY file
     )
     SELECT f.key::text, b.path, b.score, b.dense, b.card, b.sparse, b.names

@@ -27,7 +27,7 @@ def centres(sample: NDArray[np.float32], count: int) -> NDArray[np.float32]:
     import numpy as np
 
     count = min(count, len(sample))
-    found = sample[np.random.default_rng(0).choice(len(sample), count, replace=False)].copy()
+    found: NDArray[np.float32] = sample[np.random.default_rng(0).choice(len(sample), count, replace=False)].copy()
     for _ in range(_ROUNDS if count > 1 else 1):
         own = nearest(sample, found)
         order = np.argsort(own, kind="stable")

@@ -20,14 +20,15 @@ Connection = psycopg.Connection[Any]
 
 _SESSION = """
     SELECT set_config(name, value, false) FROM (VALUES
-        ('statement_timeout', %(timeout)s), ('jit', 'off'), ('plan_cache_mode', 'force_custom_plan'), ('timezone', 'UTC'),
+        ('statement_timeout', %(timeout)s), ('jit', 'off'), ('timezone', 'UTC'),
         ('idle_in_transaction_session_timeout', '600s'), ('client_connection_check_interval', '5s'),
         ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
         ('work_mem', '32MB'), ('hnsw.ef_search', '200')
     ) AS wanted (name, value)
 """
 _PATH = """
-    SELECT set_config('search_path', concat_ws(', ', quote_ident(%(schema)s), quote_ident(n.nspname), 'pg_temp'), false), e.extversion
+    SELECT set_config('search_path', concat_ws(', ', quote_ident(%(schema)s), quote_ident(n.nspname), 'pg_temp'), false),
+           e.extversion
     FROM (SELECT 1) AS one
     LEFT JOIN pg_extension e ON e.extname = 'vector' LEFT JOIN pg_namespace n ON n.oid = e.extnamespace
 """

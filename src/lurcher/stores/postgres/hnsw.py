@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from psycopg import errors, sql
 
 from lurcher.errors import StoreError
@@ -28,7 +27,7 @@ def ensure(server: Server, dims: int, seconds: float) -> None:
             except errors.InsufficientPrivilege as error:
                 path = sql.SQL("SET search_path = {}, public; ").format(sql.Identifier(server.schema)).as_string()
                 raise StoreError(
-                    f"postgres.vectors is hnsw, and only the owner of the tables can make that index: {error.diag.message_primary}",
+                    f"only the owner of the tables can make the index of hnsw: {error.diag.message_primary}",
                     f"as the owner: {path}{statement(dims).as_string()};",
                 ) from None
 

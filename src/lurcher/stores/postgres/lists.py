@@ -1,7 +1,7 @@
 """What questions are answered by, made from what was put: the words of a range of files, and their vectors by cells.
 
-A segment covers the files whose numbers are in a range, and ranges follow on each other. New files become a new segment, together
-with smaller ones before it, so that a question never looks into many; one whose files have mostly gone is made anew.
+A segment covers the files whose numbers are in a range, and ranges follow on each other. New files become a new segment,
+together with smaller ones before it, so that a question never looks into many; one that has lost many files is made anew.
 """
 
 from __future__ import annotations

@@ -34,7 +34,9 @@ def postings(entries: Entries, project: int, segment: int) -> Iterator[bytes]:
     terms, units, weights = entries
     # One key for both: among positive numbers the bits of a larger one are larger too. Units are in order already.
     heaviness = weights.astype(np.float32).view(np.uint32).astype(np.uint64)
-    order = np.argsort(terms.view(np.uint32).astype(np.uint64) << np.uint64(32) | (np.uint64(0xFFFFFFFF) - heaviness), kind="stable")
+    order = np.argsort(
+        terms.view(np.uint32).astype(np.uint64) << np.uint64(32) | (np.uint64(0xFFFFFFFF) - heaviness), kind="stable"
+    )
     terms, units, weights = terms[order], units[order], weights[order]
     first = np.flatnonzero(np.diff(terms.astype(np.int64), prepend=np.int64(1) << 40))
     sizes = np.diff(np.append(first, len(terms)))
@@ -85,7 +87,10 @@ def vectors(
                 ("project", ">i4", project), ("cell", ">i4", cells[some]), ("file", ">i4", files[some]),
                 ("place", ">i4", places[some]), ("dims", ">i4", dims),
             ],
-            [("bytes", ">i4", 4 + 2 * dims), ("numbers", ">i2", dims), ("unused", ">i2", 0), ("dense", (">f2", (dims,)), dense[some])],
+            [
+                ("bytes", ">i4", 4 + 2 * dims), ("numbers", ">i2", dims), ("unused", ">i2", 0),
+                ("dense", (">f2", (dims,)), dense[some]),
+            ],
             6,
         )  # fmt: skip
         yield rows.tobytes()

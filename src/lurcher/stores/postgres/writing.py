@@ -18,13 +18,12 @@ from psycopg.types.json import Jsonb
 
 from lurcher.errors import IndexLocked, StoreError
 from lurcher.stores.port import Head, StoredFile
-from lurcher.stores.postgres import lists
+from lurcher.stores.postgres import lists, rows
 from lurcher.stores.postgres.connect import Connection, Server
 from lurcher.stores.postgres.letters import kept
 
 _BATCH_UNITS = 2000
 _BATCH_BYTES = 16_000_000
-_SWEPT_AT_ONCE = 2000
 _PAUSE = 0.05
 
 
@@ -131,9 +130,9 @@ class Writer:
             there = connection.execute("SELECT key FROM files WHERE project = %s AND key = ANY(%s)", (row.id, list(by_key)))
             old = [key for (key,) in there]
             if old:
-                _put_again(connection, row, old, born)
+                rows.put_again(connection, row.id, row.generation, old, born)
             known = set(old)
-            _insert(connection, row.id, {key: file for key, file in by_key.items() if key not in known}, born)
+            rows.insert(connection, row.id, {key: file for key, file in by_key.items() if key not in known}, born)
 
         for attempt in (0, 1):
             try:
@@ -213,9 +212,9 @@ class Writer:
     def sweep(self, project: str, generation: int) -> int:
         swept = 0
         while True:
-            count = self._change(project, lambda connection, row: _sweep(connection, row.id, generation)) or 0
+            count = self._change(project, lambda connection, row: rows.sweep(connection, row.id, generation)) or 0
             swept += count
-            if count < _SWEPT_AT_ONCE:
+            if count < rows.SWEPT_AT_ONCE:
                 break
 
         def pages(connection: Connection, row: _Row) -> int:
@@ -235,22 +234,10 @@ class Writer:
 _HOLD = "SELECT id, generation, epoch FROM projects WHERE name = %s FOR SHARE"
 _HOLD_ALONE = "SELECT id, generation, epoch FROM projects WHERE name = %s FOR NO KEY UPDATE"
 _PUBLISH = """
-    UPDATE projects SET generation = %(generation)s, fingerprint = %(fingerprint)s, written = %(written)s, "commit" = %(commit)s,
-        files = %(files)s, units = %(units)s, dims = %(dims)s, more = %(more)s
+    UPDATE projects SET generation = %(generation)s, fingerprint = %(fingerprint)s, written = %(written)s,
+        "commit" = %(commit)s, files = %(files)s, units = %(units)s, dims = %(dims)s, more = %(more)s
     WHERE name = %(name)s AND generation = %(generation)s - 1
 """
-_SWEEP_FILES = (
-    "DELETE FROM units WHERE file = ANY(%s)",
-    "DELETE FROM records WHERE file = ANY(%s)",
-    "DELETE FROM vectors WHERE file = ANY(%s)",
-    """
-    UPDATE segments s SET gone = s.gone + g.count FROM (
-        SELECT t.id, count(*) FROM unnest(%s::integer[]) AS w (no) JOIN files f ON f.no = w.no
-        JOIN segments t ON t.project = f.project AND w.no > t.low AND w.no <= t.high GROUP BY t.id
-    ) AS g WHERE s.id = g.id
-    """,
-    "DELETE FROM files WHERE no = ANY(%s)",
-)
 _SWEEP_PAGES = """
     DELETE FROM pages p WHERE p.project = %(project)s AND (p.born > %(generation)s OR EXISTS (
         SELECT 1 FROM pages n WHERE n.project = p.project AND n.name = p.name AND n.born > p.born AND n.born <= %(generation)s))
@@ -278,68 +265,10 @@ def _not_public(project: str, row: _Row, generation: int) -> None:
         raise _locked(project)
 
 
-def _put_again(connection: Connection, row: _Row, keys: list[UUID], born: int) -> None:
-    """Files that are kept: those that readers see stay as old as they are, the others are born anew."""
-    connection.execute(
-        "UPDATE files SET died = NULL, born = CASE WHEN born <= %(seen)s AND (died IS NULL OR died > %(seen)s) THEN born "
-        "ELSE %(born)s END WHERE project = %(project)s AND key = ANY(%(keys)s)",
-        {"seen": row.generation, "born": born, "project": row.id, "keys": keys},
-    )
-
-
-def _insert(connection: Connection, project: int, files: Mapping[UUID, StoredFile], born: int) -> None:
-    if not files:
-        return
-    cursor = connection.cursor()
-    with cursor.copy(
-        "COPY files (project, key, path, language, digest, names, units, born) FROM STDIN (FORMAT binary)"
-    ) as copy:
-        copy.set_types(["int4", "uuid", "text", "text", "text", "text[]", "int4", "int4"])
-        for key, file in files.items():
-            names = [kept(name) for name in file.names]
-            path, language, digest = kept(file.path), kept(file.language), kept(file.digest)
-            copy.write_row((project, key, path, language, digest, names, len(file.units), born))
-    numbers = dict(
-        cursor.execute("SELECT key, no FROM files WHERE project = %s AND key = ANY(%s)", (project, list(files))).fetchall()
-    )
-    with cursor.copy("COPY records (file, record, card) FROM STDIN (FORMAT binary)") as copy:
-        copy.set_types(["int4", "bytea", "bytea"])
-        for key, file in files.items():
-            copy.write_row((numbers[key], file.record, _halves(file.card)))
-    with cursor.copy(
-        "COPY units (file, place, start_line, end_line, symbol, kind, digest, text, dense, terms) FROM STDIN (FORMAT binary)"
-    ) as copy:
-        copy.set_types(["int4"] * 4 + ["text"] * 4 + ["bytea"] * 2)
-        for key, file in files.items():
-            number = numbers[key]
-            for place, unit in enumerate(file.units):
-                copy.write_row((
-                    number, place, unit.start_line, unit.end_line, kept(unit.symbol), kept(unit.kind), kept(unit.digest),
-                    kept(unit.text), _halves(unit.dense), _terms(unit.sparse.numbers, unit.sparse.weights),
-                ))  # fmt: skip
-
-
-def _halves(vector: Any) -> bytes | None:
-    """A vector in half the size; one of no length is none."""
-    if vector is None:
-        return None
-    import numpy as np
-
-    halves = np.asarray(vector, np.float32).astype("<f2")
-    return halves.tobytes() if np.isfinite(halves).all() and halves.any() else None
-
-
-def _terms(numbers: Any, weights: Any) -> bytes:
-    """Numbers as signed ones of four bytes, then the weights."""
-    import numpy as np
-
-    return np.asarray(numbers).astype("<u4").tobytes() + np.asarray(weights).astype("<f4").tobytes()
-
-
 def _head_row(project: str, head: Head) -> dict[str, Any]:
     return {
-        "name": kept(project), "generation": head.generation, "fingerprint": kept(head.fingerprint), "written": kept(head.written),
-        "commit": kept(head.commit), "files": head.files, "units": head.units, "dims": head.dims,
+        "name": kept(project), "generation": head.generation, "fingerprint": kept(head.fingerprint),
+        "written": kept(head.written), "commit": kept(head.commit), "files": head.files, "units": head.units, "dims": head.dims,
         "more": Jsonb({kept(key): kept(value) for key, value in head.more.items()}),
     }  # fmt: skip
 
@@ -362,16 +291,3 @@ def _uncovered(connection: Connection, project: int) -> bool:
         {"project": project},
     ).fetchone()
     return bool(row and row[0])
-
-
-def _sweep(connection: Connection, project: int, generation: int) -> int:
-    """Remove some files that nobody sees; how many."""
-    rows = connection.execute(
-        "SELECT no FROM files WHERE project = %(project)s AND (died <= %(generation)s OR born > %(generation)s) ORDER BY no LIMIT %(most)s",
-        {"project": project, "generation": generation, "most": _SWEPT_AT_ONCE},
-    )
-    gone = [number for (number,) in rows]
-    if gone:
-        for statement in _SWEEP_FILES:
-            connection.execute(statement, (gone,))
-    return len(gone)
