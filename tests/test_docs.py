@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from lurcher import config
 from lurcher.config import Settings
 from lurcher.surfaces.cli.flags import COMMANDS, overrides_of, parse
 from lurcher.surfaces.cli.reference import render
@@ -81,7 +82,7 @@ def test_documented_settings_exist(page: Path) -> None:
     sections = {key.split(".")[0] for key in known}
     for variable in re.findall(r"\bLURCHER_[A-Z0-9_]+[A-Z0-9]\b", page.read_text("utf-8")):
         section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-        assert variable == "LURCHER_CONFIG" or f"{section}.{name}" in known, variable
+        assert variable in ("LURCHER_CONFIG", *config.SHORT_NAMES) or f"{section}.{name}" in known, variable
     for key in re.findall(r"`([a-z]+\.[a-z_0-9]+)`", page.read_text("utf-8")):
         if key.split(".")[0] in sections and not key.endswith((".py", ".md", ".toml")):
             assert key in known, key

@@ -316,6 +316,11 @@ class Engine(Surveys, Codes, Across):
         return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
 
     @property
+    def shares(self) -> bool:
+        """Whether a shared store answers questions about code."""
+        return self._shared is not None
+
+    @property
     def indexed(self) -> bool:
         """Whether every root has an index to answer from."""
         return all(project.has_index() for project in self._projects)

@@ -112,9 +112,8 @@ def test_few_candidates_give_nearly_the_same_order(
     root.mkdir()
     write_repository(root)
     for i in range(60):
-        (root / f"src/filler_{i}.py").write_text(
-            f'"""Filler {i}."""\n\n\ndef fill_{i}(request):\n    """Counts requests number {i}."""\n    return request.count + {i}\n'
-        )
+        text = f'"""Filler {i}."""\n\n\ndef fill_{i}(request):\n    """Counts requests."""\n    return request.count + {i}\n'
+        (root / f"src/filler_{i}.py").write_text(text)
     few = {"store.candidates": "20", "store.depth": "60"}
     through, here = opened(root, overrides=few), local(root)
     through.index()
@@ -130,7 +129,7 @@ def test_two_projects_answer_together_and_apart(tmp_path: Path, opened: Callable
     for name in ("alpha", "beta"):
         root = tmp_path / name
         (root / "src").mkdir(parents=True)
-        (root / "src/secret.py").write_text(f'def vault_code():\n    """The code of the vault of {name}."""\n    return "{name}"\n')
+        (root / "src/secret.py").write_text(f'def vault_code():\n    """The code of the vault."""\n    return "{name}"\n')
         opened(root).index()
         roots.append(root)
     for root in roots:

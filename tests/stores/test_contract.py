@@ -41,7 +41,8 @@ def file(
         StoredUnit(10 * i + 1, 10 * i + 10, f"f{i}", "function", f"{path} unit {i} ✓\n", f"{path}{i}", dense, words)
         for i, (dense, words) in enumerate(units)
     )
-    return StoredFile(key(number), path, language, digest or f"digest {number}", names, card, made, f"record {number}\0".encode())
+    record = f"record {number}\0".encode()
+    return StoredFile(key(number), path, language, digest or f"digest {number}", names, card, made, record)
 
 
 def head(generation: int, files: int = 0, **more: str) -> Head:

@@ -105,6 +105,8 @@ class _Push:
         new = self._new_head(len(wanted))
         unchanged = not missing and not gone and not words and not self._revived
         if self._head is not None and unchanged and self._same(self._head, new):
+            if any(item.died is not None or item.born >= self._generation for item in listed.values()):
+                self._store.sweep(self._project, self._head.generation)  # whoever wrote last did not come to it
             return Pushed(self._head, 0, 0, len(wanted), 0, False)
         if gone:
             self._store.retire(self._project, gone, self._generation)

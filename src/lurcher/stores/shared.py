@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError, UsageError
 from lurcher.registry import store_at
+from lurcher.stores.address import shown
 from lurcher.stores.names import default_name, split_names
 from lurcher.trust import users_own
 from lurcher.types import Degraded, IndexState
@@ -32,7 +33,9 @@ def shared_of(settings: Settings, roots: Sequence[Path]) -> Shared | None:
     """The store that the settings name; None where the roots' own indexes are all there is."""
     url = users_own(settings, "store.url", "decides where code is sent")
     named = users_own(settings, "store.project", "says whose index is read and written")
-    if not url or url == LOCAL:
+    if url == LOCAL:
+        return None
+    if not url:
         if named:
             raise UsageError("a project is named, but no store", "name the store too: --store URL, or LURCHER_STORE")
         return None
@@ -173,7 +176,7 @@ class Shared:
         for name in self.projects:
             head = self.store.head(name)
             found.append({"project": name, "exists": False} if head is None else _described(name, head))
-        return {"store": shown_address(self._url), "projects": found}
+        return {"store": shown(self._url), "projects": found}
 
 
 def _described(name: str, head: Head) -> dict[str, Any]:
@@ -181,12 +184,6 @@ def _described(name: str, head: Head) -> dict[str, Any]:
         "project": name, "exists": True, "generation": head.generation, "commit": head.commit, "written": head.written,
         "files": head.files, "units": head.units, "dims": head.dims,
     }  # fmt: skip
-
-
-def shown_address(url: str) -> str:
-    from lurcher.stores.address import shown
-
-    return shown(url)
 
 
 def commit_at(root: Path) -> str:

@@ -83,6 +83,13 @@ ORDER = (
 )
 """How hits of any source get their order."""
 
+STORE = (
+    Flag(("--store",), "a shared store (default: LURCHER_STORE); local: none", "text", "URL"),
+    Flag(("--project",), "the project in it (repeatable; default: as git remote or folder)", "list", "NAME"),
+)
+FALLBACK = Flag(("--fallback",), "what answers when the store does not", "text", "WHAT", ("local", "none"))
+"""Where an index is shared, and by which name."""
+
 TAG = Flag(("--tag",), "only notes that have this tag, or one below it (repeatable)", "list", "TAG")
 
 COMMANDS: tuple[Command, ...] = (
@@ -109,6 +116,8 @@ COMMANDS: tuple[Command, ...] = (
             *PAGE,
             *FILTERS,
             *SHOWN,
+            *STORE,
+            FALLBACK,
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
             FORMAT,
@@ -299,7 +308,8 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--watch",), "keep it up to date until Ctrl-C, which ends it with status 0", "switch"),
             Flag(("--history",), "also that of all commits, which a question about them fills only in part", "switch"),
             Flag(("--rebuild",), "make it anew from nothing", "switch"),
-            Flag(("--clear",), "remove it", "switch"),
+            Flag(("--clear",), "remove it; with --store, from there", "switch"),
+            *STORE,
             JSON,
             SET,
             Flag(("-q", "--quiet"), "no progress on a terminal; with --watch, only errors", "switch"),
@@ -323,7 +333,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "status",
         "tell what the index holds and what was left out",
-        (PATHS, Flag(("--skipped",), "also the paths that were read and left out", "switch"), JSON, SET),
+        (PATHS, Flag(("--skipped",), "also the paths that were read and left out", "switch"), *STORE, JSON, SET),
         "lurcher status --skipped",
     ),
     Command(
@@ -370,6 +380,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--compare",), "compare two saved runs", "switch"),
             Flag(("--save",), "keep the run in this file", "text", "FILE"),
             Flag(("--warnings",), "list every warning", "switch"),
+            Flag(("--store",), "ask through this shared store, each repository as a project eval:NAME", "text", "URL"),
             JSON,
             SET,
             QUIET,

@@ -221,6 +221,31 @@ def status(status: dict[str, Any]) -> None:
         if number:
             print()
         _status(entry)
+    if "shared" in status:
+        _shared(status["shared"], status.get("sent", ()))
+
+
+def _shared(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
+    """What a shared store has of each project, and what was sent there just now."""
+    painter = Painter(colours())
+
+    def row(name: str, text: str) -> None:
+        print(f"{painter.dim(f'{name:<11}')} {printable(text)}")
+
+    print()
+    row("store", entry["store"])
+    told = {item["project"]: item for item in sent}
+    for item in entry["projects"]:
+        row("project", item["project"])
+        if not item["exists"]:
+            row("state", "none yet (lurcher index --store URL)")
+            continue
+        commit = f", commit {item['commit'][:10]}" if item["commit"] else ""
+        row("state", f"generation {item['generation']}, written {item['written']}{commit}")
+        row("holds", f"{item['files']:,} files, {item['units']:,} units")
+        if item["project"] in told:
+            done = told[item["project"]]
+            row("sent", f"{done['sent_files']:,} files, {done['sent_units']:,} units; {done['removed_files']:,} files removed")
 
 
 def _status(entry: dict[str, Any]) -> None:
