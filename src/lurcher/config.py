@@ -358,7 +358,7 @@ class SavingsSettings:
 
 @dataclass(frozen=True, slots=True)
 class PostgresSettings:
-    """A shared store in PostgreSQL."""
+    """A shared store in PostgreSQL; `store.seconds` is how long it may take for a question."""
 
     schema: str = setting("lurcher", "The schema that holds the tables.")
     vectors: str = setting(
@@ -370,8 +370,6 @@ class PostgresSettings:
         20_000, "Entries of words that a question reads, those that weigh most first.", low=1_000, high=100_000_000
     )
     connections: int = setting(4, "Connections that one process has at a time.", low=1, high=100)
-    connect_seconds: float = setting(5.0, "How long to wait for the server to take a connection.", low=1, high=300)
-    query_seconds: float = setting(10.0, "How long the server may take for a question.", low=0.05, high=3600)
     write_seconds: float = setting(900.0, "How long it may take for one step of writing.", low=1, high=86_400)
 
 

@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import conninfo
 
-from lurcher.config import PostgresSettings
+from lurcher import config
+from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
 from lurcher.stores.postgres import schema as schemas
 from lurcher.stores.postgres.failing import explained, scrubbed
+from lurcher.trust import users_own
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Any]
@@ -39,8 +41,8 @@ _OLDEST_VECTOR = (0, 7)
 class Server:
     """What is at an address: connections to it, and whether its schema is one that we know."""
 
-    def __init__(self, url: str, settings: PostgresSettings) -> None:
-        self._settings = settings
+    def __init__(self, url: str, settings: Settings) -> None:
+        self._seconds = settings.store.seconds
         try:
             self._given = conninfo.conninfo_to_dict(url)
         except psycopg.Error:
@@ -48,11 +50,14 @@ class Server:
             raise ConfigError(
                 "the address of the store cannot be read", "such as postgres://user@host:5432/database?sslmode=require"
             ) from None
+        secret = config.secret(users_own(settings, "store.key", "names a secret that is sent along"))
+        if secret and not self._given.get("password"):
+            self._given["password"] = secret
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
-        self._room = threading.BoundedSemaphore(settings.connections)
+        self._room = threading.BoundedSemaphore(settings.postgres.connections)
         self._version: int | None = None
-        self.schema = settings.schema
+        self.schema = users_own(settings, "postgres.schema", "decides what is read and written")
 
     @property
     def place(self) -> str:
@@ -68,9 +73,9 @@ class Server:
 
     def connect(self, seconds: float | None = None) -> Connection:
         """A connection of one's own, ready for statements that may take so long."""
-        limit = self._settings.query_seconds if seconds is None else seconds
+        limit = self._seconds if seconds is None else seconds
         options: dict[str, Any] = {
-            "connect_timeout": max(2, round(self._settings.connect_seconds)), "application_name": "lurcher",
+            "connect_timeout": max(2, round(self._seconds)), "application_name": "lurcher",
             "keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, **self._given,
         }  # fmt: skip
         try:
@@ -106,7 +111,7 @@ class Server:
     @contextmanager
     def borrowed(self, *, fresh: bool = False) -> Iterator[Connection]:
         """One of the few connections; one that broke is not kept."""
-        if not self._room.acquire(timeout=self._settings.connect_seconds + self._settings.query_seconds):
+        if not self._room.acquire(timeout=2 * self._seconds):
             raise StoreError(
                 f"all connections to the store at {self.place} are in use", "raise postgres.connections", passing=True
             )

@@ -14,7 +14,6 @@ from lurcher.stores.postgres.connect import Connection, Server
 from lurcher.stores.postgres.letters import given, kept
 from lurcher.stores.postgres.schema import VERSION
 from lurcher.stores.postgres.writing import Writer
-from lurcher.trust import users_own
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
@@ -24,9 +23,8 @@ _LISTED_AT_ONCE = 5000
 
 class PostgresStore:
     def __init__(self, url: str, settings: Settings) -> None:
-        users_own(settings, "postgres.schema", "decides what is read and written")
         self._settings = settings.postgres
-        self._server = Server(url, settings.postgres)
+        self._server = Server(url, settings)
         self._writer = Writer(self._server, settings.postgres.write_seconds, settings.postgres.vectors)
 
     def __repr__(self) -> str:
