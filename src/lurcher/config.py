@@ -358,18 +358,19 @@ class SavingsSettings:
 
 @dataclass(frozen=True, slots=True)
 class PostgresSettings:
-    """A shared store in PostgreSQL; `store.seconds` is how long it may take for a question."""
+    """A shared store in PostgreSQL."""
 
     schema: str = setting("lurcher", "The schema that holds the tables.")
     vectors: str = setting(
         "cells", "How near vectors are found: those in the nearest cells, all (`exact`), or by an index of pgvector (`hnsw`).",
         choices=("cells", "exact", "hnsw"),
     )  # fmt: skip
-    probes: float = setting(0.06, "`cells`: the share of cells that a question looks into; never fewer than 8.", low=0.001, high=1)
+    probes: float = setting(0.06, "`cells`: the share of them that a question looks into; never fewer than 8.", low=0.001, high=1)
     postings: int = setting(
         20_000, "Entries of words that a question reads, those that weigh most first.", low=1_000, high=100_000_000
     )
     connections: int = setting(4, "Connections that one process has at a time.", low=1, high=100)
+    seconds: float = setting(10.0, "How long the server may take to let us in, and for a question.", low=0.05, high=3600)
     write_seconds: float = setting(900.0, "How long it may take for one step of writing.", low=1, high=86_400)
 
 
