@@ -121,6 +121,7 @@ STEPS = (
     """,
 )
 """What a file's units, its record and its vectors hang on is its number, which no other file gets again."""
+_VERSIONS = "CREATE TABLE IF NOT EXISTS versions (version integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())"
 VERSION = len(STEPS)
 LOCK = 0x6C757263
 """The advisory lock under which steps are applied."""
@@ -144,10 +145,11 @@ def migrate(connection: psycopg.Connection[Any], schema: str, enter: Any, steps:
         enter(connection)
         before = version_of(connection, schema)
         if before == 0:
-            connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(schema)))
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS versions (version integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now())"
-            )
+            # Whoever owns a schema need not be allowed to make one, and "if not exists" asks for that first.
+            there = connection.execute("SELECT to_regnamespace(quote_ident(%s)) IS NOT NULL", (schema,)).fetchone()
+            if there != (True,):
+                connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(schema)))
+            connection.execute(_VERSIONS)
         for number, step in enumerate(STEPS[:steps], 1):
             if number > before:
                 connection.execute(step.encode())
@@ -172,16 +174,17 @@ def older(found: int, schema: str, why: str = "") -> StoreError:
 
 def script(schema: str, before: int = 0) -> str:
     """All steps after `before` as one script for psql."""
-    quoted = '"' + schema.replace('"', '""') + '"'
-    lines = ["BEGIN;", "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;", f"CREATE SCHEMA IF NOT EXISTS {quoted};"]
-    lines.append(
-        f"SELECT set_config('search_path', '{quoted.replace(chr(39), 2 * chr(39))}, ' || current_setting('search_path'), true);"
-    )
-    lines.append(
-        "CREATE TABLE IF NOT EXISTS versions (version integer PRIMARY KEY, applied timestamptz NOT NULL DEFAULT now());"
-    )
+    name = '"' + schema.replace('"', '""') + '"'
+    text = "'" + name.replace("'", "''") + "'"
+    lines = [
+        "BEGIN;",
+        "CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;",
+        f"DO $lurcher$ BEGIN IF to_regnamespace({text}) IS NULL THEN CREATE SCHEMA {name}; END IF; END $lurcher$;",
+        f"SELECT set_config('search_path', {text} || ', ' || current_setting('search_path'), true);",
+        f"{_VERSIONS};",
+    ]
     for number, step in enumerate(STEPS[before:], before + 1):
-        lines += [step.strip("\n"), f"    INSERT INTO versions (version) VALUES ({number});"]
+        lines += [step.strip("\n").rstrip(), f"    INSERT INTO versions (version) VALUES ({number});"]
     return "\n".join([*lines, "COMMIT;", ""])
 
 
