@@ -123,6 +123,8 @@ def documented() -> list[str]:
 @pytest.fixture
 def roles(here: TestServer) -> Iterator[TestServer]:
     """The roles of the page, and tables made by the script that it names."""
+    if not PAGE.is_file():
+        pytest.skip("the documentation is not here")
     for role in ("reader", "indexer", "lurcher_reader", "lurcher_writer", "lurcher_owner"):
         here.run(f"DROP ROLE IF EXISTS {role}")
     setup, people = documented()
