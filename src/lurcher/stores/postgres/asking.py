@@ -115,7 +115,7 @@ _SPARSE = """
 """
 _NAMES = f"""
     SELECT 'names' AS leg, file, -1 AS place, path, rank FROM (
-        SELECT f.no AS file, f.path, row_number() OVER (ORDER BY f.path COLLATE "C") AS rank FROM files f
+        SELECT f.no AS file, f.path, row_number() OVER (ORDER BY f.key) AS rank FROM files f
         WHERE f.names && %(names)s::text[] AND {_VISIBLE} {{also}}
     ) AS ranked WHERE rank <= %(depth)s
 """
