@@ -56,20 +56,27 @@ _PROBED = """
 """
 _COMPARE = "SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM vectors v"
 _OWN = "v.project = %(project)s AND v.dims = %(dims)s"
-_IN_CELLS = f"{_COMPARE} WHERE {_OWN} AND v.cell = ANY(ARRAY(SELECT number FROM probed))"
-_ALL = f"{_COMPARE} WHERE {_OWN}"
-_FILTERED = f"""
-    SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM matching m
-    CROSS JOIN LATERAL (SELECT v.file, v.place, v.dense FROM vectors v WHERE v.file = m.no AND {_OWN} OFFSET 0) AS v
-    WHERE NOT (SELECT yes FROM many)
-    UNION ALL
-    {_IN_CELLS} AND v.file IN (SELECT no FROM matching) AND (SELECT yes FROM many)
-"""
+_IN_MATCHING = "v.file IN (SELECT no FROM matching) AND (SELECT yes FROM many)"
+_IN_CELLS = "v.cell = ANY(ARRAY(SELECT number FROM probed))"
 _NEAR = f"""
-    compared AS MATERIALIZED ({{source}}),
     near AS (
-        (SELECT file, place, away FROM compared WHERE place >= 0 ORDER BY away, file, place {_ENOUGH})
-        UNION ALL (SELECT file, place, away FROM compared WHERE place < 0 ORDER BY away, file {_ENOUGH})
+        ({_COMPARE} WHERE {_OWN} AND {{also}} AND v.place >= 0 ORDER BY away, v.file, v.place {_ENOUGH})
+        UNION ALL ({_COMPARE} WHERE {_OWN} AND {{also}} AND v.place < 0 ORDER BY away, v.file {_ENOUGH})
+    ),
+"""
+_NEAR_MATCHING = f"""
+    compared AS MATERIALIZED (
+        SELECT v.file, v.place, v.dense <#> %(dense)s::halfvec AS away FROM matching m
+        CROSS JOIN LATERAL (SELECT v.file, v.place, v.dense FROM vectors v WHERE v.file = m.no AND {_OWN} OFFSET 0) AS v
+        WHERE NOT (SELECT yes FROM many)
+        UNION ALL
+        {_COMPARE} WHERE {_OWN} AND {_IN_CELLS} AND v.place >= 0 AND {_IN_MATCHING}
+        UNION ALL
+        {_COMPARE} WHERE {_OWN} AND {_IN_CELLS} AND v.place < 0 AND {_IN_MATCHING}
+    ),
+    near AS (
+        (SELECT file, place, away FROM compared WHERE place >= 0 ORDER BY away, file, place LIMIT %(depth)s)
+        UNION ALL (SELECT file, place, away FROM compared WHERE place < 0 ORDER BY away, file LIMIT %(depth)s)
     ),
 """
 _BY_INDEX = f"""
@@ -171,13 +178,13 @@ def statement_for(project: int, generation: int, question: Question, settings: P
         share = settings.probes * (_WIDER if filtered else 1)
         values |= {"dims": dims, "dense": vector_text(question.dense), "probes": share, "fewest": FEWEST_PROBES}
         if filtered:
-            parts += [_PROBED, _NEAR.format(source=_FILTERED)]
+            parts += [_PROBED, _NEAR_MATCHING]
         elif settings.vectors == "hnsw":
             parts.append(_BY_INDEX.format(dims=dims))
         elif settings.vectors == "cells":
-            parts += [_PROBED, _NEAR.format(source=_IN_CELLS)]
+            parts += [_PROBED, _NEAR.format(also=_IN_CELLS)]
         else:
-            parts.append(_NEAR.format(source=_ALL))
+            parts.append(_NEAR.format(also="true"))
         legs.append(_DENSE.format(seen=seen.format(file="n.file")))
     if question.sparse is not None and len(question.sparse.numbers):
         values |= {

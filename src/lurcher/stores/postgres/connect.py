@@ -24,7 +24,7 @@ _SESSION = """
         ('statement_timeout', %(timeout)s), ('jit', 'off'), ('timezone', 'UTC'),
         ('idle_in_transaction_session_timeout', '600s'), ('client_connection_check_interval', '5s'),
         ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
-        ('work_mem', '32MB'), ('hnsw.ef_search', '200')
+        ('work_mem', '32MB')
     ) AS wanted (name, value)
 """
 _PATH = """
@@ -32,6 +32,9 @@ _PATH = """
            e.extversion
     FROM (SELECT 1) AS one
     LEFT JOIN pg_extension e ON e.extname = 'vector' LEFT JOIN pg_namespace n ON n.oid = e.extnamespace
+"""
+_HNSW = """
+    SELECT set_config('hnsw.ef_search', '400', false), set_config('hnsw.iterative_scan', 'relaxed_order', false)
 """
 _OLDEST_VECTOR = (0, 7)
 """The first pgvector with numbers of half the size."""
@@ -49,6 +52,7 @@ class Server:
             raise ConfigError(
                 "the address of the store cannot be read", "such as postgres://user@host:5432/database?sslmode=require"
             ) from None
+        self._by_index = settings.postgres.vectors == "hnsw"
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
         self._room = threading.BoundedSemaphore(settings.postgres.connections)
@@ -91,6 +95,8 @@ class Server:
     def _prepare(self, connection: Connection, limit: float) -> None:
         connection.execute(_SESSION, {"timeout": f"{max(1, round(limit * 1000))}ms"})
         self.enter(connection)
+        if self._by_index:
+            connection.execute(_HNSW)
 
     def enter(self, connection: Connection) -> str:
         """Look into our schema, and where pgvector is, and nowhere else; which version of pgvector there is."""

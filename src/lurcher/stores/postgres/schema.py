@@ -111,7 +111,8 @@ STEPS = (
         dims integer NOT NULL,
         dense halfvec NOT NULL
     );
-    CREATE INDEX vectors_of_cell ON vectors (project, cell);
+    CREATE INDEX vectors_of_cell ON vectors (project, cell) WHERE place >= 0;
+    CREATE INDEX cards_of_cell ON vectors (project, cell) WHERE place < 0;
     CREATE INDEX vectors_of_file ON vectors (file);
     """,
     """

@@ -74,10 +74,10 @@ def postings(entries: Entries, project: int, segment: int) -> Iterator[bytes]:
 def vectors(
     project: int, cells: NDArray[np.int64], files: NDArray[np.int64], places: NDArray[np.int64], dense: NDArray[np.float16]
 ) -> Iterator[bytes]:
-    """The rows of `vectors`, those of a cell next to each other."""
+    """The rows of `vectors`: those of a cell next to each other, and cards apart from units."""
     import numpy as np
 
-    order = np.lexsort((places, files, cells))
+    order = np.lexsort((places, files, cells, places < 0))
     dims = dense.shape[1]
     for begin in range(0, len(order), max(1, _AT_ONCE // max(dims, 1))):
         some = order[begin : begin + max(1, _AT_ONCE // max(dims, 1))]
