@@ -396,12 +396,14 @@ class StoreSettings:
     fallback: str = setting(
         "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
     )
+    key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key, if it needs one.")
     candidates: int = setting(100, "Files that are fetched for a question and ranked.", low=10, high=2000)
     depth: int = setting(300, "Units that each way of finding candidates looks at.", low=10, high=10_000)
     rrf: str = setting(
         "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",
         choices=("engine", "60"),
     )  # fmt: skip
+    seconds: float = setting(10.0, "How long one question to it may take, all retries included.", low=0.05, high=3600)
     lock_seconds: float = setting(30.0, "How long to wait for another machine that is writing the project.", low=0, high=3600)
 
 
@@ -628,7 +630,9 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {
+    "LURCHER_CONFIG", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key, StoreSettings().key,
+}  # fmt: skip
 SHORT_NAMES = {"LURCHER_STORE": "store.url"}
 """Variables that are not named after section and setting."""
 

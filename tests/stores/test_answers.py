@@ -121,6 +121,11 @@ def test_few_candidates_give_nearly_the_same_order(
         ours, theirs = through.search(text, limit=3), here.search(text, limit=3)
         assert [hit.id for hit in ours.hits][:1] == [hit.id for hit in theirs.hits][:1], text
         assert ours.hits[0].score == pytest.approx(theirs.hits[0].score, abs=0.01)
+        mine, other = (hits[0].why.lanes["lexical"].terms for hits in (ours.hits, theirs.hits))
+        assert mine == pytest.approx(other, rel=0.05), text
+    common = [engine.search("counts requests", mode="lexical", limit=1).hits[0].why for engine in (through, here)]
+    mine, other = (why.lanes["lexical"].terms for why in common)
+    assert mine == pytest.approx(other, rel=0.25)  # two thirds of the files that have these words were not fetched
 
 
 def test_two_projects_answer_together_and_apart(tmp_path: Path, opened: Callable[..., Engine]) -> None:

@@ -30,7 +30,7 @@ from lurcher.index.segment import (
     units_of,
 )
 from lurcher.index.tally import Memory
-from lurcher.index.vectors import Nearness
+from lurcher.index.vectors import Direction, Nearness
 from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
@@ -248,6 +248,10 @@ class Snapshot:
     def nearness(self) -> Nearness:
         """Cosines of units and files with a vector."""
         return Nearness([segment.vectors for segment in self.segments])
+
+    def typical_cosines(self, direction: Direction) -> NDArray[np.float64]:
+        """Cosines that tell how near units are on the whole: those of all live ones."""
+        return self.nearness.of_all_units(direction)[self.live_units]
 
     @cached_property
     def live_files(self) -> NDArray[np.bool_]:

@@ -52,7 +52,7 @@ class DenseCosines:
     @cached_property
     def _scale(self) -> tuple[float, float]:
         """The mean cosine of all units, and how much further apart they should be."""
-        cosines = self._snapshot.nearness.of_all_units(self._direction)[self._snapshot.live_units]
+        cosines = self._snapshot.typical_cosines(self._direction)
         cosines = cosines[cosines != 0]
         if len(cosines) < FEW:
             return MEAN, 1.0

@@ -20,18 +20,34 @@ from lurcher.errors import IndexLocked, StoreError
 from lurcher.index.manifest import NO_SEGMENT, Manifest
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
+from lurcher.index.vectors import vectors_of
 from lurcher.stores import record
 from lurcher.stores.port import Head, Listed, Store, StoredFile
 from lurcher.stores.slices import Wanted, stored_files
 from lurcher.stores.sparse import WEIGHTS
-from lurcher.stores.vocabulary import CONTENTS, contents_page, digest_of, pages_of, read_json, versions_of, words_of
+from lurcher.stores.vocabulary import (
+    CONTENTS,
+    SAMPLE,
+    contents_page,
+    digest_of,
+    pages_of,
+    read_json,
+    sample_page,
+    versions_of,
+    words_of,
+)
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from lurcher.embedding.model import Model
 
 _PAGES_AT_ONCE = 500
 _ATTEMPTS = 3
+_SAMPLED, _SAMPLED_OF_FILE = 256, 3
+"""Units in the sample, and units of one file in it."""
 _BELONGING = ("format", "version", "chunk_chars", "model")
 """What two machines must have in common to write the same project."""
 _TOLD = {
@@ -85,7 +101,8 @@ class _Push:
         self._root, self._commit, self._rebuild = root, commit, rebuild
         self._snapshot, self._manifest = view.snapshot, view.manifest
         self._dims = self._snapshot.nearness.dims
-        self._model = model.digest if self._dims else "none"
+        self._model = model.digest if self._dims or not self._snapshot.unit_count else "none"
+        self._textual = model.textual
         self._head = store.head(project)
         self._generation = (self._head.generation if self._head else 0) + 1
         self._made_with = made_with(self._manifest, self._model)
@@ -183,6 +200,8 @@ class _Push:
         """
         known = read_json(self._store.pages(self._project, self._generation, [CONTENTS]).get(CONTENTS))
         pages = dict(pages_of(words_of(self._snapshot), versions_of(self._snapshot)))
+        if self._textual and self._dims:
+            pages[SAMPLE] = self._sample()
         digests = {name: digest_of(data) for name, data in pages.items()}
         changed = sorted(name for name in known.keys() | digests.keys() if known.get(name) != digests.get(name))
         if not changed:
@@ -193,6 +212,25 @@ class _Push:
             self._put_pages({name: pages.get(name, b"") for name in changed[first : first + _PAGES_AT_ONCE]})
         self._put_pages({CONTENTS: contents_page(digests)})
         return len(changed)
+
+    def _sample(self) -> bytes:
+        """Vectors of a few units of files that their keys choose, so that it stays the same while these do."""
+        import numpy as np
+
+        rows: list[NDArray[np.int8]] = []
+        scales: list[NDArray[np.float32]] = []
+        count = 0
+        for _, (segment, place, _) in sorted(self._wanted().items()):
+            container = self._snapshot.segments[segment].vectors
+            vectors = vectors_of(container) if container is not None else None
+            if vectors is None or count >= _SAMPLED:
+                break
+            row = self._snapshot.segments[segment].files[place]
+            first, last = int(row["unit"]), int(row["unit"]) + min(int(row["units"]), _SAMPLED_OF_FILE)
+            rows.append(vectors.units[first:last])
+            scales.append(vectors.unit_scales[first:last])
+            count += last - first
+        return sample_page(np.concatenate(rows), np.concatenate(scales)) if rows else b""
 
     def _put_pages(self, pages: Mapping[str, bytes]) -> None:
         self._store.put_pages(self._project, pages, self._generation)

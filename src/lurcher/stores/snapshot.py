@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.index.vectors import Direction
     from lurcher.literal.pattern import Pattern
     from lurcher.planning.groups import Group
 
@@ -147,6 +148,20 @@ class SharedSnapshot(Snapshot):
 
     def files_in(self, term: str) -> int:
         return len(self.postings("folder", term)[0]) if self._whole else self.words.folders_with(term)
+
+    def typical_cosines(self, direction: Direction) -> NDArray[np.float64]:
+        """Those of a sample: what was fetched is nearer than most."""
+        import numpy as np
+
+        if self._whole:
+            return super().typical_cosines(direction)
+        found = [np.zeros(0)]
+        for shelf in self.shelves:
+            sample = shelf.vocabulary.sample()
+            if sample is not None and sample[0].shape[1] == len(direction.numbers):
+                products = sample[0].astype(np.float64) @ direction.numbers.astype(np.float64)
+                found.append(products * sample[1] / (direction.length or 1.0))
+        return np.concatenate(found)
 
     @cached_property
     def superseded(self) -> dict[int, int]:

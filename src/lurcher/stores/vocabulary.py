@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 PREFIX = 3
 """Letters by which words are sorted into pages."""
+SAMPLE = "sample"
+"""The page that has the vectors of a few units from all over, where it takes the whole to tell what is near."""
 CONTENTS = "contents"
 """The page that says which others there are; only who writes reads it."""
 VERSIONS = "versions"
@@ -106,6 +108,25 @@ def _count(segment: Segment, first: int, last: int, found: dict[bytes, Word]) ->
         word.folders += int(folders[number])
         word.files += int(files[number])
         word.families |= int(families[number])
+
+
+def sample_page(vectors: NDArray[np.int8], scales: NDArray[np.float32]) -> bytes:
+    return sealed(struct.pack("<I", vectors.shape[1]) + scales.astype("<f4").tobytes() + vectors.tobytes())
+
+
+def read_sample(page: bytes | None) -> tuple[NDArray[np.int8], NDArray[np.float32]] | None:
+    """Vectors and what makes each one long; None where there are none."""
+    import numpy as np
+
+    if not page:
+        return None
+    raw = opened(page, "page")
+    dims = int(struct.unpack_from("<I", raw)[0]) if len(raw) >= 4 else 0
+    count, rest = divmod(len(raw) - 4, dims + 4)
+    if not dims or rest:
+        raise damaged("page")
+    scales = np.frombuffer(raw, "<f4", count, 4)
+    return np.frombuffer(raw, "i1", count * dims, 4 + 4 * count).reshape(count, dims), scales
 
 
 def pages_of(words: Mapping[bytes, Word], versions: Mapping[str, int]) -> Iterator[tuple[str, bytes]]:
@@ -241,6 +262,9 @@ class Vocabulary:
             if family is None or page.in_family(number, family):
                 found.append(term.decode("utf-8", "surrogatepass"))
         return found
+
+    def sample(self) -> tuple[NDArray[np.int8], NDArray[np.float32]] | None:
+        return read_sample(self._fetch([SAMPLE]).get(SAMPLE))
 
     def newest(self, place: str) -> int:
         """The newest version of a place with version folders."""
