@@ -107,7 +107,8 @@ def measure(tree: Path, index: Path, url: str, questions: list[str]) -> dict[str
         spent = dict(timed.spent)
         ready = spent["put"] + spent["publish"]
         loaded = {
-            "units": timed.units, "make_seconds": spent["make"], "put_seconds": spent["put"], "publish_seconds": spent["publish"],
+            "units": timed.units, "make_seconds": spent["make"], "put_seconds": spent["put"],
+            "publish_seconds": spent["publish"],
             "sweep_seconds": spent["sweep"], "units_per_second": timed.units / ready, "index_command_seconds": whole,
         }  # fmt: skip
         for question in questions[-5:]:

@@ -370,7 +370,6 @@ class PostgresSettings:
         20_000, "Entries of words that a question reads, those that weigh most first.", low=1_000, high=100_000_000
     )
     connections: int = setting(4, "Connections that one process has at a time.", low=1, high=100)
-    seconds: float = setting(10.0, "How long the server may take to let us in, and for a question.", low=0.05, high=3600)
     write_seconds: float = setting(900.0, "How long it may take for one step of writing.", low=1, high=86_400)
 
 

@@ -173,7 +173,9 @@ def test_common_words_do_not_cost_more(store: Store, here: TestServer, monkeypat
     small = store_at(here.address(), apply(Settings(), {"postgres.postings": 1000}, "flag"))
     asked = Sparse(np.array([5, 9], np.uint32), np.array([0.01, 9.0], np.float32))
     best = small.candidates("p", 1, Question(None, asked, depth=50, limit=10))
+    counts = [len(each.candidates("p", 1, Question(None, asked, depth=5000, limit=500))) for each in (small, store)]
     small.close()
+    assert counts[0] < 300 and counts[1] == 500
     assert best[0].key == files[250].key and [item.key for item in best[1:4]] == [
         files[number].key for number in (499, 498, 497)
     ]

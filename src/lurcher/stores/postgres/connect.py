@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import conninfo
 
+from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
 from lurcher.stores.postgres import schema as schemas
@@ -44,7 +45,7 @@ class Server:
     """What is at an address: connections to it, and whether its schema is one that we know."""
 
     def __init__(self, url: str, settings: Settings) -> None:
-        self._seconds = settings.postgres.seconds
+        self._seconds = settings.store.seconds
         try:
             self._given = conninfo.conninfo_to_dict(url)
         except psycopg.Error:
@@ -52,6 +53,9 @@ class Server:
             raise ConfigError(
                 "the address of the store cannot be read", "such as postgres://user@host:5432/database?sslmode=require"
             ) from None
+        secret = config.secret(users_own(settings, "store.key", "names a secret that is sent along"))
+        if secret and not self._given.get("password"):
+            self._given["password"] = secret
         self._by_index = settings.postgres.vectors == "hnsw"
         self._idle: list[Connection] = []
         self._guard = threading.Lock()

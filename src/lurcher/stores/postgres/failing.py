@@ -19,7 +19,7 @@ def explained(error: psycopg.Error, place: str, password: str = "") -> StoreErro
     if isinstance(error, errors.QueryCanceled):
         return StoreError(
             f"the store at {place} did not answer in time: {told}",
-            "raise postgres.seconds, or: lurcher doctor",
+            "raise store.seconds, or: lurcher doctor",
             passing=True,
         )
     if isinstance(error, errors.InsufficientPrivilege):
