@@ -25,7 +25,7 @@ _SESSION = """
         ('statement_timeout', %(timeout)s), ('jit', 'off'), ('timezone', 'UTC'),
         ('idle_in_transaction_session_timeout', '600s'), ('client_connection_check_interval', '5s'),
         ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
-        ('work_mem', '32MB')
+        ('idle_session_timeout', '0'), ('work_mem', '32MB')
     ) AS wanted (name, value)
 """
 _PATH = """

@@ -39,8 +39,8 @@ class _Range(NamedTuple):
     replaced: tuple[int, ...]
 
 
-def bring_up(connection: psycopg.Connection[Any], project: int, dims: int) -> bool:
-    """Make lists for all files that have none; whether there was anything to do.
+def bring_up(connection: psycopg.Connection[Any], project: int, dims: int) -> int:
+    """Make lists for all files that have none; of how many units lists were made.
 
     In a transaction that holds the project alone: readers see all new lists at once, and nobody else makes any.
     """
@@ -49,9 +49,10 @@ def bring_up(connection: psycopg.Connection[Any], project: int, dims: int) -> bo
     anew = centres is None
     ranges = _ranges(connection, project, anew)
     if not ranges:
-        return False
+        return 0
     if centres is None:
         centres = _train(connection, project, dims)
+    made = 0
     for part in ranges:
         if part.replaced:
             connection.execute("DELETE FROM postings WHERE segment = ANY(%s)", (list(part.replaced),))
@@ -61,7 +62,8 @@ def bring_up(connection: psycopg.Connection[Any], project: int, dims: int) -> bo
             )
         for low, high, files, units in _slices(connection, project, part):
             _make(connection, project, low, high, files, units, centres)
-    return True
+            made += units
+    return made
 
 
 def _ranges(connection: psycopg.Connection[Any], project: int, anew: bool) -> list[_Range]:

@@ -25,6 +25,8 @@ from lurcher.stores.postgres.letters import kept
 _BATCH_UNITS = 2000
 _BATCH_BYTES = 16_000_000
 _PAUSE = 0.05
+_MANY = 2000
+"""Units in new lists after which the server takes its statistics anew."""
 
 
 class _Row(NamedTuple):
@@ -200,10 +202,11 @@ class Writer:
     def bring_up(self, project: str, dims: int) -> None:
         """Make the lists that questions are answered by, for all that was put."""
 
-        def make(connection: Connection, row: _Row) -> bool:
+        def make(connection: Connection, row: _Row) -> int:
             return lists.bring_up(connection, row.id, dims)
 
-        self._change(project, make, alone=True)
+        if (self._change(project, make, alone=True) or 0) >= _MANY:
+            self._server.ask(lambda connection: connection.execute(_ANALYSE))
         if self._vectors == "hnsw" and dims:
             from lurcher.stores.postgres import hnsw
 
@@ -233,6 +236,8 @@ class Writer:
 
 _HOLD = "SELECT id, generation, epoch FROM projects WHERE name = %s FOR SHARE"
 _HOLD_ALONE = "SELECT id, generation, epoch FROM projects WHERE name = %s FOR NO KEY UPDATE"
+_ANALYSE = "ANALYZE files, segments, postings, cells, vectors"
+"""So that plans are right at once; who may not gets a warning, and autovacuum does it a minute later."""
 _PUBLISH = """
     UPDATE projects SET generation = %(generation)s, fingerprint = %(fingerprint)s, written = %(written)s,
         "commit" = %(commit)s, files = %(files)s, units = %(units)s, dims = %(dims)s, more = %(more)s
