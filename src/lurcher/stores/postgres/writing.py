@@ -206,7 +206,7 @@ class Writer:
             return lists.bring_up(connection, row.id, dims)
 
         if (self._change(project, make, alone=True) or 0) >= _MANY:
-            self._server.ask(lambda connection: connection.execute(_ANALYSE))
+            self._change(project, lambda connection, _: connection.execute(_ANALYSE) and None)
         if self._vectors == "hnsw" and dims:
             from lurcher.stores.postgres import hnsw
 
