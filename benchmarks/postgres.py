@@ -78,20 +78,23 @@ def main() -> None:
     parser.add_argument("--kill-tree", type=Path, help="a small tree that is rebuilt and killed")
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--url", help="an empty database; without it a server is started")
+    parser.add_argument("--keep", action="store_true", help="leave what was loaded, and use it if it is there")
     parser.add_argument("--queries", type=Path, default=HERE / "queries.txt")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     questions = [line for line in arguments.queries.read_text().splitlines() if line.strip()]
     url = arguments.url or started()
     os.environ["LURCHER_POSTGRES_SCHEMA"] = SCHEMA
-    forget(url)
+    if not arguments.keep:
+        forget(url)
     with tempfile.TemporaryDirectory() as scratch:
         index = arguments.index or Path(scratch) / "index"
         results = {"date": datetime.date.today().isoformat(), "machine": machine(), "commit": commit()}
         results |= measure(arguments.tree, index, url, questions)
         if arguments.kill_tree:
             results["kills"] = killed(arguments.kill_tree, Path(scratch) / "kills", url, arguments.kills, questions[:5])
-    forget(url)
+    if not arguments.keep:
+        forget(url)
     out = arguments.out or HERE / "results" / f"{results['date']}-postgres.json"
     out.write_text(json.dumps(results, indent=1) + "\n")
     print(json.dumps(results, indent=1))
@@ -104,12 +107,12 @@ def measure(tree: Path, index: Path, url: str, questions: list[str]) -> dict[str
         begin = time.perf_counter()
         engine.index()
         whole = time.perf_counter() - begin
-        spent = dict(timed.spent)
+        spent = timed.spent.copy()
         ready = spent["put"] + spent["publish"]
         loaded = {
             "units": timed.units, "make_seconds": spent["make"], "put_seconds": spent["put"],
             "publish_seconds": spent["publish"],
-            "sweep_seconds": spent["sweep"], "units_per_second": timed.units / ready, "index_command_seconds": whole,
+            "sweep_seconds": spent["sweep"], "units_per_second": timed.units / ready if ready else 0.0, "index_command_seconds": whole,
         }  # fmt: skip
         for question in questions[-5:]:
             engine.search(question)

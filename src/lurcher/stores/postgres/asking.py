@@ -20,23 +20,32 @@ RRF = 60.0
 """The constant of fusion where the question has none."""
 _SPARE = 2
 """Times as many as are wanted are fetched where there are some that a reader of this generation does not see."""
+_SPARED = 50
+"""Files beyond those that are wanted, among which equal ones are told apart by their paths."""
 _FEW = 6_000
 """Units that a filter leaves which are all compared."""
 _WIDER = 2
 """Times as many cells are looked into where a filter leaves more than that."""
 
 _VISIBLE = "f.project = %(project)s AND f.born <= %(generation)s AND (f.died IS NULL OR f.died > %(generation)s)"
-# OFFSET keeps the server from reading all files, to join them with a few hundred.
-_SEEN = f"CROSS JOIN LATERAL (SELECT f.no, f.path FROM files f WHERE f.no = {{file}} AND {_VISIBLE} OFFSET 0) AS f"
+# Files are looked up one by one, and only where some are unseen; OFFSET keeps the server from joining all of them.
+_SEEN = f"""
+    CROSS JOIN LATERAL (
+        SELECT 1 WHERE NOT (SELECT {{what}} FROM unseen)
+        UNION ALL SELECT 1 FROM files f WHERE (SELECT {{what}} FROM unseen) AND f.no = {{file}} AND {_VISIBLE} OFFSET 0
+    ) AS f
+"""
 _UNSEEN = """
     unseen AS MATERIALIZED (
         SELECT EXISTS (SELECT 1 FROM files WHERE project = %(project)s AND born > %(generation)s)
-            OR EXISTS (SELECT 1 FROM files WHERE project = %(project)s AND died IS NOT NULL) AS files,
-            EXISTS (SELECT 1 FROM segments WHERE project = %(project)s AND gone > 0) AS entries
+            OR EXISTS (SELECT 1 FROM files WHERE project = %(project)s AND died IS NOT NULL) AS vectors,
+            EXISTS (SELECT 1 FROM files WHERE project = %(project)s AND born > %(generation)s)
+            OR EXISTS (SELECT 1 FROM files WHERE project = %(project)s AND died IS NOT NULL)
+            OR EXISTS (SELECT 1 FROM segments WHERE project = %(project)s AND gone > 0) AS entries
     ),
 """
-_ENOUGH = "LIMIT %(depth)s * (SELECT CASE WHEN files THEN %(spare)s ELSE 1 END FROM unseen)"
-_ENOUGH_ENTRIES = "LIMIT %(depth)s * (SELECT CASE WHEN files OR entries THEN %(spare)s ELSE 1 END FROM unseen)"
+_ENOUGH = "LIMIT %(depth)s * (SELECT CASE WHEN vectors THEN %(spare)s ELSE 1 END FROM unseen)"
+_ENOUGH_ENTRIES = "LIMIT %(depth)s * (SELECT CASE WHEN entries THEN %(spare)s ELSE 1 END FROM unseen)"
 _MATCHING = f"""
     matching AS MATERIALIZED (
         SELECT f.no, f.path, f.units FROM files f WHERE {_VISIBLE}
@@ -92,7 +101,7 @@ _BY_INDEX = f"""
 """
 _DENSE = """
     SELECT * FROM (
-        SELECT CASE WHEN n.place < 0 THEN 'card' ELSE 'dense' END AS leg, n.file, n.place, f.path,
+        SELECT CASE WHEN n.place < 0 THEN 'card' ELSE 'dense' END AS leg, n.file, n.place,
                row_number() OVER (PARTITION BY n.place < 0 ORDER BY n.away, n.file, n.place) AS rank
         FROM near n {seen}
     ) AS ranked WHERE rank <= %(depth)s
@@ -108,42 +117,41 @@ _HEAVY = """
     ),
     summed AS (
         SELECT entry >> 16 AS unit, sum((entry & 65535) * factor) AS score
-        FROM chosen CROSS JOIN LATERAL unnest(entries) AS entry WHERE before < %(postings)s GROUP BY 1
+        FROM (SELECT unnest(entries) AS entry, factor FROM chosen WHERE before < %(postings)s) AS e GROUP BY 1
     ),
     heavy AS ({source}),
 """
 _HEAVIEST = "SELECT unit, score FROM summed ORDER BY score DESC, unit " + _ENOUGH_ENTRIES
 _SPARSE = """
     SELECT * FROM (
-        SELECT 'sparse' AS leg, f.no AS file, (h.unit & 65535)::integer AS place, f.path,
+        SELECT 'sparse' AS leg, (h.unit >> 16)::integer AS file, (h.unit & 65535)::integer AS place,
                row_number() OVER (ORDER BY h.score DESC, h.unit) AS rank
         FROM heavy h {seen}
     ) AS ranked WHERE rank <= %(depth)s
 """
 _NAMES = f"""
-    SELECT 'names' AS leg, file, -1 AS place, path, rank FROM (
-        SELECT f.no AS file, f.path, row_number() OVER (ORDER BY f.key) AS rank FROM files f
+    SELECT 'names' AS leg, file, -1 AS place, rank FROM (
+        SELECT f.no AS file, row_number() OVER (ORDER BY f.key) AS rank FROM files f
         WHERE f.names && %(names)s::text[] AND {_VISIBLE} {{also}}
     ) AS ranked WHERE rank <= %(depth)s
 """
 _FUSED = """
     legs AS MATERIALIZED ({legs}),
     fused AS (
-        SELECT file, place, min(path) AS path, sum(1 / (%(rrf)s::float8 + rank)) AS score,
+        SELECT file, place, sum(1 / (%(rrf)s::float8 + rank)) AS score,
                min(rank) FILTER (WHERE leg = 'dense') AS dense, min(rank) FILTER (WHERE leg = 'card') AS card,
                min(rank) FILTER (WHERE leg = 'sparse') AS sparse, min(rank) FILTER (WHERE leg = 'names') AS names
         FROM legs GROUP BY file, place
     ),
     best AS (
-        SELECT file, min(path) AS path,
+        SELECT file,
                coalesce(max(score) FILTER (WHERE place >= 0), 0) + coalesce(max(score) FILTER (WHERE place < 0), 0) AS score,
                min(dense) AS dense, min(card) AS card, min(sparse) AS sparse, min(names) AS names
-        FROM fused GROUP BY file
+        FROM fused GROUP BY file ORDER BY 2 DESC, file LIMIT %(limit)s + %(spared)s
     )
-    SELECT f.key::text, b.path, b.score, b.dense, b.card, b.sparse, b.names
-    FROM (SELECT * FROM best ORDER BY score DESC, path COLLATE "C", file LIMIT %(limit)s) AS b
-    CROSS JOIN LATERAL (SELECT f.key FROM files f WHERE f.no = b.file OFFSET 0) AS f
-    ORDER BY b.score DESC, b.path COLLATE "C", b.file
+    SELECT f.key::text, f.path, b.score, b.dense, b.card, b.sparse, b.names
+    FROM best b CROSS JOIN LATERAL (SELECT f.key, f.path FROM files f WHERE f.no = b.file OFFSET 0) AS f
+    ORDER BY b.score DESC, f.path COLLATE "C", b.file LIMIT %(limit)s
 """
 _LEGS = ("dense", "card", "sparse", "names")
 
@@ -167,7 +175,7 @@ def statement_for(project: int, generation: int, question: Question, settings: P
     filtered = bool(question.languages or folders)
     values: dict[str, Any] = {
         "project": project, "generation": generation, "languages": [kept(name) for name in question.languages],
-        "folders": folders, "depth": question.depth, "limit": question.limit, "spare": _SPARE,
+        "folders": folders, "depth": question.depth, "limit": question.limit, "spare": _SPARE, "spared": _SPARED,
         "rrf": RRF if question.rrf is None else question.rrf, "few": _FEW,
     }  # fmt: skip
     seen = _JOINED if filtered else _SEEN
@@ -185,14 +193,14 @@ def statement_for(project: int, generation: int, question: Question, settings: P
             parts += [_PROBED, _NEAR.format(also=_IN_CELLS)]
         else:
             parts.append(_NEAR.format(also="true"))
-        legs.append(_DENSE.format(seen=seen.format(file="n.file")))
+        legs.append(_DENSE.format(seen=seen.format(file="n.file", what="vectors")))
     if question.sparse is not None and len(question.sparse.numbers):
         values |= {
             "terms": question.sparse.numbers.astype("<u4").view("<i4").tolist(), "postings": settings.postings,
             "weights": question.sparse.weights.astype(float).tolist(),
         }  # fmt: skip
         parts.append(_HEAVY.format(source="SELECT unit, score FROM summed" if filtered else _HEAVIEST))
-        legs.append(_SPARSE.format(seen=seen.format(file="(h.unit >> 16)::integer")))
+        legs.append(_SPARSE.format(seen=seen.format(file="(h.unit >> 16)::integer", what="entries")))
     if question.names:
         values["names"] = [kept(name) for name in question.names]
         legs.append(_NAMES.format(also="AND f.no IN (SELECT no FROM matching)" if filtered else ""))

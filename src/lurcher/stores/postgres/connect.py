@@ -22,7 +22,7 @@ Connection = psycopg.Connection[Any]
 
 _SESSION = """
     SELECT set_config(name, value, false) FROM (VALUES
-        ('statement_timeout', %(timeout)s), ('jit', 'off'), ('timezone', 'UTC'),
+        ('statement_timeout', %(timeout)s), ('jit', 'off'), ('timezone', 'UTC'), ('plan_cache_mode', 'force_custom_plan'),
         ('idle_in_transaction_session_timeout', '600s'), ('client_connection_check_interval', '5s'),
         ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3'),
         ('idle_session_timeout', '0'), ('work_mem', '32MB')
