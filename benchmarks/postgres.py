@@ -111,8 +111,8 @@ def measure(tree: Path, index: Path, url: str, questions: list[str]) -> dict[str
         ready = spent["put"] + spent["publish"]
         loaded = {
             "units": timed.units, "make_seconds": spent["make"], "put_seconds": spent["put"],
-            "publish_seconds": spent["publish"],
-            "sweep_seconds": spent["sweep"], "units_per_second": timed.units / ready if ready else 0.0, "index_command_seconds": whole,
+            "publish_seconds": spent["publish"], "sweep_seconds": spent["sweep"],
+            "units_per_second": timed.units / ready if ready else 0.0, "index_command_seconds": whole,
         }  # fmt: skip
         for question in questions[-5:]:
             engine.search(question)

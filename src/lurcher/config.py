@@ -365,7 +365,7 @@ class PostgresSettings:
         "cells", "How near vectors are found: those in the nearest cells, all (`exact`), or by an index of pgvector (`hnsw`).",
         choices=("cells", "exact", "hnsw"),
     )  # fmt: skip
-    probes: float = setting(0.06, "`cells`: the share of them that a question looks into, at least 8.", low=0.001, high=1)
+    probes: float = setting(0.035, "`cells`: the share of them that a question looks into, at least 16.", low=0.001, high=1)
     postings: int = setting(
         20_000, "Entries of words that a question reads, those that weigh most first.", low=1_000, high=100_000_000
     )

@@ -226,4 +226,5 @@ def test_centres_are_the_same_for_the_same_vectors() -> None:
     first, second = cells.centres(sample, 10), cells.centres(sample.copy(), 10)
     assert first.shape == (10, DIMS) and (first == second).all() and np.allclose(np.linalg.norm(first, axis=1), 1)
     assert cells.count_for(100) == 1 and cells.count_for(10**9) == cells.MOST
+    assert cells.probes_for(100, 0.01) == cells.FEWEST_PROBES
     assert cells.probes_for(4, 0.01) == 4 and cells.probes_for(1000, 0.05) == 50

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-PER_CELL = 512
+PER_CELL = 256
 MOST = 4096
-SAMPLE = 64
+SAMPLE = 32
 """Vectors per cell that centres are found from."""
-FEWEST_PROBES = 8
+FEWEST_PROBES = 16
 _ROUNDS = 5
 _AT_ONCE = 8192
 
