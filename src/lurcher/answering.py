@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from lurcher.budget import cursor as cursors
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
+from lurcher.light import dataclass, field, replace
 from lurcher.rerank.reranker import Candidate, Warm
 from lurcher.rerank.second import Factor, Head, look_again
 from lurcher.types import Answer, Degraded, Hit, IndexState, Why

@@ -17,11 +17,13 @@ from lurcher.answering import with_notes
 from lurcher.code.asked import Codes
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
+from lurcher.gathered.asked import Gathered, installed_source
 from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
-from lurcher.planning.checks import checked, filter_of
+from lurcher.libraries.asked import Libraries
+from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.plan import literal_pattern
 from lurcher.rerank.reranker import Warm
 from lurcher.sources.roots import Root, find_root
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
 
 
-class Engine(Surveys, Codes, Across):
+class Engine(Surveys, Codes, Across, Libraries, Gathered):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -129,7 +131,7 @@ class Engine(Surveys, Codes, Across):
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
-        return self._together.locate(path)
+        return self._in_library(path) or self._in_source(path) or self._together.locate(path)
 
     @property
     def labels(self) -> list[str]:
@@ -170,6 +172,7 @@ class Engine(Surveys, Codes, Across):
         author: str | None = None,
         outcomes: Sequence[str] = (),
         tags: Sequence[str] = (),
+        libraries: Sequence[str] = (),
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
@@ -179,18 +182,29 @@ class Engine(Surveys, Codes, Across):
         """The best answer to a question: hits in order, each with its reason.
 
         `sources` are any of code, history and notes, or `all`; without them the code is asked, or the notes where there is
-        no code. Only history and notes have dates, only history has authors and outcomes, only notes have tags.
+        no code; or `libraries` alone: installed ones that have an index, all of them or those named by `libraries`.
+        Only history and notes have dates, only history has authors and outcomes, only notes have tags.
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there.
         """
-        asked = wanted_sources(sources, since=since, until=until, author=author, outcomes=outcomes, tags=tags)
         page: dict[str, Any] = {
             "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
         }  # fmt: skip
         files: dict[str, Any] = {"languages": languages, "paths": paths, "excludes": excludes}
         order: dict[str, Any] = {"rerank": rerank, "fusion": fusion, "alpha": alpha, "mmr": mmr}
+        exact: dict[str, Any] = {"fixed": fixed, "case": case, "word": word, "multiline": multiline}
+        narrowed: dict[str, Any] = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
+        elsewhere = installed_source(sources)
+        if elsewhere is not None:
+            options = {"mode": mode, "ranking": ranking, "refresh": refresh, "check": check, "reasons": reasons, **narrowed}
+            return self._of_source(elsewhere, text, {**options, **page, **files, **order, **exact}, progress)
+        if libraries and sources is None:
+            sources = ["libraries"]
+        asked = wanted_sources(
+            sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
+        )
         shared = self._shared
         if shared is not None and shared.foreign and asked.sources != ("code",):
             raise UsageError("a shared store has code only", "leave --in out, or ask in a checkout of the project")
@@ -227,8 +241,9 @@ class Engine(Surveys, Codes, Across):
                 reasons,
             )
         )
+        if asked.sources == ("libraries",):
+            return with_notes(self._of_libraries(query, several(libraries), **fresh), asked.notes)
         if len(asked.sources) > 1:
-            narrowed = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
             return with_notes(self._across(asked.sources, query, narrowed, views, **fresh), asked.notes)
         instead: tuple[Degraded, ...] = ()
         if shared is not None:
@@ -271,6 +286,11 @@ class Engine(Surveys, Codes, Across):
                     raise shared.described(problem) from problem.__cause__
                 return None, (shared.off(problem),)
         raise AssertionError("unreachable")
+
+    def _beside(self, together: Together) -> Engine:
+        other = Engine(together.projects, together.prefixes, self.settings, self._overrides)
+        other._together, other._warm, other._shared = together, self._warm, None  # what is here is not in the store
+        return other
 
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
@@ -383,8 +403,10 @@ class Engine(Surveys, Codes, Across):
         from lurcher.index.status import status_of
 
         entries = [status_of(project, skipped=skipped) for project in self._projects]
+        libraries = self.libraries()
         shared = {} if self._shared is None else {"shared": self._shared.status()}
-        return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **shared}
+        more = {**({"libraries": libraries} if libraries else {}), **shared}
+        return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **more}
 
 
 _STORE_ATTEMPTS = 3

@@ -6,8 +6,9 @@ Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from lurcher.light import dataclass, field
 
 HEADING = "heading"
 """The kind of definition that a heading of a note is."""
@@ -248,6 +249,10 @@ class Hit:
     """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
     note: dict[str, Any] | None = None
     """Of a note: its title, the headings above, tags, date, and how to open it (`wikilink`, `anchor`)."""
+    library: str | None = None
+    """Of a hit in an installed library: which one, as `--library` takes it."""
+    version: str | None = None
+    """The version of that library that was indexed; empty where nothing tells it."""
 
     @property
     def captures(self) -> Captures:
@@ -255,7 +260,7 @@ class Hit:
         return self.matches[0].captures if self.matches else {}
 
     def to_dict(self) -> dict[str, Any]:
-        out = {
+        out: dict[str, Any] = {
             "id": self.id,
             "source": self.source,
             "path": self.path,
@@ -273,6 +278,8 @@ class Hit:
         }
         if self.note is not None:
             out["note"] = self.note
+        if self.library is not None:
+            out |= {"library": self.library, "version": self.version}
         if self.matches:
             out["matches"] = [match.to_dict() for match in self.matches]
         if self.captures:

@@ -78,7 +78,7 @@ def files_in(root: Path, kind: str) -> set[str]:
 
 def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever parses or counts from now on fails."""
-    for name in ("lurcher.index.build.parse", "lurcher.index.build.parse_note", "lurcher.index.build.TermCounter"):
+    for name in ("lurcher.index.build.parse", "lurcher.index.build.parse_note", "lurcher.index.build.term_counter"):
         monkeypatch.setattr(name, None)
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lurcher.embedding import sums
-from lurcher.embedding.static import CARD_NAMES, embed, unit_length
-from lurcher.embedding.sums import weighted_sums
+from lurcher.embedding.static import CARD_NAMES, embed
+from lurcher.embedding.sums import unit_length, weighted_sums
 from lurcher.embedding.table import DOCUMENT, Table
 from lurcher.index.build import build
 from lurcher.index.segment import SegmentData

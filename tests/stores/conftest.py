@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
@@ -17,12 +18,14 @@ from lurcher.stores import shared
 from lurcher.stores.port import Store
 from tests.conftest import FILES
 from tests.stores import memory
-from tests.stores.places import PLACES
+from tests.stores.places import EXAMPLE, PLACES
 
 
 @pytest.fixture(autouse=True)
 def _memory_is_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lurcher.stores.memory", memory)
+    monkeypatch.syspath_prepend(EXAMPLE)
+    monkeypatch.setitem(sys.modules, "lurcher.stores.shelf", import_module("lurcher_example.shelf"))
     for name in ("LURCHER_STORE", "LURCHER_STORE_PROJECT"):
         monkeypatch.delenv(name, raising=False)
 

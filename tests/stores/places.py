@@ -15,8 +15,12 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+from tests.stores import qdrant_places
 from tests.stores.memory import SHARED
 from tests.stores.postgres_server import postgres
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin" / "src"
+"""The store that docs/extending.md shows keeps the contract as well."""
 
 _COUNT = itertools.count()
 
@@ -28,4 +32,11 @@ def memory(folder: Path) -> Iterator[str]:
     SHARED.pop(url, None)
 
 
-PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory, "postgres": postgres}
+@contextmanager
+def shelf(folder: Path) -> Iterator[str]:
+    folder.mkdir(parents=True)
+    yield f"shelf://{folder}/shelf.sqlite"
+
+
+PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory, "shelf": shelf, "postgres": postgres}
+PLACES |= qdrant_places.PLACES

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.terms.count import Postings, TermCounter
+from lurcher.kernel import native
+from lurcher.terms.count import NativeCounter, Postings, ReferenceCounter, TermCounter
 from lurcher.terms.split import split, words
 
 FIELDS = ("body", "comments", "name")
@@ -16,6 +19,8 @@ TEXTS = st.lists(
     | st.text(max_size=8),
     max_size=12,
 ).map(" ".join)
+NEW_COUNTERS: list[Callable[[], TermCounter]] = [ReferenceCounter, *([NativeCounter] if native() else [])]
+new_counter = pytest.mark.parametrize("new_counter", NEW_COUNTERS)
 ADDED = st.lists(st.tuples(st.sampled_from(FIELDS), TEXTS), max_size=15)
 
 
@@ -32,10 +37,13 @@ def rows(terms: list[str], postings: Postings) -> list[tuple[str, int, int]]:
     return [(terms[term], owner, count) for term, owner, count in zip(*columns, strict=True)]
 
 
+@new_counter
 @given(ADDED, st.lists(st.sampled_from(["user", "required", "検索"]), max_size=2))
-def test_counts_equal_those_made_by_hand(texts: list[tuple[str, str]], required: list[str]) -> None:
+def test_counts_equal_those_made_by_hand(
+    new_counter: Callable[[], TermCounter], texts: list[tuple[str, str]], required: list[str]
+) -> None:
     added = [(field, owner // 2, text) for owner, (field, text) in enumerate(texts)]
-    counter = TermCounter()
+    counter = new_counter()
     for field, owner, text in added:
         counter.add(field, owner, text)
     for term in required:
@@ -49,21 +57,24 @@ def test_counts_equal_those_made_by_hand(texts: list[tuple[str, str]], required:
         assert rows(terms, postings[field]) == wanted
 
 
-def test_counts_stop_at_what_a_byte_holds() -> None:
-    counter = TermCounter()
+@new_counter
+def test_counts_stop_at_what_a_byte_holds(new_counter: Callable[[], TermCounter]) -> None:
+    counter = new_counter()
     counter.add("body", 3, "often " * 1000 + "rare " + "exactly " * 255)
     terms, postings = counter.finish(("body",))
     assert rows(terms, postings["body"]) == [("exactly", 3, 255), ("often", 3, 255), ("rare", 3, 1)]
 
 
-def test_a_field_that_nothing_was_added_to_is_empty() -> None:
-    terms, postings = TermCounter().finish(("body",))
+@new_counter
+def test_a_field_that_nothing_was_added_to_is_empty(new_counter: Callable[[], TermCounter]) -> None:
+    terms, postings = new_counter().finish(("body",))
     assert terms == []
     assert rows(terms, postings["body"]) == []
 
 
-def test_a_required_term_has_a_number_without_any_posting() -> None:
-    counter = TermCounter()
+@new_counter
+def test_a_required_term_has_a_number_without_any_posting(new_counter: Callable[[], TermCounter]) -> None:
+    counter = new_counter()
     counter.add("body", 0, "present")
     counter.require("absent")
     terms, postings = counter.finish(("body",))

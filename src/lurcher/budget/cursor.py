@@ -16,16 +16,15 @@ key is no secret: the seal catches accidents and edits by hand, and a cursor gra
 from __future__ import annotations
 
 import base64
-import dataclasses
 import hashlib
 import hmac
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lurcher.budget.pack import PackState
 from lurcher.errors import CursorError
+from lurcher.light import asdict, dataclass
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -66,7 +65,7 @@ def fingerprint(query: DataclassInstance, *, root: str, generation: int, checksu
     Every field of the query counts except the cursor itself. `checksum` is the manifest's: an index that was deleted
     and built anew may reach the same generation. `options` names what else changes the list, such as ranking settings.
     """
-    fields = {name: value for name, value in dataclasses.asdict(query).items() if name != "cursor"}
+    fields = {name: value for name, value in asdict(query).items() if name != "cursor"}
     return Fingerprint(
         query=_digest("query", [fields, options], _QUERY_BYTES),
         root=_digest("root", root, _ROOT_BYTES),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.light import dataclass
 from lurcher.terms.split import split, words
 from lurcher.types import Definition
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 from lurcher.budget import tokens
@@ -13,6 +12,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import Located
 from lurcher.lanes.symbol import SymbolMatch
+from lurcher.light import replace
 from lurcher.ranking.context import Context, Ranking
 from lurcher.rerank.reranker import Candidate
 from lurcher.types import Definition, Hit, Match, Query, Why

@@ -7,10 +7,10 @@ where the next page begins is more than a position: it is a position and the hit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 
 from lurcher.errors import CursorError, QueryError
+from lurcher.light import dataclass
 
 MAX_WAITING = 64
 """How many hits may wait at once: bounds the cursor's length and how far below its rank a small hit is preferred."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from lurcher.light import dataclass, pattern
 
 TEXT = "text"
 
@@ -181,7 +182,7 @@ _BY_FILENAME: dict[str, str] = {name: lang.name for lang in LANGUAGES.values() f
 _BY_ALIAS: dict[str, str] = {alias: lang.name for lang in LANGUAGES.values() for alias in lang.aliases}
 _BY_INTERPRETER: dict[str, str] = {name: lang.name for lang in LANGUAGES.values() for name in lang.interpreters}
 
-_CPP_HEADER = re.compile(
+_CPP_HEADER = pattern(
     rb"(?m)^[ \t]*(?:class[ \t]+\w+|(?:inline[ \t]+)?namespace\b|template[ \t]*<|using[ \t]+\w)"
     rb"|^[ \t]*#[ \t]*include[ \t]*<[a-z_]+>"
     rb"|\w::\w|\bconstexpr\b"

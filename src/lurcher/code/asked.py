@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -21,6 +20,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
+from lurcher.light import dataclass, replace
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
@@ -239,7 +239,8 @@ class Codes(ABC):
         asked.snapshot.expect(lambda: map(ranking.unit, range(len(ranking))))
         state = shared.told(asked.heads)
         stand = Stand(state, shared.identity, repr(sorted(state.shared.items())))
-        return _Ranked((), asked.snapshot, context, ranking, name, notes + shared.behind(asked.heads), stand)
+        said = notes + asked.notes + shared.behind(asked.heads)
+        return _Ranked((), asked.snapshot, context, ranking, name, said, stand)
 
     def _rank(
         self,
@@ -276,7 +277,13 @@ class Codes(ABC):
         return ranking_named(name)(context), context, name, notes + failed
 
     def _lanes(self, ranking: str, request: Request, clock: Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
-        return run_lanes(self._lane_names(ranking, request.plan, request.model), request, clock.lap)
+        found, failed = run_lanes(self._lane_names(ranking, request.plan, request.model), request, clock.lap)
+        if not self.settings.search.lanes or request.plan.mode not in ("hybrid", "symbol"):
+            return found, failed
+        from lurcher.lanes.further import run_further
+
+        more, also_failed = run_further(request, clock.lap)
+        return {**found, **more}, failed + also_failed
 
     def _lane_names(self, ranking: str, plan: Plan, model: Model) -> tuple[str, ...]:
         names = ranking_lanes(ranking, plan, self.settings)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from lurcher.errors import LurcherError
+from lurcher.light import dataclass
 
 VERSION = 1
 COMPOSE = ("grams", "wordpiece", "none")

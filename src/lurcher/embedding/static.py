@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.embedding.quantise import quantise
-from lurcher.embedding.sums import weighted_sums
+from lurcher.embedding.sums import unit_sums
 from lurcher.embedding.table import DOCUMENT, Table
 from lurcher.index.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
 from lurcher.index.vectors import Vectors
@@ -111,27 +111,8 @@ class _Rows:
 
 def _sums(counts: _Counts, total: int, rows: _Rows) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Each owner's weighted sum of rows, normalised and quantised."""
-    import numpy as np
-
-    numbers = np.zeros((total, rows.numbers.shape[1]), np.int8)
-    scales = np.zeros(total, np.float32)
     places = rows.place[counts.terms]
-    amounts = counts.amounts * rows.weight[places]
-    blocks = weighted_sums(counts.owners, places, amounts, total, rows.numbers.__getitem__, len(rows.numbers))
-    for here, sums, _ in blocks:
-        numbers[here], scales[here] = unit_length(sums)
-    return numbers, scales
-
-
-def unit_length(sums: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Rows as bytes, and the scales that make them one long."""
-    import numpy as np
-
-    highest = np.abs(sums).max(axis=1, initial=0.0)
-    numbers = np.rint(sums * (127 / np.where(highest > 0, highest, 1.0))[:, None].astype(np.float32)).astype(np.int8)
-    wide = numbers.astype(np.int32)
-    length = np.sqrt((wide * wide).sum(axis=1))
-    return numbers, np.where(length > 0, 1 / np.where(length > 0, length, 1), 0).astype(np.float32)
+    return unit_sums(counts.owners, places, counts.amounts * rows.weight[places], total, rows.numbers)
 
 
 def _unit_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:

@@ -7,7 +7,9 @@ nor the blocks in which a matrix product adds up can be told from the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from lurcher.kernel import native
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,17 +19,83 @@ TOTAL = 1 << 17
 """What the amounts of one sum add up to: times the largest entry of a row (127), still below 2^24."""
 _BLOCK = 32
 """Owners that are summed together: few enough for small matrices, enough to share many of their rows."""
+_NATIVE_BLOCK = 1024
+"""Owners whose sums the kernel gives at a time."""
 
 Gather = Callable[["NDArray[np.int64]"], "NDArray[np.int8]"]
+Sums = tuple[slice, "NDArray[np.float32]", "NDArray[np.float64]"]
+
+
+class Stored(NamedTuple):
+    """All rows of a matrix, as quantise.py packs them."""
+
+    rows: NDArray[np.uint8] | NDArray[np.int8]
+    bits: int
+    dims: int
+
+
+class _Parts(NamedTuple):
+    """What is summed, by owner."""
+
+    owners: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    whole: NDArray[np.float64]
+    """Amounts as whole numbers."""
+    ends: NDArray[np.int64]
+    """Of each owner's part."""
+    factors: NDArray[np.float64]
+    """What takes each owner's whole numbers back to scale."""
 
 
 def weighted_sums(
-    owners: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.float64], total: int, gather: Gather, height: int
-) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float64]]]:
+    owners: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.float64], total: int, gather: Gather, height: int,
+    stored: Stored | None = None,
+) -> Iterator[Sums]:  # fmt: skip
     """For owners 0 … total - 1, block by block: which they are, Σ amount · row, and the factor that takes it to scale.
 
-    `owners`, `rows` and `amounts` say what belongs to whom; `gather` gives the rows of given numbers below `height`.
+    `owners`, `rows` and `amounts` say what belongs to whom; `gather` gives the rows of given numbers below `height`; `stored`,
+    where it is given, holds all of them for the kernel.
     """
+    parts = _sorted(owners, rows, amounts, total)
+    if stored is None or native() is None:
+        return _reference(parts, gather, height)
+    return _native(parts, stored)
+
+
+def unit_sums(
+    owners: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.float64], total: int, matrix: NDArray[np.int8]
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Each owner's Σ amount · row of the matrix as bytes, and the scales that make them one long."""
+    import numpy as np
+
+    numbers = np.zeros((total, matrix.shape[1]), np.int8)
+    scales = np.zeros(total, np.float32)
+    parts = _sorted(owners, rows, amounts, total)
+    kernel = native()
+    if kernel is None or not matrix.size:
+        for here, sums, _ in _reference(parts, matrix.__getitem__, len(matrix)):
+            numbers[here], scales[here] = unit_length(sums)
+        return numbers, scales
+    flat = matrix.ravel()
+    for here, ends, span in _blocks(parts):
+        found, lengths = kernel.unit_sums(ends, parts.rows[span], parts.whole[span], flat, 8, matrix.shape[1])
+        numbers[here] = np.frombuffer(found, np.int8).reshape(-1, matrix.shape[1])
+        scales[here] = np.frombuffer(lengths, np.float32)
+    return numbers, scales
+
+
+def unit_length(sums: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Rows as bytes, and the scales that make them one long."""
+    import numpy as np
+
+    highest = np.abs(sums).max(axis=1, initial=0.0)
+    numbers = np.rint(sums * (127 / np.where(highest > 0, highest, 1.0))[:, None].astype(np.float32)).astype(np.int8)
+    wide = numbers.astype(np.int32)
+    length = np.sqrt((wide * wide).sum(axis=1))
+    return numbers, np.where(length > 0, 1 / np.where(length > 0, length, 1), 0).astype(np.float32)
+
+
+def _sorted(owners: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.float64], total: int) -> _Parts:
     import numpy as np
 
     # Small numbers are sorted in linear time.
@@ -36,7 +104,14 @@ def weighted_sums(
     shares = np.bincount(owners, np.abs(amounts), total)
     factors = np.where(shares > 0, shares, 1.0) / TOTAL
     whole = np.trunc(amounts / factors[owners])
-    ends = np.cumsum(np.bincount(owners, minlength=total))
+    return _Parts(owners, rows, whole, np.cumsum(np.bincount(owners, minlength=total)), factors)
+
+
+def _reference(parts: _Parts, gather: Gather, height: int) -> Iterator[Sums]:
+    import numpy as np
+
+    owners, rows, whole, ends, factors = parts
+    total = len(ends)
     column = np.zeros(height, np.int64)
     mark = np.zeros(height, bool)
     for first in range(0, total, _BLOCK):
@@ -51,3 +126,22 @@ def weighted_sums(
         block = np.bincount(cells, whole[start:end], (last - first) * len(distinct)).astype(np.float32)
         sums = block.reshape(last - first, len(distinct)) @ gather(distinct).astype(np.float32)
         yield slice(first, last), sums, factors[first:last]
+
+
+def _native(parts: _Parts, stored: Stored) -> Iterator[Sums]:
+    import numpy as np
+
+    kernel = native()
+    assert kernel is not None
+    flat = stored.rows.ravel()
+    for here, ends, span in _blocks(parts):
+        found, _ = kernel.row_sums(ends, parts.rows[span], parts.whole[span], flat, stored.bits, stored.dims)
+        yield here, np.frombuffer(found, np.float32).reshape(-1, stored.dims), parts.factors[here]
+
+
+def _blocks(parts: _Parts) -> Iterator[tuple[slice, NDArray[np.int64], slice]]:
+    """Some owners at a time, where each one's part ends among theirs, and where theirs is among all."""
+    for first in range(0, len(parts.ends), _NATIVE_BLOCK):
+        here = slice(first, min(first + _NATIVE_BLOCK, len(parts.ends)))
+        start = int(parts.ends[first - 1]) if first else 0
+        yield here, parts.ends[here] - start, slice(start, int(parts.ends[here.stop - 1]))

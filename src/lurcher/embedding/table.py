@@ -23,7 +23,7 @@ from lurcher.embedding.grams import grams_of
 from lurcher.embedding.meta import Meta, checked_meta
 from lurcher.embedding.pieces import pieces_of
 from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
-from lurcher.embedding.sums import weighted_sums
+from lurcher.embedding.sums import Stored, weighted_sums
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import write_atomically
@@ -248,7 +248,9 @@ class Table:
             counts = np.maximum(np.bincount(owners, minlength=len(terms)), 1)
             amounts = self._scales(scales)[parts].astype(np.float64)
             gather = partial(self._stored, section)
-            for here, sums, factors in weighted_sums(owners, parts, amounts, len(terms), gather, self._height(section)):
+            height = self._height(section)
+            whole = Stored(self._file.array(section, "u1"), self.meta.bits, self.dims) if len(parts) > _FEW else None
+            for here, sums, factors in weighted_sums(owners, parts, amounts, len(terms), gather, height, whole):
                 vectors[here] = sums * (factors / counts[here])[:, None].astype(np.float32)
         return vectors
 

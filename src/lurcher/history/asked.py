@@ -6,7 +6,6 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,6 +14,7 @@ from lurcher.config import Settings
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
+from lurcher.light import replace
 from lurcher.planning.checks import filter_of, several
 from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Filter, Progress, silent

@@ -7,17 +7,16 @@ The manifest says which model's vectors of which segment are in which file.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from lurcher.index.container import Container
+from lurcher.light import dataclass, pattern
 
 KIND = "vectors"
 KEY_BYTES = 16
-_NAME = re.compile(rf"[0-9a-f]{{24}}\.{KIND}")
-_DIGEST = re.compile(r"[0-9a-f]{32}")
+_NAME = pattern(rf"[0-9a-f]{{24}}\.{KIND}")
+_DIGEST = pattern(r"[0-9a-f]{32}")
 _MOST = 1 << 16
 
 

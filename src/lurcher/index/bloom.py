@@ -11,6 +11,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from lurcher.kernel import native
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -42,13 +44,23 @@ class Entries:
         """One whole file, or any text that begins and ends between words."""
         import numpy as np
 
-        for words, threes in _entries(np.frombuffer(text, np.uint8)):
-            self._threes[threes] = True
-            self._words.append(words)
-            self._waiting += len(words)
+        kernel = native()
+        if kernel is None:
+            self._add_by_reference(np.frombuffer(text, np.uint8))
+        else:
+            self._keep(np.frombuffer(kernel.text_entries(text, self._threes), np.uint64))
         if self._waiting > _MANY:
             self._words = [np.unique(np.concatenate(self._words))]
             self._waiting = 0
+
+    def _add_by_reference(self, text: NDArray[np.uint8]) -> None:
+        for words, threes in _entries(text):
+            self._threes[threes] = True
+            self._keep(words)
+
+    def _keep(self, words: NDArray[np.uint64]) -> None:
+        self._words.append(words)
+        self._waiting += len(words)
 
     def hashes(self) -> NDArray[np.uint64]:
         import numpy as np

@@ -29,7 +29,7 @@ from lurcher.index.segment import (
 )
 from lurcher.notes.kinds import is_note
 from lurcher.notes.parse import parse_note
-from lurcher.terms.count import Postings, TermCounter
+from lurcher.terms.count import Postings, TermCounter, term_counter
 from lurcher.terms.paths import folders_of, name_of, name_parts
 from lurcher.terms.split import compound, split, words
 from lurcher.types import HEADING, Definition, ParsedFile, Span
@@ -56,7 +56,7 @@ def build(
     """
     import numpy as np
 
-    counter = TermCounter()
+    counter = term_counter()
     paths, strings = StringPool(), StringPool()
     languages: dict[str, int] = {}
     files: list[tuple[int, ...]] = []

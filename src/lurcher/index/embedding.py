@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.embedding.question import other_size
-from lurcher.embedding.static import unit_length
+from lurcher.embedding.sums import unit_length
 from lurcher.embedding.text import TextModel
 from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.index.apart import KIND, Apart, Group, check_apart

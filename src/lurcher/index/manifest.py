@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from lurcher.index.apart import checked as checked_vectors
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
+from lurcher.light import dataclass, field
 from lurcher.sources.standing import Mark, Standing
 from lurcher.version import VERSION
 

@@ -6,7 +6,6 @@ files give the same bytes however they were gathered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.bloom import Entries
@@ -14,6 +13,7 @@ from lurcher.index.container import PACKED, Builder, Container
 from lurcher.index.imports import IMPORT
 from lurcher.index.postings import pack
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
+from lurcher.light import dataclass
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from lurcher.history.status import history_entry
 from lurcher.index.freshness import compare
 from lurcher.index.lock import holder
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest
+from lurcher.kernel import description
 
 if TYPE_CHECKING:
     from lurcher.embedding.model import Model
@@ -51,6 +52,7 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
     folder = project.store.folder
     status: dict[str, Any] = {
         "root": str(project.root.path), "index": str(folder), "exists": False, "lock": lock_entry(folder),
+        "kernel": description(),
     }  # fmt: skip
     history = history_entry(project)
     if history is not None:

@@ -10,7 +10,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -24,6 +23,7 @@ from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
+from lurcher.light import dataclass, field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +34,7 @@ _SWEPT = ("*.segment", "*.vectors", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
-_OWN_NAME = re.compile(r"manifest|lock|history|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
+_OWN_NAME = re.compile(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
 _numbers = itertools.count()
 MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
+from lurcher.kernel import native
+from lurcher.light import dataclass
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,6 +108,11 @@ class Desk(threading.local):
         """The products of a direction with all rows, or with those at some places."""
         import numpy as np
 
+        kernel = native()
+        if kernel is not None and rows.size:
+            found = np.empty(len(rows) if places is None else len(places))
+            kernel.products(rows.ravel(), places, direction.numbers, found)
+            return found
         count = len(rows) if places is None else len(places)
         products = np.empty(count, np.float32)
         chosen, numbers = self._numbers_for(rows.shape[1])

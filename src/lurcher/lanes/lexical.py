@@ -6,7 +6,6 @@ score(u) = Σ over groups  w · idf · tf·(k1 + 1) / (tf + k1·(1 − b + b·le
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,9 @@ from lurcher.index.order import place_of
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
 from lurcher.index.tally import Sum
+from lurcher.kernel import native
 from lurcher.lanes.lane import Request
+from lurcher.light import dataclass
 from lurcher.planning.groups import Group
 from lurcher.planning.intent import REPORT
 from lurcher.types import LaneWhy
@@ -25,21 +26,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_SPARSE = 8
-"""Units are picked out where fewer than one in this many has the group; picking costs more than it saves otherwise."""
-
-
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one group gave to the units that have it; `units` is None where amounts are kept for every unit."""
+    """What one group gave to the units that have it."""
 
     word: str
-    units: NDArray[np.int64] | None
+    units: NDArray[np.int64]
     amounts: NDArray[np.float64]
 
     def of(self, unit: int) -> float:
-        if self.units is None:
-            return float(self.amounts[unit])
         position = int(self.units.searchsorted(unit))
         found = position < len(self.units) and self.units[position] == unit
         return float(self.amounts[position]) if found else 0.0
@@ -101,30 +96,34 @@ def score(
     norm = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, field_weights)), 1e-9)
     found = []
     for group in groups:
-        tf, each = _frequencies(snapshot, group, field_weights, settings.variant)
-        many = int(np.count_nonzero(tf))
-        own, together = snapshot.spread(group, each, many)
+        units, tf, each = _frequencies(snapshot, group, field_weights, settings.variant)
+        own, together = snapshot.spread(group, each, len(units))
         if together:
-            found.append((group, rarity(snapshot.unit_count, own, together), many, tf))
+            found.append((group, rarity(snapshot.unit_count, own, together), units, tf))
     if keep is not None and len(found) > keep:
         best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
         found = [found[i] for i in sorted(best)]
     shares = []
     idfs = {}
-    for group, idf, many, tf in found:
-        times = group.weight * idf * (k1 + 1)
-        if many * _SPARSE < len(tf):
-            units = np.flatnonzero(tf)
-            here = tf[units]
-            amounts = times * here / (here + norm[units])
-            scores[units] += amounts
-            shares.append(Share(group.word, units, amounts))
-        else:
-            amounts = times * tf / (tf + norm)
-            scores += amounts
-            shares.append(Share(group.word, None, amounts))
+    for group, idf, units, tf in found:
+        shares.append(_added(scores, units, tf, norm, group, group.weight * idf * (k1 + 1)))
         idfs[group.word] = idf
     return LexicalScores(snapshot, scores, tuple(shares), idfs)
+
+
+def _added(
+    scores: NDArray[np.float64], units: NDArray[np.int64], tf: NDArray[np.float64], norm: NDArray[np.float64], group: Group,
+    times: float,
+) -> Share:  # fmt: skip
+    """What a group gives to the units that have it, added to their scores."""
+    import numpy as np
+
+    kernel = native()
+    if kernel is not None:
+        return Share(group.word, units, np.frombuffer(kernel.bm25(units, tf, norm, times, scores)))
+    amounts = times * tf / (tf + norm[units])
+    scores[units] += amounts
+    return Share(group.word, units, amounts)
 
 
 def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[np.float64]:
@@ -158,10 +157,8 @@ def rarity(total: int, own: int, together: int) -> float:
 
 def _frequencies(
     snapshot: Snapshot, group: Group, weights: dict[str, float], variant: float
-) -> tuple[NDArray[np.float64], list[int]]:
-    """The group's weighted frequency in every unit, and in how many units the word itself and each of its forms stands."""
-    import numpy as np
-
+) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
+    """The units that have the group, with its weighted frequency; and in how many the word itself and each form stands."""
     total = Sum()
     own = _weighted(snapshot, group.word, weights)
     total.add(*own, 1.0)
@@ -170,16 +167,13 @@ def _frequencies(
         found = _weighted(snapshot, form, weights)
         total.add(*found, variant)
         each.append(len(found[0]))
-    tf = total.over(snapshot.unit_total)
-    return (np.zeros(snapshot.unit_total) if tf is None else tf), each
+    return *total.sparse(snapshot.unit_total), each
 
 
 def _weighted(
     snapshot: Snapshot, term: str, weights: dict[str, float]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The units that a term stands in, or in the name and folders of whose file it stands, with its weighted count."""
-    import numpy as np
-
     key = term, tuple(weights.values())
     known = snapshot.weighted.get(key)
     if known is None:
@@ -187,10 +181,23 @@ def _weighted(
         for field, weight in weights.items() if snapshot.knows(term) else ():
             if weight:
                 (units if field in UNIT_FIELDS else files).add(*snapshot.postings(field, term), weight)
-        tf, in_files = units.over(snapshot.unit_total), files.over(snapshot.file_total)
-        if in_files is not None:
-            tf = in_files[snapshot.unit_file] if tf is None else tf + in_files[snapshot.unit_file]
-        owners = np.zeros(0, np.int64) if tf is None else np.flatnonzero(tf)
-        known = owners, (np.zeros(0) if tf is None else tf[owners])
-        snapshot.weighted.put(key, known, len(owners))
+        owners, amounts = files.sparse(snapshot.file_total)
+        if len(owners):
+            units.add(*_in_units(snapshot, owners, amounts), 1.0)
+        known = units.sparse(snapshot.unit_total)
+        snapshot.weighted.put(key, known, len(known[0]))
     return known
+
+
+def _in_units(
+    snapshot: Snapshot, files: NDArray[np.int64], amounts: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The units of given files, each with its file's amount."""
+    import numpy as np
+
+    count = snapshot.file_column("units")[files].astype(np.int64)
+    total = int(count.sum())
+    if total > snapshot.unit_total:
+        raise snapshot.segments[0].container.corrupt("its files share units")
+    units = np.repeat(snapshot.first_unit[files] - (np.cumsum(count) - count), count) + np.arange(total)
+    return units, np.repeat(amounts, count)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.lanes.lane import Request
+from lurcher.light import dataclass, field
 from lurcher.literal.pattern import Pattern
 from lurcher.types import LaneWhy, Match
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lurcher.index.order import by_path
@@ -12,6 +11,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import Request
+from lurcher.light import dataclass
 from lurcher.planning.intent import parts_of
 from lurcher.terms.split import compound
 from lurcher.types import Definition, LaneWhy, SymbolHit

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from lurcher.errors import QueryError
+from lurcher.light import dataclass
 from lurcher.literal.syntax import Syntax, read
 from lurcher.types import CASES
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from lurcher.light import dataclass, pattern
 
 _CLASSES = frozenset("dDsSwWpPbBAzZQECG")
-_REPEATS = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})+")
+_REPEATS = pattern(r"(?:[*+?]|\{\d+(?:,\d*)?\})+")
 """What says how often something comes; a brace that does not say so stands for itself."""
 
 

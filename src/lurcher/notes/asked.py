@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.clock import Clock
@@ -13,6 +12,7 @@ from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.index.project import View
 from lurcher.index.together import Together
+from lurcher.light import replace
 from lurcher.planning.checks import filter_of, several
 from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Degraded, Filter, Progress, silent

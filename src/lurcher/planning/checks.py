@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from lurcher.errors import QueryError
+from lurcher.light import replace
 from lurcher.planning.filters import check_globs, resolve_languages
 from lurcher.registry import ranking_named
 from lurcher.types import CASES, CONTEXTS, MODES, Filter, Query

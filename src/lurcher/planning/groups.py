@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
+from lurcher.light import dataclass
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.terms.vocabulary import ABBREVIATIONS, STOP_WORDS

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lurcher.light import dataclass
 from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
 from lurcher.planning.intent import (
     LANGUAGE,
@@ -26,6 +26,7 @@ from lurcher.types import Query
 if TYPE_CHECKING:
     from lurcher.literal.pattern import Pattern
 
+LANES = ("lexical", "symbol", "dense", "literal", "structural")
 _PHRASE = re.compile(r"[\w.'-]+(?: [\w.'-]+){1,3}")
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from lurcher.light import dataclass, pattern
 from lurcher.planning.intent import names_in
 from lurcher.terms.split import split, words
 from lurcher.terms.vocabulary import STOP_WORDS
@@ -16,27 +16,27 @@ TITLE, PROSE, INLINE, CODE, ERROR, TRACE = 3.0, 1.0, 1.0, 0.7, 0.7, 0.5
 MAX_CHARS = 200_000
 
 _SOURCE = r"(?:py|pyx|pyi|js|jsx|mjs|ts|tsx|go|rs|java|c|h|cc|cpp|hpp|cs|rb|php|kt|kts|scala|swift|ex|exs|hs|lua|zig|sh|vue)"
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.S)
-_URL = re.compile(r"https?://[^\s)>\]\"'`]+")
-_FENCE = re.compile(r"^\s*(?:```|~~~)")
-_INLINE = re.compile(r"`([^`\n]+)`")
-_HEADING = re.compile(r"^\s*#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$|^[-=~^]{3,}\s*$")
-_FRAME = re.compile(
+_COMMENT = pattern(r"<!--.*?(?:-->|\Z)", re.S)
+_URL = pattern(r"https?://[^\s)>\]\"'`]+")
+_FENCE = pattern(r"^\s*(?:```|~~~)")
+_INLINE = pattern(r"`([^`\n]+)`")
+_HEADING = pattern(r"^\s*#{1,6}\s|^\s*\*\*[^*]+\*\*:?\s*$|^[-=~^]{3,}\s*$")
+_FRAME = pattern(
     r"^(?:[>E]?\s*|.*\bFile \"|\s*at\s.*?)"
     rf"((?:[\w.~@+<>:\\-]*[/\\])*[\w.@+-]+\.{_SOURCE})"
     r"(?:\", line (\d+)|:(\d+)|\s+in\s+\w)"
 )
-_ERROR = re.compile(
+_ERROR = pattern(
     r"^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Warning|Failure)\b|error\b|fatal\b|panic\b|thread '.*' panicked)", re.I
 )
-_PATH = re.compile(rf"(?<![\w/.])((?:[\w.@+-]+/)+[\w.@+-]+\.\w{{1,6}}|[\w-]+\.{_SOURCE})(?!\w)")
-_VERSION_LINE = re.compile(
+_PATH = pattern(rf"(?<![\w/.])((?:[\w.@+-]+/)+[\w.@+-]+\.\w{{1,6}}|[\w-]+\.{_SOURCE})(?!\w)")
+_VERSION_LINE = pattern(
     r"^\s*(?:[-*]\s*)?\**[\w .()/-]{1,40}\**\s*(?::|==|=|\s)\s*(?:[vV]?\d+(?:\.\w+)+\S*|none|null|true|false)\s*$", re.I
 )
-_ENVIRONMENT = re.compile(
+_ENVIRONMENT = pattern(
     r"environment|version|system info|your setup|platform|output of|installed packages|pip (?:list|freeze)", re.I
 )
-_DOTTED = re.compile(r"(?<![\w./])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_DOTTED = pattern(r"(?<![\w./])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _CONSOLE = ("    ", "\t", ">>>", "...", "In [", "$ ")
 
 

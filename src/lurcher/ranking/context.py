@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
@@ -12,6 +11,7 @@ from lurcher.lanes import lexical
 from lurcher.lanes.lane import Found
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
+from lurcher.light import dataclass, field
 from lurcher.planning.plan import Plan
 from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from lurcher.index.reader import Snapshot
+from lurcher.light import dataclass
 
 HOPS = 2
 SOURCES = 5

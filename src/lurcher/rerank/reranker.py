@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lurcher.config import Settings
+from lurcher.light import dataclass, field
 from lurcher.types import Degraded
 
 Kind = TypeVar("Kind")

@@ -7,11 +7,11 @@ the same scores: a later page asks no model, and a server that is gone by then c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lurcher.config import Settings
 from lurcher.errors import CursorError, LurcherError, QueryError, UsageError
+from lurcher.light import dataclass, replace
 from lurcher.registry import reranker_named
 from lurcher.rerank.reranker import Candidate, Judged, Request, Warm
 from lurcher.types import Degraded, Hit, StageWhy

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from lurcher.light import dataclass, field
 from lurcher.sources.standing import Standing
 
 GENERATED_FOLDERS = (

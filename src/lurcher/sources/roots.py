@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 
 from lurcher.errors import PathError
+from lurcher.light import dataclass
 from lurcher.sources import git
 
 INDEX_FOLDER = ".lurcher"

@@ -15,12 +15,13 @@ from lurcher.errors import UsageError
 from lurcher.planning.filters import glob_matches
 from lurcher.planning.plan import Plan, make_plan
 from lurcher.stores.gather import Gathered
+from lurcher.stores.learned import Leg
 from lurcher.stores.port import Candidate, Head, Question, Sparse, Store
 from lurcher.stores.question import meaning_of, names_of, words_of
 from lurcher.stores.record import Record, unpacked
 from lurcher.stores.snapshot import Changed, SharedSnapshot, Shelf, Words
 from lurcher.stores.vocabulary import Page, Vocabulary
-from lurcher.types import Filter, Query
+from lurcher.types import Degraded, Filter, Query
 
 _KEPT_BYTES = 64 << 20
 """Records that stay in memory for the questions after this one."""
@@ -31,6 +32,8 @@ _PATTERN = frozenset("*?[")
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from lurcher.embedding.sparse import SparseEmbedder
 
     Vector = NDArray[np.float32]
 
@@ -49,12 +52,16 @@ class Asked:
     snapshot: SharedSnapshot
     plan: Plan
     heads: Mapping[str, Head]
+    notes: tuple[Degraded, ...] = ()
 
 
 class Asking:
     """Projects of one store that answer together. What was read is kept for the questions after; safe in several threads."""
 
-    def __init__(self, store: Store, projects: Sequence[str], settings: Settings) -> None:
+    def __init__(
+        self, store: Store, projects: Sequence[str], settings: Settings, sparse: SparseEmbedder | None = None
+    ) -> None:
+        self._sparse = sparse
         self._store, self.projects, self._settings = store, tuple(projects), settings
         self._lock = threading.Lock()
         self._records: OrderedDict[str, tuple[Record, int]] = OrderedDict()
@@ -91,13 +98,14 @@ class Asking:
         lap("plan")
         wanted = set(lanes(plan))
         units = sum(head.units for head in heads.values())
-        sparse = words_of(plan, words, units, self._settings) if wanted & {"lexical", "symbol"} else None
+        leg = Leg(self._sparse, plan.text, lambda: words_of(plan, words, units, self._settings))
+        by_words = bool(wanted & {"lexical", "symbol"})
         names = names_of(plan, words) if "symbol" in wanted else ()
         found = []
         for (name, head), vocabulary in zip(heads.items(), vocabularies, strict=True):
             dims = self._dims(head, model)
             dense = meaning_of(plan, model, dims) if "dense" in wanted and dims else None
-            question = self._question(query, filter, sparse, names, dense)
+            question = self._question(query, filter, leg.of(name, head) if by_words else None, names, dense)
             candidates = self._candidates(name, head, question, filter, query.limit)
             lap("candidates")
             found.append((name, head, vocabulary, self._fetched(name, [item.key for item in candidates]), dims))
@@ -110,7 +118,7 @@ class Asking:
             self._shelf(*part, label, wanted) for part, label in zip(found, self.labels(), strict=True)
         ]
         lap("records")
-        return Asked(SharedSnapshot(shelves), plan, heads)
+        return Asked(SharedSnapshot(shelves), plan, heads, tuple(leg.notes))
 
     def _planned(
         self, query: Query, words: Words, vocabularies: Sequence[Vocabulary], heads: Mapping[str, Head]

@@ -9,7 +9,7 @@ over: files by their keys, which name their content, and pages by the page of co
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from hashlib import blake2b
@@ -22,6 +22,7 @@ from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
 from lurcher.index.vectors import vectors_of
 from lurcher.stores import record
+from lurcher.stores.learned import learned, told_of
 from lurcher.stores.port import Head, Listed, Store, StoredFile
 from lurcher.stores.slices import Wanted, stored_files
 from lurcher.stores.sparse import WEIGHTS
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.embedding.model import Model
+    from lurcher.embedding.sparse import SparseEmbedder
 
 _PAGES_AT_ONCE = 500
 _ATTEMPTS = 3
@@ -53,6 +55,7 @@ _BELONGING = ("format", "version", "chunk_chars", "model")
 _TOLD = {
     "format": "another format of the index", "version": "another version of lurcher", "record": "another format of records",
     "chunk_chars": "another index.chunk_chars", "model": "another model",
+    "sparse": "another sparse model",
 }  # fmt: skip
 
 
@@ -73,16 +76,16 @@ class Pushed:
 
 def push(
     store: Store, project: str, view: View, model: Model, *, root: str, commit: str, rebuild: bool, seconds: float,
-    progress: Progress,
+    progress: Progress, sparse: SparseEmbedder | None = None,
 ) -> Pushed:  # fmt: skip
     """What differs between the local index and a project in a store is sent there, and becomes visible all at once.
 
-    `root` is what the project's folder is called, `commit` where it stands.
+    `root` is what the project's folder is called, `commit` where it stands; `sparse` makes the vectors of words, if not we.
     """
     for attempt in range(_ATTEMPTS):
         try:
             with store.writing(project, seconds):
-                return _Push(store, project, view, model, root, commit, rebuild, progress).run()
+                return _Push(store, project, view, model, root, commit, rebuild, progress, sparse).run()
         except _Overtaken:
             if attempt == _ATTEMPTS - 1:
                 raise
@@ -95,17 +98,18 @@ class _Overtaken(IndexLocked):
 
 class _Push:
     def __init__(
-        self, store: Store, project: str, view: View, model: Model, root: str, commit: str, rebuild: bool, progress: Progress
-    ) -> None:
+        self, store: Store, project: str, view: View, model: Model, root: str, commit: str, rebuild: bool, progress: Progress,
+        sparse: SparseEmbedder | None,
+    ) -> None:  # fmt: skip
         self._store, self._project, self._view, self._progress = store, project, view, progress
-        self._root, self._commit, self._rebuild = root, commit, rebuild
+        self._root, self._commit, self._rebuild, self._sparse = root, commit, rebuild, sparse
         self._snapshot, self._manifest = view.snapshot, view.manifest
         self._dims = self._snapshot.nearness.dims
         self._model = model.digest if self._dims or not self._snapshot.unit_count else "none"
         self._textual = model.textual
         self._head = store.head(project)
         self._generation = (self._head.generation if self._head else 0) + 1
-        self._made_with = made_with(self._manifest, self._model)
+        self._made_with = {**made_with(self._manifest, self._model), **told_of(sparse)}
         self._print = fingerprint_of(self._made_with)
         if self._head is not None and self._head.fingerprint != self._print and not rebuild:
             raise _other_making(project, self._head, self._made_with)
@@ -118,8 +122,8 @@ class _Push:
         self._take_over([listed[key] for key in wanted if key in listed])
         units = self._put(missing, wanted)
         gone = [item.key for item in listed.values() if item.key not in wanted and item.died is None]
-        words = self._write_pages()
-        new = self._new_head(len(wanted))
+        words = self._write_pages(wanted)
+        new = self._new_head(wanted)
         unchanged = not missing and not gone and not words and not self._revived
         if self._head is not None and unchanged and self._same(self._head, new):
             if any(item.died is not None or item.born >= self._generation for item in listed.values()):
@@ -179,7 +183,8 @@ class _Push:
             for segment, items in sorted(by_segment.items()):
                 yield from stored_files(self._snapshot.segments[segment], items, self._model)
 
-        self._store.put(self._project, files(), self._generation, meter.done)
+        sent = files() if self._sparse is None else learned(files(), self._sparse)
+        self._store.put(self._project, sent, self._generation, meter.done)
         meter.finish()
         return sum(sizes)
 
@@ -193,12 +198,21 @@ class _Push:
 
     # -- pages ------------------------------------------------------------------------------------------------------------
 
-    def _write_pages(self) -> int:
+    def _words_stay(self, wanted: Iterable[str], contents: bytes | None) -> bool:
+        """Whether files and pages are those of the head, so that there is no need to count words."""
+        if self._head is None or self._head.more.get("keys") != _digest(wanted):
+            return False
+        return contents == self._store.pages(self._project, self._head.generation, [CONTENTS]).get(CONTENTS)
+
+    def _write_pages(self, wanted: Iterable[str]) -> int:
         """Puts the pages that are not as they should be in the new generation; how many.
 
         Until all of them are there, the page of contents says of each only that nobody knows.
         """
-        known = read_json(self._store.pages(self._project, self._generation, [CONTENTS]).get(CONTENTS))
+        kept = self._store.pages(self._project, self._generation, [CONTENTS]).get(CONTENTS)
+        if self._words_stay(wanted, kept):
+            return 0
+        known = read_json(kept)
         pages = dict(pages_of(words_of(self._snapshot), versions_of(self._snapshot)))
         if self._textual and self._dims:
             pages[SAMPLE] = self._sample()
@@ -237,18 +251,20 @@ class _Push:
 
     # -- head -------------------------------------------------------------------------------------------------------------
 
-    def _new_head(self, files: int) -> Head:
+    def _new_head(self, wanted: Collection[str]) -> Head:
         snapshot = self._snapshot
         more = {
             **{f"length.{field}": str(_summed(snapshot, field)) for field in WEIGHTS},
+            "keys": _digest(wanted),
             "languages": " ".join(snapshot.languages),
             "made_with": json.dumps(self._made_with, sort_keys=True),
             "model": self._model,
             "root": self._root,
             "salt": self._salt,
+            **told_of(self._sparse),
         }
         now = datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-        return Head(self._generation, self._print, now, self._commit, files, snapshot.unit_count, self._dims, more)
+        return Head(self._generation, self._print, now, self._commit, len(wanted), snapshot.unit_count, self._dims, more)
 
     @staticmethod
     def _same(old: Head, new: Head) -> bool:
@@ -256,6 +272,10 @@ class _Push:
         return (old.fingerprint, old.commit, old.files, old.units, old.dims, dict(old.more)) == (
             new.fingerprint, new.commit, new.files, new.units, new.dims, dict(new.more),
         )  # fmt: skip
+
+
+def _digest(keys: Iterable[str]) -> str:
+    return blake2b("".join(sorted(keys)).encode(), digest_size=12).hexdigest()
 
 
 def _summed(snapshot: Snapshot, field: str) -> int:

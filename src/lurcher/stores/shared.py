@@ -19,6 +19,7 @@ from lurcher.trust import users_own
 from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
+    from lurcher.embedding.sparse import SparseEmbedder
     from lurcher.index.project import Project
     from lurcher.stores.ask import Asking
     from lurcher.stores.port import Head, Store
@@ -91,8 +92,17 @@ class Shared:
         store = self.store
         with self._lock:
             if self._asking is None:
-                self._asking = Asking(store, self.projects, self._settings)
+                self._asking = Asking(store, self.projects, self._settings, self.sparse)
             return self._asking
+
+    @cached_property
+    def sparse(self) -> SparseEmbedder | None:
+        """Who makes the vectors of words, if not we ourselves."""
+        if self._settings.sparse.provider == "terms":  # who has no such service need not load what asks it
+            return None
+        from lurcher.embedding.sparse import sparse_of
+
+        return sparse_of(self._settings)
 
     @property
     def identity(self) -> str:
@@ -127,7 +137,8 @@ class Shared:
         return ()
 
     def described(self, problem: StoreError) -> StoreError:
-        """An error of the store, with what to do about it."""
+        """An error of the store, with what was tried and what to do about it."""
+        problem.tried = problem.tried or shown(self._url)
         if "lurcher doctor" not in problem.hint:
             problem.hint = f"{problem.hint}; {DOCTOR}" if problem.hint else DOCTOR
         return problem
@@ -150,12 +161,16 @@ class Shared:
         """Bring the project in the store up to date with a local index that is; what was done."""
         from lurcher.stores.push import push
 
+        sparse = self.sparse
         name = self.name_for(project.root.path)
         view = project.view(progress, limited=False)
-        done = push(
-            self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
-            rebuild=rebuild, seconds=self._settings.store.lock_seconds, progress=progress,
-        )  # fmt: skip
+        try:
+            done = push(
+                self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
+                rebuild=rebuild, seconds=self._settings.store.lock_seconds, progress=progress, sparse=sparse,
+            )  # fmt: skip
+        except StoreError as problem:
+            raise self.described(problem) from problem.__cause__
         return {
             **_described(name, done.head), "sent_files": done.put, "sent_units": done.units, "kept_files": done.kept,
             "removed_files": done.retired, "changed": done.changed,

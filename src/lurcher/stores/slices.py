@@ -19,7 +19,7 @@ from lurcher.index.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, KIND
 from lurcher.index.vectors import Vectors, vectors_of
 from lurcher.stores.port import Sparse, StoredFile, StoredUnit
 from lurcher.stores.record import Parts, packed
-from lurcher.stores.sparse import WEIGHTS, saturated
+from lurcher.stores.sparse import WEIGHTS, saturated, standing_of
 from lurcher.stores.words import SPARSE_BITS, number_of_bytes
 from lurcher.types import HEADING, HEADING_PATH
 
@@ -150,7 +150,7 @@ class _Group:
         first = np.flatnonzero(np.diff(keys, prepend=-1))
         tf = np.add.reduceat(values, first) if len(first) else np.zeros(0)
         units, numbers = keys[first] >> 32, (keys[first] & SPARSE_BITS).astype(np.uint32)
-        found = saturated(tf, self._lengths(sizes)[units])
+        found = saturated(tf, self._lengths(sizes)[units], np.repeat(standing_of(self._rows["roles"]), sizes)[units])
         borders = np.searchsorted(units, np.arange(int(sizes.sum()) + 1)).tolist()
         return [Sparse(numbers[a:b], found[a:b]) for a, b in pairwise(borders)]
 

@@ -7,10 +7,11 @@ counting is one sort over numbers, so the cost is close to that of the regular e
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from lurcher.kernel import native
+from lurcher.light import dataclass
 from lurcher.terms.split import split, words
 
 if TYPE_CHECKING:
@@ -39,8 +40,72 @@ class _Identifiers(dict[str, int]):
         return number
 
 
-class TermCounter:
+class TermCounter(Protocol):
     """Collects the identifiers of many texts, then counts their terms."""
+
+    def add(self, field: str, owner: int, text: str) -> None:
+        """Count every identifier of `text` for `owner` in `field`."""
+
+    def require(self, term: str) -> None:
+        """Make sure that `term` has an entry of its own, though no text may hold it."""
+
+    def finish(self, fields: tuple[str, ...]) -> tuple[list[str], dict[str, Postings]]:
+        """The sorted terms, and each field's postings over them."""
+
+    def incomplete(self, field: str) -> NDArray[np.uint32]:
+        """Owners that hold an identifier which has no term for being overlong; long numbers, which have none, are not meant."""
+
+
+def term_counter() -> TermCounter:
+    """A new counter: the kernel's where there is one."""
+    return ReferenceCounter() if native() is None else NativeCounter()
+
+
+class NativeCounter:
+    """The kernel's counter: words in ASCII are found, split and counted in C; Python finds and splits the others."""
+
+    def __init__(self) -> None:
+        kernel = native()
+        assert kernel is not None
+        # Seeded like Python's own dictionaries, so that no text can be made to fill one slot.
+        self._counter = kernel.Counter(hash("lurcher") & 0xFFFFFFFFFFFFFFFF)
+        self._fields: dict[str, int] = {}
+        self._extra: list[str] = []
+        self._incomplete: dict[str, NDArray[np.uint32]] = {}
+
+    def add(self, field: str, owner: int, text: str) -> None:
+        number = self._fields.setdefault(field, len(self._fields))
+        if text.isascii():
+            self._counter.add(number, owner, text)
+        else:
+            self._counter.add_words(number, owner, words(text))
+
+    def require(self, term: str) -> None:
+        self._extra.append(term)
+
+    def finish(self, fields: tuple[str, ...]) -> tuple[list[str], dict[str, Postings]]:
+        import numpy as np
+
+        beyond = [(parts := _split(word), _is_dropped(word, parts)) for word in self._counter.beyond()]
+        terms, counted = self._counter.finish(len(self._fields), beyond, self._extra)
+        postings = {}
+        for field in fields:
+            if field not in self._fields:
+                postings[field] = _nothing()
+                continue
+            numbers, owners, counts, incomplete = counted[self._fields[field]]
+            postings[field] = Postings(*map(np.frombuffer, (numbers, owners, counts), (np.uint32, np.uint32, np.uint8)))
+            self._incomplete[field] = np.frombuffer(incomplete, np.uint32)
+        return terms, postings
+
+    def incomplete(self, field: str) -> NDArray[np.uint32]:
+        import numpy as np
+
+        return self._incomplete.get(field, np.zeros(0, np.uint32))
+
+
+class ReferenceCounter:
+    """What the kernel's counter equals."""
 
     def __init__(self) -> None:
         self._identifiers = _Identifiers()
@@ -49,7 +114,6 @@ class TermCounter:
         self._incomplete: dict[str, NDArray[np.uint32]] = {}
 
     def add(self, field: str, owner: int, text: str) -> None:
-        """Count every identifier of `text` for `owner` in `field`."""
         if field not in self._fields:
             self._fields[field] = (array("I"), array("I"), array("Q"))
         tokens, owners, ends = self._fields[field]
@@ -58,16 +122,14 @@ class TermCounter:
         ends.append(len(tokens))
 
     def require(self, term: str) -> None:
-        """Make sure that `term` has an entry of its own, though no text may hold it."""
         self._extra.append(term)
 
     def finish(self, fields: tuple[str, ...]) -> tuple[list[str], dict[str, Postings]]:
-        """The sorted terms, and each field's postings over them."""
         import numpy as np
 
         split_up = list(map(_split, self._identifiers))
         named = enumerate(zip(self._identifiers, split_up, strict=True))
-        dropped = [number for number, (word, parts) in named if not parts and not word.replace("_", "0").isdigit()]
+        dropped = [number for number, (word, parts) in named if _is_dropped(word, parts)]
         terms = sorted({term for parts in split_up for term in parts}.union(self._extra))
         number = {term: i for i, term in enumerate(terms)}
         widths = np.fromiter(map(len, split_up), np.int64, len(split_up))
@@ -76,8 +138,7 @@ class TermCounter:
         postings = {}
         for field in fields:
             if field not in self._fields:
-                empty = np.zeros(0, np.uint32)
-                postings[field] = Postings(empty, empty, np.zeros(0, np.uint8))
+                postings[field] = _nothing()
                 continue
             raw_tokens, raw_owners, raw_ends = self._fields[field]
             tokens = np.frombuffer(raw_tokens, np.uint32) if raw_tokens else np.zeros(0, np.uint32)
@@ -89,10 +150,19 @@ class TermCounter:
         return terms, postings
 
     def incomplete(self, field: str) -> NDArray[np.uint32]:
-        """Owners that hold an identifier which has no term for being overlong; long numbers, which have none, are not meant."""
         import numpy as np
 
         return self._incomplete.get(field, np.zeros(0, np.uint32))
+
+
+def _is_dropped(word: str, parts: tuple[str, ...]) -> bool:
+    return not parts and not word.replace("_", "0").isdigit()
+
+
+def _nothing() -> Postings:
+    import numpy as np
+
+    return Postings(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint8))
 
 
 def _count(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from lurcher.light import pattern
+
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed\u0711-\u07f3\u07fd\u0816-\u082d\u0859-\u085b\u0898-\u08e1\u08e3-\u0963"
@@ -26,10 +28,10 @@ _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\uaa60-\uaa7f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"  # Thai, Lao, Burmese, Khmer, Tai
 )
 
-UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
-BORDERING = re.compile(rf"[\d_{_UNSPACED}]")
+UNSPACED_RUN = pattern(f"[{_UNSPACED}]+")
+BORDERING = pattern(rf"[\d_{_UNSPACED}]")
 """What a word without capitals may be divided at."""
-_OPTIONAL = re.compile(f"[{_JOINERS}\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
+_OPTIONAL = pattern(f"[{_JOINERS}\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]+")
 
 
 @lru_cache(maxsize=1)

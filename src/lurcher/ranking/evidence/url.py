@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+from lurcher.light import pattern
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.places import files_at
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BLOB = re.compile(r"/(?:blob|blame|tree|raw|edit|src)/(?:branch/)?[^/]+/([^?#]+)")
+_BLOB = pattern(r"/(?:blob|blame|tree|raw|edit|src)/(?:branch/)?[^/]+/([^?#]+)")
 
 
 def score(context: Context) -> NDArray[np.float64]:

@@ -105,6 +105,7 @@ def run_search(parsed: Namespace) -> int:
     return _asked(
         parsed,
         getattr(parsed, "in"),
+        libraries=parsed.library or (),
         mode=_mode(parsed),
         fixed=parsed.fixed,
         case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
@@ -148,8 +149,8 @@ def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
 
 def _check_source(parsed: Namespace) -> None:
     """A flag that the chosen source does not know is an error, not ignored."""
-    source = getattr(parsed, "in") or "code"
-    if source == "code":
+    source = getattr(parsed, "in") or ("libraries" if parsed.library else "code")
+    if source in ("code", "libraries"):
         for flag, known in _OTHERS.items():
             if getattr(parsed, flag) not in (None, [], False):
                 raise UsageError(f"--{flag} is for --in {known}", f"add --in {known}, or use lurcher {known}")
@@ -351,6 +352,10 @@ def run_index(parsed: Namespace) -> int:
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
     if parsed.history and (parsed.watch or parsed.clear):
         raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    if parsed.library:
+        from lurcher.surfaces.cli import libraries
+
+        return libraries.run(_engine, parsed, _print_json)
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 
@@ -404,13 +409,17 @@ def run_doctor(parsed: Namespace) -> int:
         for finding in findings:
             found.append(finding)
             meter.clear()
-            if not parsed.json:
+            if not parsed.json and not (finding.health and finding.health.reachable):
                 show.finding(finding)
+    asked = [finding.health for finding in found if finding.health is not None]
+    services = list({(health.service, health.address): health for health in asked}.values())  # roots may share them
     counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
     if parsed.json:
         checks = [finding.to_dict() for finding in found]
-        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks})
+        told = {"services": [health.to_dict() for health in services]} if services else {}
+        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
     else:
+        show.services(services)
         show.verdict(counts["problem"])
     return NOTHING if counts["problem"] else FOUND
 

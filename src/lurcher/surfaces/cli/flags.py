@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from lurcher.light import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,8 @@ class Flag:
     """text, int, float, switch, list, positional, paths, optional"""
     metavar: str = ""
     choices: tuple[str, ...] = ()
+    more: bool = False
+    """Whether installed packages may bring further choices."""
 
     @property
     def target(self) -> str:
@@ -42,7 +45,7 @@ class Command:
         return " ".join([flag.placed for flag in self.flags if not flag.names[0].startswith("-")] + ["[flags]"])
 
 
-SOURCES = ("code", "history", "notes", "all")
+SOURCES = ("code", "history", "notes", "libraries", "all")
 MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
@@ -78,7 +81,10 @@ ORDER = (
     Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
     Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
     Flag(("--mmr",), "with --fusion linear: prefer unlike hits; 1 is relevance alone", "float", "LAMBDA"),
-    Flag(("--rerank",), "a second look at the first hits (repeatable)", "list", "HOW", ("cross", "llm", "outcome", "none")),
+    Flag(
+        ("--rerank",), "a second look at the first hits (repeatable)", "list", "HOW", ("cross", "llm", "outcome", "none"),
+        more=True,
+    ),  # fmt: skip
     Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
 )
 """How hits of any source get their order."""
@@ -99,7 +105,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             Flag(("query",), "a question, a name, or a whole report; - reads it from standard input", "positional"),
             PATHS,
-            Flag(("--in",), "what to search (default: code, else notes)", "text", "SOURCE", SOURCES),
+            Flag(("--in",), "what to search (default: code, else notes)", "text", "SOURCE", SOURCES, more=True),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
             Flag(("--literal",), "exact text: a regular expression (RE2), as --mode literal", "switch"),
@@ -109,10 +115,11 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("-s", "--case-sensitive"), "with --literal: in this case", "switch"),
             Flag(("-U", "--multiline"), "with --literal: also over several lines", "switch"),
             Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             *PAST,
             *ORDER,
             TAG,
+            Flag(("--library",), "only this indexed library, as --in libraries (repeatable)", "list", "NAME"),
             *PAGE,
             *FILTERS,
             *SHOWN,
@@ -164,7 +171,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("place",), "a file, or a line of it, as FILE[:LINE]", "positional", "FILE[:LINE]"),
             Flag(("query",), "the question, as it was asked", "positional"),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             Flag(("-k", "--limit"), "number of hits that would be shown (default: 10)", "int", "N"),
             *FILTERS,
             JSON,
@@ -231,7 +238,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("query",), "a question or a report; - reads it from standard input", "positional"),
             PATHS,
             Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             *PAST,
             *ORDER,
             *PAGE,
@@ -307,6 +314,7 @@ COMMANDS: tuple[Command, ...] = (
             PATHS,
             Flag(("--watch",), "keep it up to date until Ctrl-C, which ends it with status 0", "switch"),
             Flag(("--history",), "also that of all commits, which a question about them fills only in part", "switch"),
+            Flag(("--library",), "instead that of an installed dependency, as code names it (repeatable)", "list", "NAME"),
             Flag(("--rebuild",), "make it anew from nothing", "switch"),
             Flag(("--clear",), "remove it; with --store, from there", "switch"),
             *STORE,
@@ -369,9 +377,10 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--root",), "the repository that your own questions are about", "text", "FOLDER"),
             Flag(("--work",), "where trees and indexes of the evaluation are kept", "text", "FOLDER"),
             Flag(("--only",), "only this repository (repeatable)", "list", "NAME"),
-            Flag(("--in",), "what to search (default: what the dataset is about)", "text", "SOURCE", SOURCES),
+            Flag(("--in",), "what to search (default: what the dataset is about)", "text", "SOURCE",
+                 ("code", "history", "notes", "all")),
             Flag(("--mode",), "how to read the queries", "text", "MODE", MODES),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             Flag(("--fusion",), "how lanes become one order", "text", "HOW", ("rrf", "linear")),
             Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning", "float", "A"),
             Flag(("--mmr",), "with --fusion linear: prefer unlike hits", "float", "LAMBDA"),
@@ -502,7 +511,7 @@ def _add(parser: Any, flag: Flag) -> None:
     common: dict[str, Any] = {"help": flag.help}
     if flag.choices and flag.metavar:
         common["help"] += f": {', '.join(flag.choices)}"
-    if flag.choices:
+    if flag.choices and not flag.more:
         common["choices"] = flag.choices
     if flag.metavar:
         common["metavar"] = flag.metavar

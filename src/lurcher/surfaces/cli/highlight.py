@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence, Set
 
+from lurcher.light import pattern
 from lurcher.terms.split import split
 
-_TOKEN = re.compile(
+_TOKEN = pattern(
     r"(?P<comment>(?://|#(?!\[|include|define|if|endif|else)|--(?=\s)).*$|/\*.*?(?:\*/|$))"
     r"|(?P<string>\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`)"
     r"|(?P<word>[^\W\d]\w*)"

@@ -1,0 +1,61 @@
+/* What the files of the kernel share. Python's stable ABI has buffers from 3.11 on; before, the kernel is built for one version. */
+
+#ifndef LURCHER_KERNEL_H
+#define LURCHER_KERNEL_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
+#define KERNEL_VERSION 1
+
+/* Memory that grows. */
+typedef struct {
+    char *data;
+    size_t used, room;
+} Bytes;
+
+/* 0, or -1 when there is no memory; room for `more` bytes beyond those in use. */
+int bytes_reserve(Bytes *bytes, size_t more);
+int bytes_append(Bytes *bytes, const void *data, size_t size);
+void bytes_free(Bytes *bytes);
+
+/* Texts numbered in order of appearance. Look-ups are seeded: texts cannot be chosen so that they collide. */
+typedef struct {
+    Bytes text;
+    Bytes ends;  /* uint64_t each */
+    uint32_t *slots;
+    size_t slot_count;  /* a power of two, or none */
+    uint32_t count;
+    uint64_t seed;
+} Texts;
+
+/* The number of a text, or UINT32_MAX when there is no memory (or there are too many). */
+uint32_t texts_number(Texts *texts, const char *data, size_t size);
+void texts_free(Texts *texts);
+
+static inline const char *texts_at(const Texts *texts, uint32_t number, size_t *size) {
+    const uint64_t *ends = (const uint64_t *)texts->ends.data;
+    uint64_t start = number ? ends[number - 1] : 0;
+    *size = (size_t)(ends[number] - start);
+    return texts->text.data + start;
+}
+
+/* An array of whole items out of a buffer: how many, or -1 with an exception. Checks size and alignment. */
+Py_ssize_t items_of(const Py_buffer *view, size_t size, const char *what);
+
+extern PyType_Spec counter_spec;
+
+PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
+PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);
+PyObject *kernel_products(PyObject *module, PyObject *arguments);
+PyObject *kernel_tally(PyObject *module, PyObject *arguments);
+PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
+PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
+PyObject *kernel_text_entries(PyObject *module, PyObject *arguments);
+
+#endif

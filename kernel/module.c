@@ -1,0 +1,43 @@
+/* lurcher._kernel: the loops that cost most, in C. Every function has a reference in Python or numpy, and equals it. */
+
+#include "kernel.h"
+
+static int fill(PyObject *module) {
+    PyObject *counter = PyType_FromSpec(&counter_spec);
+    if (counter == NULL) {
+        return -1;
+    }
+    if (PyModule_AddObject(module, "Counter", counter) < 0) {
+        Py_DECREF(counter);
+        return -1;
+    }
+    return PyModule_AddIntConstant(module, "VERSION", KERNEL_VERSION);
+}
+
+static PyMethodDef functions[] = {
+    {"row_sums", kernel_row_sums, METH_VARARGS,
+     "Ends of each owner's part, rows, whole amounts, stored rows, bits, dims: each owner's sum, in single precision."},
+    {"unit_sums", kernel_unit_sums, METH_VARARGS, "The same, as bytes and the scales that make them one long."},
+    {"products", kernel_products, METH_VARARGS,
+     "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
+    {"text_entries", kernel_text_entries, METH_VARARGS, "A text, and 2^21 marks for its threes: the hashes of its words."},
+    {"unlike", kernel_unlike, METH_VARARGS,
+     "Rows by path, where in them size and times and inode are, a folder, since when times are young, whether they are folders."},
+    {"tally", kernel_tally, METH_VARARGS,
+     "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},
+    {"bm25", kernel_bm25, METH_VARARGS, "Units, frequencies, lengths, times, scores: what each unit gains, added to its score."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, (void *)fill},
+    {0, NULL},
+};
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "lurcher._kernel", "The loops that cost most, in C.", 0, functions, slots, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void);
+
+PyMODINIT_FUNC PyInit__kernel(void) { return PyModuleDef_Init(&definition); }

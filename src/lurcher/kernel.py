@@ -1,0 +1,43 @@
+"""Whether the loops that cost most run in C (`lurcher._kernel`) or in Python and numpy: decided once, here.
+
+Each loop has one seam: a function of its own module that asks `native()` and goes one way or the other. Both ways give the
+same bytes, and those of Python are the reference.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+
+from lurcher.config import kernel_wanted
+
+VERSION = 1
+"""Of what the kernel offers; one that was built for another is not used."""
+
+
+@cache
+def native() -> ModuleType | None:
+    """The kernel, where it was built and is wanted."""
+    return _found()[0]
+
+
+def description() -> dict[str, str]:
+    """Which one is in use, and why it is not the kernel."""
+    module, reason = _found()
+    return {"name": "native"} if module is not None else {"name": "python", "reason": reason}
+
+
+def _found() -> tuple[ModuleType | None, str]:
+    if not kernel_wanted():
+        return None, "LURCHER_KERNEL=python"
+    if sys.byteorder != "little":
+        return None, "this machine's numbers have another byte order than the index"
+    try:
+        module = import_module("lurcher._kernel")
+    except ImportError:
+        return None, "it was not built when lurcher was installed"
+    if module.VERSION != VERSION:
+        return None, "it was built for another version of lurcher"
+    return module, ""

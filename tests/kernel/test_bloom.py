@@ -1,0 +1,57 @@
+"""The kernel finds in a text what the reference finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lurcher.index import bloom
+from lurcher.index.bloom import Entries
+from tests.kernel import kernel
+
+pytestmark = kernel.needed
+PARTS = [b"name", b"_9", b" ", b"\n", b"->", "größe".encode(), b"\xff\x7f~"]
+PIECES = st.lists(st.binary(max_size=40) | st.sampled_from(PARTS))
+
+
+def both(texts: list[bytes]) -> tuple[Entries, Entries]:
+    native, plain = Entries(), Entries()
+    with pytest.MonkeyPatch.context() as patch:
+        for text in texts:
+            native.add(memoryview(text))
+        patch.setattr(bloom, "native", lambda: None)
+        for text in texts:
+            plain.add(memoryview(text))
+    return native, plain
+
+
+@given(st.lists(PIECES.map(b"".join), max_size=3))
+@settings(max_examples=60, deadline=None)
+def test_hashes_are_the_same(texts: list[bytes]) -> None:
+    native, plain = both(texts)
+    assert np.array_equal(native.hashes(), plain.hashes())
+
+
+@pytest.mark.parametrize("shift", range(-3, 4))
+def test_pieces_end_where_those_of_the_reference_end(shift: int) -> None:
+    random = np.random.default_rng(shift + 3)
+    edge = bloom._PIECE + shift
+    texts = [
+        b"x" * edge + b" end", b"a b" * (edge // 3) + b"tail" * 9, b"x" * (3 * edge), b"." * edge + b"word",
+        random.integers(0, 256, 3 * edge).astype(np.uint8).tobytes(), b"word " * (edge // 5) + b"w" * 2 * edge,
+    ]  # fmt: skip
+    native, plain = both(texts)
+    assert np.array_equal(native.hashes(), plain.hashes())
+    assert native.filter() == plain.filter()
+
+
+def test_marks_must_be_as_many_as_there_are_threes() -> None:
+    for marks in (np.zeros(0, bool), np.zeros((1 << 21) - 1, bool), np.zeros(1 << 22, bool)):
+        with pytest.raises(ValueError, match="room"):
+            kernel.module().text_entries(b"a b", marks)
+    with pytest.raises((TypeError, BufferError)):
+        kernel.module().text_entries(b"a b", bytes(1 << 21))
+    with pytest.raises(TypeError):
+        kernel.module().text_entries("a b", np.zeros(1 << 21, bool))

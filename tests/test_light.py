@@ -1,0 +1,188 @@
+"""Light dataclasses and patterns behave as the standard ones."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import re
+import subprocess
+import sys
+import threading
+from typing import Any, ClassVar, Generic, TypeVar
+
+import pytest
+
+from lurcher import light
+from lurcher.config import Settings
+from lurcher.types import Filter, Query
+
+T = TypeVar("T")
+
+
+def declared(module: Any) -> dict[str, Any]:
+    """The same classes, declared with one or the other."""
+
+    @module.dataclass(frozen=True, slots=True)
+    class Point:
+        x: int
+        y: int = 2
+        name: str = module.field(default="p", repr=False)
+        tags: list[str] = module.field(default_factory=list, compare=False)
+        shared: ClassVar[int] = 7
+
+        def total(self) -> int:
+            return self.x + self.y
+
+    @module.dataclass(slots=True)
+    class Box(Generic[T]):
+        content: T
+        seen: int = 0
+
+        def __post_init__(self) -> None:
+            self.seen += 1
+
+    @module.dataclass(frozen=True, slots=True, eq=False)
+    class Same:
+        one: int
+
+    @module.dataclass
+    class Open:
+        one: int = 1
+
+        def __repr__(self) -> str:
+            return "mine"
+
+    @module.dataclass(frozen=True)
+    class Empty:
+        pass
+
+    return {"Point": Point, "Box": Box, "Same": Same, "Open": Open, "Empty": Empty}
+
+
+@pytest.fixture(params=[light, dataclasses], ids=["light", "standard"])
+def made(request: pytest.FixtureRequest) -> dict[str, Any]:
+    return declared(request.param)
+
+
+def test_values_defaults_and_methods(made: dict[str, Any]) -> None:
+    for _ in range(3):  # the first instance is made in another way than those after it
+        point = made["Point"](1, tags=["a"])
+        assert (point.x, point.y, point.name, point.tags, point.total(), point.shared) == (1, 2, "p", ["a"], 3, 7)
+        assert made["Point"](y=5, x=4).y == 5
+        assert made["Point"](1).tags is not made["Point"](1).tags
+        assert not hasattr(point, "__dict__")
+        assert made["Box"]("x").seen == 1
+        assert made["Open"]().one == 1
+        made["Empty"]()
+
+
+@pytest.mark.parametrize("wrong", [{}, {"x": 1, "z": 2}, {"y": 1}], ids=str)
+def test_wrong_arguments_are_type_errors(made: dict[str, Any], wrong: dict[str, int]) -> None:
+    for _ in range(3):
+        with pytest.raises(TypeError):
+            made["Point"](**wrong)
+        with pytest.raises(TypeError):
+            made["Point"](1, 2, "n", [], 5)
+        with pytest.raises(TypeError):
+            made["Point"](1, x=1)
+
+
+def test_repr_equality_and_hash(made: dict[str, Any]) -> None:
+    point, same, other = made["Point"](1, tags=["a"]), made["Point"](1, tags=["b"]), made["Point"](2)
+    assert repr(point).endswith("Point(x=1, y=2, tags=['a'])")
+    assert point == same != other
+    assert hash(point) == hash(same)
+    assert point != (1, 2, "p")
+    assert repr(made["Open"]()) == "mine"
+    assert made["Same"](1) != made["Same"](1)
+    assert {made["Same"](1)}
+    assert made["Open"]() == made["Open"](1)
+    assert made["Empty"]() == made["Empty"]()
+    with pytest.raises(TypeError):
+        hash(made["Open"]())
+    with pytest.raises(TypeError):
+        hash(made["Box"](1))
+
+
+def test_frozen_ones_do_not_change(made: dict[str, Any]) -> None:
+    point = made["Point"](1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        point.x = 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del point.x
+    box = made["Box"](1)
+    box.content = 2
+    assert box.content == 2
+
+
+def test_the_standard_library_takes_them_for_its_own(made: dict[str, Any]) -> None:
+    point = made["Point"](1, tags=["a"])
+    assert dataclasses.is_dataclass(point)
+    assert [field.name for field in dataclasses.fields(point)] == ["x", "y", "name", "tags"]
+    assert dataclasses.asdict(point) == {"x": 1, "y": 2, "name": "p", "tags": ["a"]} == light.asdict(point)
+    assert dataclasses.replace(point, y=9) == made["Point"](1, 9) == light.replace(point, y=9)
+    assert copy.deepcopy(point) == point == copy.copy(point)
+    assert dataclasses.fields(made["Empty"]) == ()
+    match point:
+        case object(x=x):
+            assert x == 1
+    assert made["Point"].__match_args__ == ("x", "y", "name", "tags")
+
+
+def test_those_of_the_package_can_be_pickled_and_taken_apart() -> None:
+    query = Query("text", filter=Filter(languages=("python",)))
+    assert pickle.loads(pickle.dumps(query)) == query
+    assert light.asdict(query) == dataclasses.asdict(query)
+    assert light.asdict(Settings()) == dataclasses.asdict(Settings())
+    assert [item.name for item in light.fields(Settings)] == [item.name for item in dataclasses.fields(Settings)]
+
+
+def test_what_they_cannot_do_is_refused() -> None:
+    parent = declared(light)["Point"]
+    with pytest.raises(TypeError, match="parent"):
+
+        @light.dataclass
+        class Child(parent):  # type: ignore[misc, valid-type]
+            z: int
+
+    with pytest.raises(TypeError, match="without a default"):
+
+        @light.dataclass
+        class Wrong:
+            one: int = 1
+            two: int  # type: ignore[misc]
+
+    with pytest.raises(ValueError, match="can change"):
+
+        @light.dataclass
+        class Shared:
+            one: list[int] = []  # type: ignore[misc]  # noqa: RUF012
+
+
+def test_first_instances_may_be_made_at_once() -> None:
+    point = declared(light)["Point"]
+    made: list[Any] = []
+    threads = [threading.Thread(target=lambda n=n: made.append(point(n, y=n))) for n in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert sorted((one.x, one.y) for one in made) == [(n, n) for n in range(16)]
+
+
+def test_a_pattern_is_a_pattern_once_it_is_used() -> None:
+    lazy, real = light.pattern(r"(\d+)-x", re.I), re.compile(r"(\d+)-x", re.I)
+    for _ in range(2):
+        assert lazy.findall("1-X 22-x") == real.findall("1-X 22-x")
+        assert lazy.sub("_", "1-X!") == "_!"
+        assert lazy.groups == 1
+    assert light.pattern(rb"\w").match(b"a")
+    with pytest.raises(AttributeError):
+        _ = lazy.nothing  # type: ignore[attr-defined]
+
+
+def test_declaring_them_imports_nothing_slow() -> None:
+    code = "import sys, lurcher.types, lurcher.config; print(*sorted({'dataclasses', 'inspect', 'numpy'} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""
