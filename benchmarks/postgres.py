@@ -7,8 +7,8 @@ a server is started from the package that the tests use, as it comes (128 MB of 
 
 `loading`: files made by the engine first, all in memory ("vectors ready"), then put and published; both parts timed.
 `questions`: each question once, in one process that has asked five others before, through the engine; `store_ms` is the share
-of the store's own calls. `fastest`: of each question the fastest of five times, which a busy machine disturbs less, with records
-that the engine has kept; `store_alone`: candidates and all their records, without the engine, the fastest of five times.
+of the store's own calls. `fastest`: of each question the fastest of five times, which a busy machine disturbs less, records
+being kept by the engine; `store_alone`: candidates and all their records, without the engine, the fastest of five times.
 `filtered`: as `questions`, with a folder. `kills`: `lurcher index --rebuild` into the store is killed at a
 random moment, again and again, and after each time the project has to be whole.
 """
