@@ -398,6 +398,23 @@ class SavingsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresSettings:
+    """A shared store in PostgreSQL."""
+
+    schema: str = setting("lurcher", "The schema that holds the tables.")
+    vectors: str = setting(
+        "cells", "How near vectors are found: those in the nearest cells, all (`exact`), or by an index of pgvector (`hnsw`).",
+        choices=("cells", "exact", "hnsw"),
+    )  # fmt: skip
+    probes: float = setting(0.035, "`cells`: the share of them that a question looks into, at least 16.", low=0.001, high=1)
+    postings: int = setting(
+        20_000, "Entries of words that a question reads, those that weigh most first.", low=1_000, high=100_000_000
+    )
+    connections: int = setting(4, "Connections that one process has at a time.", low=1, high=100)
+    write_seconds: float = setting(900.0, "How long it may take for one step of writing.", low=1, high=86_400)
+
+
+@dataclass(frozen=True, slots=True)
 class ServeSettings:
     """`lurcher serve`. A project's own file cannot set these."""
 
@@ -482,6 +499,7 @@ class Settings:
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
     savings: SavingsSettings = SavingsSettings()
+    postgres: PostgresSettings = PostgresSettings()
     serve: ServeSettings = ServeSettings()
     store: StoreSettings = StoreSettings()
     qdrant: QdrantSettings = QdrantSettings()

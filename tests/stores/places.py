@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.stores import qdrant_places
 from tests.stores.memory import SHARED
+from tests.stores.postgres_server import postgres
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "plugin" / "src"
 """The store that docs/extending.md shows keeps the contract as well."""
@@ -37,5 +38,5 @@ def shelf(folder: Path) -> Iterator[str]:
     yield f"shelf://{folder}/shelf.sqlite"
 
 
-PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory, "shelf": shelf}
+PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {"memory": memory, "shelf": shelf, "postgres": postgres}
 PLACES |= qdrant_places.PLACES
