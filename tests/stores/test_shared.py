@@ -124,6 +124,8 @@ def test_an_unknown_project_is_told_of(tree: Path, opened: Callable[..., Engine]
     with pytest.raises(UsageError, match="no project shop") as problem:
         opened(tree).search("redirects")
     assert "lurcher index --store" in problem.value.hint
+    answer = opened(tree, fallback="local").search("redirects")
+    assert answer.hits and "no project shop; the local index answered" in answer.degraded[0].reason
     opened(tree).index()
     with pytest.raises(UsageError, match="no project other") as problem:
         opened(tree, project="other").search("redirects")

@@ -41,6 +41,10 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float32]
 
+class UnknownProject(UsageError):
+    """The store has no such project."""
+
+
 class NeedsTexts(UsageError):
     """The question goes by exact text or syntax, which a store cannot look for."""
 
@@ -90,11 +94,11 @@ class Asking:
             found[name] = head
         return found
 
-    def _unknown(self, name: str) -> UsageError:
+    def _unknown(self, name: str) -> UnknownProject:
         there = self._store.projects()
         known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
         hint = f"there are: {known}" if there else "put one there: lurcher index --store URL"
-        return UsageError(f"the store has no project {name}", hint)
+        return UnknownProject(f"the store has no project {name}", hint)
 
     def ask(self, query: Query, filter: Filter, model: Model, lanes: Lanes, lap: Lap) -> Asked:
         heads = self.heads()
