@@ -55,6 +55,8 @@ PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_products(PyObject *module, PyObject *arguments);
 PyObject *kernel_tally(PyObject *module, PyObject *arguments);
 PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
+PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
+PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_text_entries(PyObject *module, PyObject *arguments);
 

@@ -26,6 +26,10 @@ static PyMethodDef functions[] = {
     {"tally", kernel_tally, METH_VARARGS,
      "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},
     {"bm25", kernel_bm25, METH_VARARGS, "Units, frequencies, lengths, times, scores: what each unit gains, added to its score."},
+    {"harmonic", kernel_harmonic, METH_VARARGS,
+     "Scores of units, first unit and number of units of each file, which files may answer, a divisor per place, where the sums "
+     "go."},
+    {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -24,7 +24,7 @@ static size_t run_end(const char *text, size_t size, size_t at, int class) {
     return at;
 }
 
-/* Where the part that starts at `at`, which is no underscore, ends: HTTPResponse is HTTP and Response. */
+/* Where the part that starts at `at`, which is a letter or a digit, ends: HTTPResponse is HTTP and Response. */
 static size_t part_end(const char *text, size_t size, size_t at) {
     int class = class_at(text, size, at);
     size_t end = run_end(text, size, at, class);
@@ -42,7 +42,7 @@ void split_ascii(const char *identifier, size_t size, Terms *terms) {
     size_t length = 0, letters = 0, parts = 0, numbers = 0;
     for (size_t at = 0; at < size;) {
         int class = class_at(identifier, size, at);
-        if (class == LINE) {
+        if (class == LINE || class == BETWEEN) {
             at++;
             continue;
         }

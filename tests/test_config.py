@@ -273,3 +273,16 @@ def test_every_setting_is_within_its_own_bounds_and_explained() -> None:
 )
 def test_colour_follows_the_conventions_of_terminals(environ: dict[str, str], wanted: bool) -> None:
     assert config.colour_wanted(environ) is wanted
+
+
+@pytest.mark.parametrize(("value", "wanted"), [("", True), ("auto", True), ("python", False)])
+def test_the_kernel_can_be_done_without(value: str, wanted: bool) -> None:
+    environ = {"LURCHER_KERNEL": value}
+    assert config.kernel_wanted(environ) is wanted
+    assert config.load(None, environ=environ) == config.Settings()
+
+
+def test_an_unknown_kernel_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="LURCHER_KERNEL") as caught:
+        config.kernel_wanted({"LURCHER_KERNEL": "rust"})
+    assert "python" in (caught.value.hint or "")

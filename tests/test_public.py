@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -85,6 +85,27 @@ def test_an_engine_loads_only_what_every_query_needs() -> None:
         "structural", "literal", "survey.answers", "survey.why", "imports.graph", "imports.resolvers", "history.reader",
     )  # fmt: skip
     assert not {name for name in loaded if name.startswith(tuple(f"lurcher.{module}" for module in kept_for_later))}
+
+
+def test_a_query_loads_what_it_uses_and_no_more(tmp_path: Path, clean_environment: Callable[..., dict[str, str]]) -> None:
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "retry.py").write_text("def retry(request):\n    return request\n")
+    question = ("search", "how is a request retried", str(tmp_path / "tree"), "--json")
+    command = [sys.executable, "-X", "importtime", "-m", "lurcher", *question]
+    environment = {**clean_environment(), "LURCHER_INDEX_DIR": str(tmp_path / "index")}
+    for _ in range(2):  # the first one makes the index
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
+    assert {"numpy", "lurcher.lanes.lexical"} <= loaded
+    heavy = (
+        "dataclasses", "tree_sitter", "rs_bpe", "re2", "asyncio", "http", "email", "ssl", "logging", "difflib", "decimal",
+        "secrets", "concurrent", "multiprocessing", "tempfile", "unittest", "xml", "sqlite3", "importlib.metadata",
+        "lurcher.chunking.code", "lurcher.index.writer", "lurcher.index.build", "lurcher.history.reader",
+        "lurcher.ranking.classic",
+    )  # fmt: skip
+    assert not {name for name in loaded if name.startswith(tuple(f"{module}." for module in heavy)) or name in heavy}
+    # Each costs a third of a millisecond whatever is in it: who adds one looks for one that a query can do without.
+    assert sum(name.startswith("lurcher") for name in loaded) <= 130
 
 
 def test_only_surfaces_know_the_command_line_and_the_network() -> None:

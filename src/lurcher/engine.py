@@ -266,7 +266,7 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         self, shared: Shared, query: Query, freshness: tuple[bool, bool], progress: Progress
     ) -> tuple[Answer | None, tuple[Degraded, ...]]:
         """The answer of a shared store; or none, and what the answer of the local index has to say then."""
-        from lurcher.stores.ask import NeedsTexts, needs_texts
+        from lurcher.stores.ask import NeedsTexts, UnknownProject, needs_texts
         from lurcher.stores.snapshot import Changed
 
         for attempt in range(_STORE_ATTEMPTS):
@@ -274,14 +274,17 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
                 if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
                     raise needs_texts("structural" if query.mode == "structural" else "literal")
                 return self._answer(query, freshness, progress, (), shared=shared), ()
-            except Changed:
-                if attempt == _STORE_ATTEMPTS - 1:
-                    raise
             except NeedsTexts as problem:
                 if shared.foreign:
                     raise
                 return None, (Degraded("store", f"{problem.message}; the local index answered", ""),)
+            except UnknownProject as problem:
+                if shared.foreign or not shared.fallback:
+                    raise
+                return None, (Degraded("store", f"{problem.message}; the local index answered", problem.hint),)
             except StoreError as problem:
+                if isinstance(problem, Changed) and attempt < _STORE_ATTEMPTS - 1:
+                    continue
                 if shared.foreign or not shared.fallback:
                     raise shared.described(problem) from problem.__cause__
                 return None, (shared.off(problem),)

@@ -20,6 +20,7 @@ from lurcher.index.imports import read_imports
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, encode, string_at
 from lurcher.index.vectors import direction_of
+from lurcher.lanes import lexical
 from lurcher.terms.count import Postings
 from tests.index.taken_back import decode, postings_in
 from tests.tables import WORDS, table_of
@@ -255,7 +256,7 @@ def read_everything(container: Container) -> None:
     """What a search may do with a segment."""
     snapshot = Snapshot([Segment(container)], 1)
     for file in range(snapshot.file_total):
-        snapshot.path(file), snapshot.language(file), snapshot.file_text(file), snapshot.definitions_around(file, 0)
+        snapshot.path(file), snapshot.language(file), snapshot.file_text(file), snapshot.innermost(file, 0, KINDS)
         for unit in snapshot.units_of(file):
             snapshot.unit(unit), snapshot.unit_text(unit)
     for number in range(container.meta["definitions"]):
@@ -348,3 +349,13 @@ def test_parts_with_and_without_vectors_merge_to_one_without() -> None:
         merged = merge(parts, [None, None])
         assert merged.vectors is None and len(merged.units) == 2
         assert plain(through_disk(merged)) == plain(merged)
+
+
+def test_files_that_claim_the_same_units_are_damage() -> None:
+    """Each claim may lead to what exists; all of them together would fill the memory."""
+    data = built(dict(zip(PATHS, CONTENTS, strict=False)))
+    data.files["unit"], data.files["units"] = 0, len(data.units)
+    snapshot = Snapshot([Segment(Container(on_disk(data), "test"))], 1)
+    everywhere = np.arange(snapshot.file_total)
+    with pytest.raises(CorruptIndex, match="share units"):
+        lexical._in_units(snapshot, everywhere, np.ones(len(everywhere)))

@@ -86,6 +86,12 @@ def test_identifiers_beyond_ascii_must_come_split() -> None:
     assert counter.finish(1, [(("größe",), False)], [])[0] == ["größe", "x"]
 
 
+def test_words_that_are_none_end_too() -> None:
+    counter = kernel.module().Counter(1)
+    counter.add_words(0, 0, ["", ".", "a.b", " x2 "])
+    assert counter.finish(1, [], [])[0] == ["2", "ab", "x2"]
+
+
 def test_nobody_adds_while_it_counts() -> None:
     counter = kernel.module().Counter(1)
     for owner in range(400):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from lurcher import Engine
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
 from lurcher.index.look import Look
+from lurcher.serving import Served
 from lurcher.stores import envelope, record
 from lurcher.stores.port import Store
 from lurcher.types import IndexState
@@ -62,6 +64,43 @@ def test_the_local_index_answers_where_that_is_wanted(
         opened(tree, fallback="local", project="acme/other").search("redirects")
 
 
+def test_the_status_tells_of_a_store_that_is_down(
+    tree: Path, ask: Callable[..., Any], use: Callable[[Any], None]
+) -> None:
+    use(Down())
+    told = ask("status", tree, "--store", "memory://down")
+    assert told.status == 2 and "connection refused" in told.out and "lurcher doctor" in told.out
+
+
+def test_a_project_of_another_version_cannot_be_read(tree: Path, store: Store, opened: Callable[..., Engine]) -> None:
+    opened(tree).index()
+    head = store.head("shop")
+    assert head is not None
+    made = {**json.loads(head.more["made_with"]), "format": 1}
+    store.publish("shop", replace(head, generation=2, more={**head.more, "made_with": json.dumps(made)}))
+    with pytest.raises(StoreError, match="another version"):
+        opened(tree).search("redirects")
+
+
+def test_a_project_that_never_stands_still_is_an_error_of_the_store(
+    tree: Path, store: Store, opened: Callable[..., Engine], use: Callable[[Any], None]
+) -> None:
+    opened(tree).index()
+
+    class Restless:
+        def __getattr__(self, name: str) -> Any:
+            if name == "candidates":
+                head = store.head("shop")
+                assert head is not None
+                store.publish("shop", replace(head, generation=head.generation + 1))
+            return getattr(store, name)
+
+    use(Restless())
+    with pytest.raises(StoreError, match="while it was being read"):
+        opened(tree).search("redirects")
+    assert opened(tree, fallback="local").search("redirects").degraded[0].stage == "store"
+
+
 def test_a_store_that_fails_in_the_middle_is_down_too(
     tree: Path, store: Store, opened: Callable[..., Engine], use: Callable[[Any], None]
 ) -> None:
@@ -85,6 +124,8 @@ def test_an_unknown_project_is_told_of(tree: Path, opened: Callable[..., Engine]
     with pytest.raises(UsageError, match="no project shop") as problem:
         opened(tree).search("redirects")
     assert "lurcher index --store" in problem.value.hint
+    answer = opened(tree, fallback="local").search("redirects")
+    assert answer.hits and "no project shop; the local index answered" in answer.degraded[0].reason
     opened(tree).index()
     with pytest.raises(UsageError, match="no project other") as problem:
         opened(tree, project="other").search("redirects")
@@ -197,6 +238,22 @@ def test_settings_say_where(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None
         Engine.open(tree, root=tree, store="memory://x", project="a'; DROP TABLE files")
     with pytest.raises(ConfigError, match=r"nosuch://me:\*\*\*@host"):
         Engine.open(tree, root=tree, store="nosuch://me:secret@host").search("x")
+
+
+def test_a_server_asks_the_store_at_once(tree: Path, place: str, opened: Callable[..., Engine], tmp_path: Path) -> None:
+    """There is no index here, and none is made."""
+    opened(tree).index()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    with Served.open(elsewhere, {"store.url": place, "store.project": "shop"}, index_dir=tmp_path / "none") as served:
+        answer = served.search("how are redirects followed")
+    assert answer.hits[0].path == "src/client.py" and answer.index.shared
+    assert not (tmp_path / "none").exists() and not list(elsewhere.iterdir())
+
+
+def test_a_watch_is_local(tree: Path, place: str, ask: Callable[..., Any]) -> None:
+    told = ask("index", tree, "--watch", "--store", place)
+    assert told.status == 2 and "--watch" in told.err
 
 
 def test_one_folder_is_one_project(tree: Path, opened: Callable[..., Engine]) -> None:

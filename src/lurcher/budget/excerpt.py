@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Sequence
 
 from lurcher.index.reader import Snapshot
@@ -65,8 +64,7 @@ def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], in
 
 def around(snapshot: Snapshot, file: int, byte: int, kinds: Collection[str]) -> Definition | None:
     """The innermost definition of one of `kinds` that holds a byte of a file."""
-    holding = [item for item in snapshot.definitions_around(file, byte) if item.kind in kinds]
-    return min(holding, key=lambda item: (item.end_byte - item.start_byte, item.start_byte), default=None)
+    return snapshot.innermost(file, byte, kinds)
 
 
 def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
@@ -79,18 +77,17 @@ def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
     plain = text.lower()
     if len(plain) != len(text):  # a few letters have a longer lower case, which would shift every position after them
         plain = text
-    starts = [0]
-    while (end := text.find("\n", starts[-1])) >= 0:
-        starts.append(end + 1)
-    terms: dict[int, set[str]] = {}
+    lines: dict[int, set[str]] = {}
+    """Where a line begins → the wanted terms in it."""
     for term in wanted:
         position = plain.find(term)
         while position >= 0:
-            terms.setdefault(bisect_right(starts, position) - 1, set()).add(term)
-            position = plain.find(term, position + len(term))
-    line = min(terms, key=lambda line: (-len(terms[line]), line), default=0)
-    row = text[starts[line] :]
-    return start + len(text[: starts[line] + len(row) - len(row.lstrip())].encode())
+            lines.setdefault(text.rfind("\n", 0, position) + 1, set()).add(term)
+            end = text.find("\n", position + len(term))
+            position = plain.find(term, end) if end >= 0 else -1
+    first = min(lines, key=lambda line: (-len(lines[line]), line), default=0)
+    row = text[first:]
+    return start + len(text[: first + len(row) - len(row.lstrip())].encode())
 
 
 def text_at(snapshot: Snapshot, place: Place) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.answering import with_notes
 from lurcher.errors import UsageError
 from lurcher.index.together import Together
+from lurcher.light import replace
 from lurcher.planning.checks import several
 from lurcher.types import Answer, Degraded, Progress
 

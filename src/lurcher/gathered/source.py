@@ -10,10 +10,10 @@ and tags, one that ends in `.py` is code.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from lurcher.config import Settings
+from lurcher.light import dataclass
 
 LONGEST_NAME = 200
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.index.reader import Snapshot
+from lurcher.kernel import native
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +51,19 @@ def place_of(snapshot: Snapshot, scores: NDArray[np.float64], unit: int) -> int:
     value = scores[unit]
     if not value > 0:
         return 0
-    tied = np.flatnonzero(scores == value)
-    ahead = int(np.flatnonzero(tied[best_first(snapshot, tied, scores[tied])] == unit)[0]) if len(tied) > 1 else 0
-    return int(np.count_nonzero(scores > value)) + ahead + 1
+    above, equal = standing(scores, float(value))
+    if equal > 1:
+        tied = np.flatnonzero(scores == value)
+        above += int(np.flatnonzero(tied[best_first(snapshot, tied, scores[tied])] == unit)[0])
+    return above + 1
+
+
+def standing(scores: NDArray[np.float64], value: float) -> tuple[int, int]:
+    """How many scores are above a value, and how many equal it."""
+    import numpy as np
+
+    kernel = native()
+    if kernel is not None:
+        found: tuple[int, int] = kernel.standing(scores, value)
+        return found
+    return int(np.count_nonzero(scores > value)), int(np.count_nonzero(scores == value))

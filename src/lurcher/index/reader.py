@@ -7,7 +7,7 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -224,6 +224,7 @@ class Snapshot:
             tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
         ] = Memory(_MOST_ROWS)
         """Room for terms' weighted counts per unit, which several queries share."""
+        self._postings: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(_MOST_ROWS)
         self._prefixed: Memory[tuple[str, str | None, int], list[str]] = Memory(_MOST_TERMS)
         self._path_order = path_order
         self.generation = generation
@@ -384,6 +385,14 @@ class Snapshot:
         return self._numbered("files", "unit", "units")
 
     @cached_property
+    def unit_counts(self) -> NDArray[np.int64]:
+        """How many units each file has."""
+        import numpy as np
+
+        counts: NDArray[np.int64] = self.file_column("units").astype(np.int64)
+        return counts
+
+    @cached_property
     def file_definitions(self) -> NDArray[Any]:
         """How many definitions each file has."""
         return self.file_column("definitions")
@@ -417,6 +426,14 @@ class Snapshot:
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Live owners of `term`, numbered across segments, with counts."""
+        key = family, term
+        known = self._postings.get(key)
+        if known is None:
+            known = self._gathered_postings(family, term)
+            self._postings.put(key, known, len(known[0]))
+        return known
+
+    def _gathered_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         base = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
         parts = []
         for segment, offset in zip(self.segments, self._bases[base], strict=False):
@@ -586,12 +603,11 @@ class Snapshot:
     def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
         segment, local = self._place("units", unit)
-        row = segment.units[local]
+        file, start, end, line, last, definition, *_ = segment.units[local].item()
         position = self.segments.index(segment)
-        definition = int(row["definition"])
         return (
-            int(row["file"]) + self._bases["files"][position], int(row["start"]), int(row["end"]), int(row["line"]),
-            int(row["last"]), definition if definition < 0 else definition + self._bases["definitions"][position],
+            file + self._bases["files"][position], start, end, line, last,
+            definition if definition < 0 else definition + self._bases["definitions"][position],
         )  # fmt: skip
 
     def unit_text(self, unit: int) -> str:
@@ -630,13 +646,20 @@ class Snapshot:
         units = self.units_of(file)
         return self.unit(units[-1])[4] if units else 0
 
-    def definitions_around(self, file: int, byte: int) -> list[Definition]:
-        """A file's definitions that hold one of its bytes, outermost first."""
+    def innermost(self, file: int, byte: int, kinds: Collection[str]) -> Definition | None:
+        """The smallest definition of one of `kinds` that holds a byte of a file; of equals the first."""
         segment, local = self._place("files", file)
         row = segment.files[local]
         first = int(row["definition"])
         rows = segment.definitions[first : first + int(row["definitions"])]
-        return [_definition(segment, item) for item in rows[(rows["start"] <= byte) & (rows["end"] > byte)]]
+        best, smallest = None, 0
+        # Strings are read for the one that is wanted: they cost more than all the rest.
+        for number in ((rows["start"] <= byte) & (rows["end"] > byte)).nonzero()[0].tolist():
+            item = rows[number]
+            _, _, start, end, _, _, _, _, _, kind, _, _ = item.item()
+            if KINDS[kind] in kinds and (best is None or end - start < smallest):
+                best, smallest = item, end - start
+        return None if best is None else _definition(segment, best)
 
     def definition_ends(self, file: int) -> dict[int, list[int]]:
         """Byte at which definitions of a file begin → where they end."""
@@ -670,14 +693,8 @@ def _definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
 
 
 def _definition(segment: Segment, row: Any) -> Definition:
+    _, _, begin, end, line, final, name, container, signature, kind, flags, _ = row.item()
+    text = segment.string
     return Definition(
-        segment.string(int(row["name"])),
-        KINDS[int(row["kind"])],
-        segment.string(int(row["container"])),
-        segment.string(int(row["signature"])),
-        int(row["start"]),
-        int(row["end"]),
-        int(row["line"]),
-        int(row["last"]),
-        bool(int(row["flags"]) & EXPORTED),
+        text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import UsageError
+from lurcher.errors import StoreError, UsageError
+from lurcher.index.segment import FORMAT as TABLES
 from lurcher.planning.filters import glob_matches
 from lurcher.planning.plan import Plan, make_plan
 from lurcher.stores.gather import Gathered
 from lurcher.stores.learned import Leg
 from lurcher.stores.port import Candidate, Head, Question, Sparse, Store
 from lurcher.stores.question import meaning_of, names_of, words_of
+from lurcher.stores.record import FORMAT as RECORDS
 from lurcher.stores.record import Record, unpacked
 from lurcher.stores.snapshot import Changed, SharedSnapshot, Shelf, Words
 from lurcher.stores.vocabulary import Page, Vocabulary
@@ -27,6 +30,7 @@ _KEPT_BYTES = 64 << 20
 """Records that stay in memory for the questions after this one."""
 _ROUNDS = 3
 _DEEPER = 4
+_MOST_FILES = 2000
 _PATTERN = frozenset("*?[")
 
 if TYPE_CHECKING:
@@ -36,6 +40,10 @@ if TYPE_CHECKING:
     from lurcher.embedding.sparse import SparseEmbedder
 
     Vector = NDArray[np.float32]
+
+class UnknownProject(UsageError):
+    """The store has no such project."""
+
 
 class NeedsTexts(UsageError):
     """The question goes by exact text or syntax, which a store cannot look for."""
@@ -78,14 +86,19 @@ class Asking:
             head = self._store.head(name)
             if head is None:
                 raise self._unknown(name)
+            if not readable(head):
+                raise StoreError(
+                    f"the project {name} in the store was written by another version of lurcher",
+                    "install the same one here, or write it anew: lurcher index --rebuild --store URL",
+                )
             found[name] = head
         return found
 
-    def _unknown(self, name: str) -> UsageError:
+    def _unknown(self, name: str) -> UnknownProject:
         there = self._store.projects()
         known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
         hint = f"there are: {known}" if there else "put one there: lurcher index --store URL"
-        return UsageError(f"the store has no project {name}", hint)
+        return UnknownProject(f"the store has no project {name}", hint)
 
     def ask(self, query: Query, filter: Filter, model: Model, lanes: Lanes, lap: Lap) -> Asked:
         heads = self.heads()
@@ -159,7 +172,7 @@ class Asking:
         self, query: Query, filter: Filter, sparse: Sparse | None, names: tuple[str, ...], dense: Vector | None
     ) -> Question:
         own = self._settings.store
-        limit = max(own.candidates, 3 * query.limit)
+        limit = min(max(own.candidates, 3 * query.limit), _MOST_FILES)
         return Question(
             dense, sparse, names, filter.languages, _folders(filter), max(own.depth, 2 * limit), limit,
             None if own.rrf == "engine" else float(own.rrf),
@@ -212,6 +225,15 @@ class Asking:
         segment = Gathered([record for _, record in records], dims if "dense" in lanes else 0, label)
         keys = tuple(key for key, _ in records)
         return Shelf(name, head, segment, keys, vocabulary, lambda wanted: self._store.texts(name, wanted))
+
+
+def readable(head: Head) -> bool:
+    """Whether records are laid out as they are here."""
+    try:
+        made = json.loads(head.more.get("made_with", "{}"))
+        return (made["format"], made["record"]) == (TABLES, RECORDS)
+    except (ValueError, TypeError, KeyError):
+        return False
 
 
 def needs_texts(mode: str) -> NeedsTexts:

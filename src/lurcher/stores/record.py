@@ -119,4 +119,6 @@ def unpacked(data: bytes) -> Record:
         named = bytes(sections[-2][:-1]).decode("utf-8", "surrogatepass"), bytes(sections[-1]).decode()
     except UnicodeDecodeError as error:
         raise damaged("record") from error
+    if not {"", ".", ".."}.isdisjoint(named[0].split("/")):  # it would lead out of the project
+        raise damaged("record")
     return Record(units, definitions, words, rows, dims, tuple(sections), *named)

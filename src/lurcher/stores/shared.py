@@ -186,12 +186,16 @@ class Shared:
         return dropped
 
     def status(self) -> dict[str, Any]:
-        """What the store has of each project."""
-        found = []
-        for name in self.projects:
-            head = self.store.head(name)
-            found.append({"project": name, "exists": False} if head is None else _described(name, head))
-        return {"store": shown(self._url), "projects": found}
+        """What the store has of each project, or why that cannot be told."""
+        found: list[dict[str, Any]] = []
+        told: dict[str, Any] = {"store": shown(self._url), "projects": found}
+        try:
+            for name in self.projects:
+                head = self.store.head(name)
+                found.append({"project": name, "exists": False} if head is None else _described(name, head))
+        except StoreError as problem:
+            told.update(problem=problem.message, hint=self.described(problem).hint)
+        return told
 
 
 def _described(name: str, head: Head) -> dict[str, Any]:

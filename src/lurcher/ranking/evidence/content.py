@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.index.reader import Snapshot
+from lurcher.kernel import native
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:
@@ -12,21 +14,31 @@ if TYPE_CHECKING:
 
 
 def score(context: Context, power: float) -> NDArray[np.float64]:
+    return harmonic(context.snapshot, context.lexical.scores, context.allowed, power)
+
+
+def harmonic(
+    snapshot: Snapshot, scores: NDArray[np.float64], allowed: NDArray[np.bool_], power: float
+) -> NDArray[np.float64]:
+    """The sum of each allowed file."""
     import numpy as np
 
-    unit_file = context.snapshot.unit_file
-    scores = context.lexical.scores
-    units = np.flatnonzero((scores > 0) & context.allowed[unit_file])
+    counts = snapshot.unit_counts
+    divisors = np.arange(1, int(counts.max(initial=0)) + 1) ** power
+    kernel = native()
+    if kernel is not None:
+        sums = np.empty(snapshot.file_total)
+        kernel.harmonic(scores, snapshot.first_unit, counts, allowed, divisors, sums)
+        return sums
+    unit_file = snapshot.unit_file
+    units = np.flatnonzero((scores > 0) & allowed[unit_file])
     files = unit_file[units]
     values = scores[units]
     # By score, then stably by file; equal scores may stand in any order, and small file numbers sort in linear time.
     order = np.argsort(-values)
-    number = files[order].astype(np.uint16 if context.snapshot.file_total < 1 << 16 else np.int64)
+    number = files[order].astype(np.uint16 if snapshot.file_total < 1 << 16 else np.int64)
     order = order[np.argsort(number, kind="stable")]
     files, values = files[order], values[order]
     first = np.flatnonzero(np.diff(files, prepend=-1))
-    rank = np.arange(len(files)) - np.repeat(first, np.diff(np.append(first, len(files)))) + 1
-    sums = np.zeros(context.snapshot.file_total)
-    if len(first):
-        sums[files[first]] = np.add.reduceat(values / rank**power, first)
-    return sums
+    place = np.arange(len(files)) - np.repeat(first, np.diff(np.append(first, len(files))))
+    return np.bincount(files, values / divisors[place], snapshot.file_total).astype(np.float64, copy=False)

@@ -27,7 +27,7 @@ def opened(path: str, seconds: float) -> EdgePoints:
 
 
 class EdgePoints:
-    alone, width = True, 2
+    alone, width, parallel = True, 1, True
 
     def __init__(self, folder: Folder, seconds: float) -> None:
         self.url, self._folder, self._seconds = f"qdrant+edge://{folder.path}", folder, seconds

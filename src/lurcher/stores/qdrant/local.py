@@ -26,7 +26,7 @@ def opened(path: str, seconds: float) -> LocalPoints:
 
 
 class LocalPoints:
-    alone, width = True, 1
+    alone, width, parallel = True, 1, False
 
     def __init__(self, folder: Folder, seconds: float) -> None:
         from qdrant_client import QdrantClient

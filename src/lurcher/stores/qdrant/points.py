@@ -28,7 +28,9 @@ class Points(Protocol):
     alone: bool
     """Whether no other process can have it open."""
     width: int
-    """Requests at once that are of use."""
+    """Batches at once that are of use."""
+    parallel: bool
+    """Whether two questions at once take less time than one after the other."""
 
     def create(self, collection: str, shape: Json, indexes: Mapping[str, Json]) -> None:
         """Make a collection with its indexes; what is there already stays."""

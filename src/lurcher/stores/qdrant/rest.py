@@ -41,7 +41,7 @@ def connected(address: Address, settings: Settings) -> RestPoints:
 
 
 class RestPoints:
-    alone = False
+    alone, parallel = False, True
 
     def __init__(self, url: str, wire: Wire, settings: QdrantSettings, seconds: float) -> None:
         self.url, self.width = url, settings.concurrency

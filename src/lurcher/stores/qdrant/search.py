@@ -97,7 +97,7 @@ def _fused(legs: list[Json], question: Question) -> Json:
 def _asked(
     points: Points, units: str, of_units: list[Json], files: str, of_files: list[Json]
 ) -> tuple[list[Found], list[Found]]:
-    if points.width == 1 or not of_units or not of_files:
+    if not points.parallel or not of_units or not of_files:
         found, cards = points.query(units, of_units) if of_units else [], points.query(files, of_files) if of_files else []
         return _settled(found), _settled(cards)
     with ThreadPoolExecutor(1, "lurcher-ask") as pool:

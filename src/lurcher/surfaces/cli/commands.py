@@ -356,6 +356,8 @@ def run_index(parsed: Namespace) -> int:
         from lurcher.surfaces.cli import libraries
 
         return libraries.run(_engine, parsed, _print_json)
+    if parsed.watch and parsed.store not in (None, "local"):
+        raise UsageError("--watch keeps the local index up to date, not a store", "run lurcher index --store URL after it")
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 
@@ -393,6 +395,8 @@ def run_status(parsed: Namespace) -> int:
         _print_json(status)
     else:
         show.status(status)
+    if "problem" in status.get("shared", {}):
+        return ERROR
     shared = status.get("shared", {}).get("projects")
     exists = all(entry["exists"] for entry in shared or status.get("roots", [status]))
     return FOUND if exists else NOTHING

@@ -456,8 +456,8 @@ COMMANDS: tuple[Command, ...] = (
 )
 
 
-def build_parser() -> Any:
-    """The argument parser of all commands."""
+def build_parser(only: str | None = None) -> Any:
+    """The argument parser of all commands, or of one: most of the work would be for those that nobody called."""
     import argparse
 
     from lurcher.errors import UsageError
@@ -481,6 +481,8 @@ def build_parser() -> Any:
     parser.add_argument("--version", action="version", version=f"lurcher {VERSION}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:
+        if only not in (None, command.name):
+            continue
         child = commands.add_parser(
             command.name, help=command.help, description=command.help[0].upper() + command.help[1:] + ".",
             epilog=f"example: {command.example}", allow_abbrev=False, usage=f"lurcher {command.name} {command.usage}",
@@ -492,7 +494,8 @@ def build_parser() -> Any:
 
 def parse(arguments: Sequence[str]) -> Any:
     """The arguments as a namespace; paths may stand before, between and after the flags."""
-    parser = build_parser()
+    first = arguments[0] if arguments else None
+    parser = build_parser(first if any(command.name == first for command in COMMANDS) else None)
     parsed, rest = parser.parse_known_args(arguments)
     unknown = [item for item in rest if item.startswith("-")]
     if not unknown and rest and getattr(parsed, "other", "") is None:

@@ -249,6 +249,8 @@ def _shared(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
 
     print()
     row("store", entry["store"])
+    if "problem" in entry:
+        print(f"{painter.dim('problem    ')} {painter.state(printable(entry['problem']), 'problem')}{_hint(entry.get('hint'))}")
     told = {item["project"]: item for item in sent}
     for item in entry["projects"]:
         row("project", item["project"])

@@ -24,7 +24,9 @@ def thing(*optional: str, **properties: Schema) -> Schema:
 
 
 DEGRADED = many(thing(stage=TEXT, reason=TEXT, hint=TEXT))
-INDEX = thing(generation=WHOLE, fresh=YES, stale_paths=WHOLE, coverage={"type": "object"})
+INDEX = thing(
+    "shared", generation=WHOLE, fresh=YES, stale_paths=WHOLE, coverage={"type": "object"}, shared={"type": "object"}
+)
 COMMIT = thing(
     "files", "file_count", sha=TEXT, subject=TEXT, author=TEXT, date=TEXT, outcome={"type": "object"}, files=many(TEXT),
     file_count=WHOLE,

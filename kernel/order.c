@@ -1,0 +1,136 @@
+/* What rankings ask of all units at once, as ranking/evidence/content.py and index/order.py have it. */
+
+#include "kernel.h"
+
+#include <stdlib.h>
+
+static void sift(double *values, size_t root, size_t count) {
+    double moved = values[root];
+    for (size_t child; (child = 2 * root + 1) < count; root = child) {
+        child += child + 1 < count && values[child + 1] < values[child];
+        if (!(values[child] < moved)) {
+            break;
+        }
+        values[root] = values[child];
+    }
+    values[root] = moved;
+}
+
+/* Largest first: most files have a few units, and the largest must not cost the square of theirs. */
+static void sort_down(double *values, size_t count) {
+    if (count <= 24) {
+        for (size_t i = 1; i < count; i++) {
+            double moved = values[i];
+            size_t place = i;
+            for (; place > 0 && values[place - 1] < moved; place--) {
+                values[place] = values[place - 1];
+            }
+            values[place] = moved;
+        }
+        return;
+    }
+    for (size_t root = count / 2; root-- > 0;) {
+        sift(values, root, count);
+    }
+    for (size_t last = count - 1; last > 0; last--) {
+        double smallest = values[0];
+        values[0] = values[last];
+        values[last] = smallest;
+        sift(values, 0, last);
+    }
+}
+
+/* Of each file that may answer, the sum of its units' scores, largest first, each divided by what its place has: 0, or -1. */
+static int harmonic(const double *scores, size_t units, const int64_t *first, const int64_t *counts, const unsigned char *allowed,
+                    size_t files, const double *divisors, size_t most, double *sums, double *desk) {
+    for (size_t file = 0; file < files; file++) {
+        sums[file] = 0;
+        if (!allowed[file] || counts[file] == 0) {
+            continue;
+        }
+        if (counts[file] < 0 || first[file] < 0 || (uint64_t)counts[file] > most || (uint64_t)first[file] > units ||
+            (uint64_t)counts[file] > units - (uint64_t)first[file]) {
+            return -1;
+        }
+        size_t found = 0;
+        for (int64_t unit = first[file]; unit < first[file] + counts[file]; unit++) {
+            if (scores[unit] > 0) {
+                desk[found++] = scores[unit];
+            }
+        }
+        sort_down(desk, found);
+        double sum = 0;
+        for (size_t i = 0; i < found; i++) {
+            sum += desk[i] / divisors[i];
+        }
+        sums[file] = sum;
+    }
+    return 0;
+}
+
+PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Py_buffer scores, first, counts, allowed, divisors, sums;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*", &scores, &first, &counts, &allowed, &divisors, &sums)) {
+        return NULL;
+    }
+    PyObject *found = NULL;
+    Py_ssize_t units = items_of(&scores, 8, "the scores"), files = items_of(&first, 8, "the first units");
+    Py_ssize_t most = items_of(&divisors, 8, "the divisors");
+    double *desk = NULL;
+    int failed = 1;
+    if (units < 0 || files < 0 || most < 0 || items_of(&counts, 8, "the counts") < 0 || items_of(&sums, 8, "the sums") < 0) {
+        goto done;
+    }
+    if (counts.len != first.len || sums.len != first.len || allowed.len != files) {
+        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        goto done;
+    }
+    desk = malloc((size_t)(most ? most : 1) * sizeof *desk);
+    if (desk == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    failed = harmonic(scores.buf, (size_t)units, first.buf, counts.buf, allowed.buf, (size_t)files, divisors.buf, (size_t)most,
+                      sums.buf, desk);
+    Py_END_ALLOW_THREADS
+    if (failed) {
+        PyErr_SetString(PyExc_ValueError, "a file's units are not there");
+        goto done;
+    }
+    found = Py_NewRef(Py_None);
+done:
+    free(desk);
+    PyBuffer_Release(&scores);
+    PyBuffer_Release(&first);
+    PyBuffer_Release(&counts);
+    PyBuffer_Release(&allowed);
+    PyBuffer_Release(&divisors);
+    PyBuffer_Release(&sums);
+    return found;
+}
+
+PyObject *kernel_standing(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Py_buffer scores;
+    double value;
+    if (!PyArg_ParseTuple(arguments, "y*d", &scores, &value)) {
+        return NULL;
+    }
+    PyObject *found = NULL;
+    Py_ssize_t count = items_of(&scores, 8, "the scores");
+    if (count >= 0) {
+        const double *each = scores.buf;
+        int64_t above = 0, equal = 0;
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < count; i++) {
+            above += each[i] > value;
+            equal += each[i] == value;
+        }
+        Py_END_ALLOW_THREADS
+        found = Py_BuildValue("(LL)", (long long)above, (long long)equal);
+    }
+    PyBuffer_Release(&scores);
+    return found;
+}

@@ -1,0 +1,181 @@
+"""Calls the kernel with arguments that are nearly right, and compares what it says with the reference, for some seconds.
+
+    python tools/kernel_fuzz.py SECONDS [SEED]
+
+Wrong arguments must raise ValueError, TypeError, BufferError or OverflowError, and never crash; right ones must give what
+numpy gives. Meant to be run by tools/kernel-sanitize, under which reading or writing out of bounds ends the process.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from lurcher.index import bloom
+from lurcher.kernel import native
+from lurcher.terms.count import NativeCounter, ReferenceCounter
+
+REFUSED = (ValueError, TypeError, BufferError, OverflowError)
+EDGES = (0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 61, (1 << 63) - 1, -(1 << 63))
+LETTERS = "aZ_09 \n\t.-ßé中文\u0301\u200d한नि١²ΣİǅX" + "abcXYZ012_" * 4
+
+
+class Fuzz:
+    def __init__(self, kernel: ModuleType, seed: int) -> None:
+        self.kernel = kernel
+        self.random = random.Random(seed)
+        self.numbers = np.random.default_rng(seed)
+
+    # -- arguments ------------------------------------------------------------------------------------------------------
+
+    def size(self) -> int:
+        return self.random.choice((0, 1, 2, 3, 5, 8, 31, 64, 65, 200))
+
+    def whole(self, limit: int) -> Any:
+        found = self.numbers.integers(0, max(limit, 1), self.size())
+        if len(found) and self.random.random() < 0.2:
+            found[self.random.randrange(len(found))] = self.random.choice(EDGES)
+        return found
+
+    def real(self, size: int | None = None) -> Any:
+        scale = self.random.choice((1, 100, 1e5))
+        found: Any = np.trunc(self.numbers.normal(size=self.size() if size is None else size) * scale)
+        if len(found) and self.random.random() < 0.1:
+            found[self.random.randrange(len(found))] = self.random.choice((np.nan, np.inf, -np.inf, 0.5, 1e30, -0.0))
+        return found
+
+    def raw(self, size: int) -> Any:
+        return self.numbers.integers(-128, 128, size).astype(np.int8)
+
+    def bent(self, value: Any) -> Any:
+        """Mostly the value itself; else something that a caller might give by mistake."""
+        turn = self.random.random()
+        if turn > 0.06 or not isinstance(value, np.ndarray):
+            return value
+        if turn < 0.01:
+            return None
+        if turn < 0.02:
+            return value[::2]
+        if turn < 0.03:
+            return value.view(np.int8)[1:]
+        if turn < 0.04:
+            return bytes(value)
+        return value[: len(value) // 2]
+
+    def text(self) -> str:
+        return "".join(self.random.choices(LETTERS, k=self.random.choice((0, 1, 5, 40, 150, 400))))
+
+    # -- what is called -------------------------------------------------------------------------------------------------
+
+    def refusable(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        try:
+            return function(*map(self.bent, arguments))
+        except REFUSED:
+            return None
+
+    def sums(self) -> None:
+        dims, height = self.random.choice((1, 2, 31, 32, 64)), self.random.randrange(1, 20)
+        bits = self.random.choice((8, 4, 4, 8, 7))
+        ends = np.sort(self.whole(60))
+        rows = self.numbers.integers(0, height, int(ends[-1]) if len(ends) and 0 <= ends[-1] < 1000 else 3)
+        if len(rows) and self.random.random() < 0.2:
+            rows[-1] = self.random.choice(EDGES)
+        data = self.raw(height * (dims if bits == 8 else (dims + 1) // 2))
+        for function in (self.kernel.row_sums, self.kernel.unit_sums):
+            asked = self.random.choice((dims, dims, dims, 0, -1, 1 << 40))
+            self.refusable(function, ends, rows, self.real(len(rows)), data, bits, asked)
+
+    def products(self) -> None:
+        dims, height = self.random.choice((1, 3, 32, 33, 256)), self.random.randrange(0, 20)
+        rows, places = self.raw(dims * height), self.whole(height) if self.random.random() < 0.5 else None
+        numbers = self.real(dims).astype(np.float32)
+        self.refusable(self.kernel.products, rows, places, numbers, np.zeros(height if places is None else len(places)))
+
+    def tally(self) -> None:
+        total = self.random.choice((0, 1, 63, 64, 65, 300))
+        room = np.zeros(total + total // 64 + 1 + self.random.choice((0, 0, 0, -1, 5)) if total else 1)
+        parts = []
+        for _ in range(self.random.randrange(4)):
+            owners = self.whole(total)
+            values = self.real(len(owners))
+            if self.random.random() < 0.5:
+                values = self.numbers.integers(0, 256, len(owners)).astype(np.uint8)
+            parts.append((self.bent(owners), self.bent(values), self.random.random()))
+        self.refusable(self.kernel.tally, parts, self.random.choice((total, total, total, -1, 1 << 40)), room)
+        assert not room.any(), "the desk was left dirty"
+        scores = np.zeros(total)
+        units = self.whole(total)
+        self.refusable(self.kernel.bm25, units, self.real(len(units)), np.ones(total), 1.0, scores)
+
+    def order(self) -> None:
+        counts = self.whole(9)
+        first = np.cumsum(counts) - counts
+        total = self.size() if self.random.random() < 0.3 else int(np.clip(counts, 0, 99).sum())
+        divisors, allowed = np.ones(self.random.choice((9, 9, 9, 0, 3))), np.ones(len(counts), bool)
+        self.refusable(self.kernel.harmonic, self.real(total), first, counts, allowed, divisors, np.zeros(len(counts)))
+        self.refusable(self.kernel.standing, self.real(), self.random.random())
+
+    def stamps(self) -> None:
+        row = (b"", *(self.random.choice((*EDGES, 1 << 70, None, "a", 0.5)) for _ in range(self.random.randrange(8))))
+        rows = {self.random.choice((self.text(), ".", "/", "\0", "\ud800", "\udcff", 7)): row for _ in range(3)}
+        folder, old = self.random.choice((-1, 0, 99)), self.random.choice((0, (1 << 63) - 1))
+        first, folders = self.random.choice((0, 1, 3, -1, 1 << 40)), self.random.random() < 0.5
+        found = self.refusable(self.kernel.unlike, rows, first, folder, old, folders)
+        assert found is None or found == list(rows), "such a file looks as it did"
+
+    def entries(self) -> None:
+        text = self.numbers.integers(0, 256, self.random.choice((0, 1, 2, 3, 500, 70_000))).astype(np.uint8).tobytes()
+        if self.random.random() < 0.3:
+            text = text.replace(b" ", b"x").translate(bytes([120] * 200 + list(range(200, 256))))
+        marks = np.zeros(1 << 21, bool)
+        found = np.frombuffer(self.kernel.text_entries(text, marks), np.uint64)
+        words = [words for words, _ in bloom._entries(np.frombuffer(text, np.uint8))]
+        assert np.array_equal(found, np.concatenate([np.zeros(0, np.uint64), *words])), "other words than the reference"
+
+    def counter(self) -> None:
+        native_one, reference = NativeCounter(), ReferenceCounter()
+        for _ in range(self.random.randrange(6)):
+            field, owner, text = self.random.choice(("body", "name")), self.random.randrange(5), self.text()
+            native_one.add(field, owner, text)
+            reference.add(field, owner, text)
+        terms, postings = native_one.finish(("body", "name"))
+        plain_terms, plain = reference.finish(("body", "name"))
+        assert terms == plain_terms, "other terms than the reference"
+        for field in plain:
+            for column in ("terms", "owners", "counts"):
+                assert np.array_equal(getattr(postings[field], column), getattr(plain[field], column)), "other counts"
+            assert np.array_equal(native_one.incomplete(field), reference.incomplete(field)), "other incomplete owners"
+        raw = self.kernel.Counter(self.random.getrandbits(64))
+        for _ in range(4):
+            field, owner = self.random.choice((0, 31, 32, 1 << 31)), self.random.choice((0, (1 << 32) - 1))
+            beyond: list[Any] = self.random.choice(([], [((), True)], [(("a", "ß"), False)] * 9, [1]))
+            self.refusable(raw.add, field, owner, self.text())
+            self.refusable(raw.add_words, 0, 0, self.random.choice(([self.text()], [None], ["\ud800"], [])))
+            self.refusable(raw.finish, self.random.choice((0, 1, 32, 33)), beyond, [self.text()])
+
+
+def main(seconds: float, seed: int) -> int:
+    kernel = native()
+    if kernel is None:
+        print("the kernel is not there", file=sys.stderr)
+        return 2
+    fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
+    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.counter)
+    while time.monotonic() < end:
+        for call in every:
+            call()
+        if calls % 50 == 0:  # its marks are many
+            fuzz.entries()
+        calls += 1
+    print(f"{calls} rounds with seed {seed}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else int(time.time())))
