@@ -14,13 +14,14 @@ from setuptools import Extension, setup
 WANTED = os.environ.get("LURCHER_BUILD_KERNEL", "auto")
 # The stable ABI has buffers since 3.11, and a free-threaded Python has no stable ABI.
 STABLE = sys.version_info >= (3, 11) and not sysconfig.get_config_var("Py_GIL_DISABLED")
+UNIX = ["-std=c11", "-D_DEFAULT_SOURCE", "-pthread", "-O3", "-ffp-contract=off"]
 
 kernel = Extension(
     "lurcher._kernel",
     sources=sorted(str(path) for path in Path("kernel").glob("*.c")),
     depends=sorted(str(path) for path in Path("kernel").glob("*.h")),
     define_macros=[("Py_LIMITED_API", "0x030B0000")] if STABLE else [],
-    extra_compile_args=["/std:c11"] if sys.platform == "win32" else ["-std=c11", "-O3", "-ffp-contract=off"],
+    extra_compile_args=["/std:c11"] if sys.platform == "win32" else UNIX,
     libraries=[] if sys.platform == "win32" else ["m"],
     py_limited_api=STABLE,
     optional=WANTED != "require",

@@ -24,6 +24,8 @@ static PyMethodDef functions[] = {
     {"products", kernel_products, METH_VARARGS,
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
     {"text_entries", kernel_text_entries, METH_VARARGS, "A text, and 2^21 marks for its threes: the hashes of its words."},
+    {"unlike", kernel_unlike, METH_VARARGS,
+     "Rows by path, where in them size and times and inode are, a folder, since when times are young, whether they are folders."},
     {"tally", kernel_tally, METH_VARARGS,
      "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},
     {"bm25", kernel_bm25, METH_VARARGS, "Units, frequencies, lengths, times, scores: what each unit gains, added to its score."},
@@ -31,8 +33,6 @@ static PyMethodDef functions[] = {
      "Scores of units, first unit and number of units of each file, which files may answer, a divisor per place, where the sums "
      "go."},
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
-    {"unlike", kernel_unlike, METH_VARARGS,
-     "An open folder, rows by path, a time: the paths of files that do not look as their row says, or whose stamps are younger."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };

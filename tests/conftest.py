@@ -220,6 +220,15 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
 
 
+@pytest.fixture(autouse=True)
+def services_forgotten() -> Iterator[None]:
+    """What one test did to a service says nothing to the next one, which may have the same address."""
+    yield
+    breaker = sys.modules.get("lurcher.services.breaker")
+    if breaker is not None:
+        breaker.forget()
+
+
 @dataclass(frozen=True, slots=True)
 class Result:
     status: int

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.config import Settings
+from lurcher import config
+from lurcher.config import Settings, load
 from lurcher.surfaces.cli.flags import COMMANDS, overrides_of, parse
-from lurcher.surfaces.cli.reference import render
+from lurcher.surfaces.cli.reference import render, services
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -41,6 +42,20 @@ def command_lines() -> list[tuple[str, str]]:
 def test_the_reference_is_up_to_date() -> None:
     page = (ROOT / "docs" / "reference.md").read_text("utf-8")
     assert page == render(), "run: python -m lurcher.surfaces.cli.reference > docs/reference.md"
+
+
+def test_the_table_of_services_is_that_of_the_code() -> None:
+    page = (ROOT / "docs" / "services.md").read_text("utf-8")
+    table = page[page.index("| setting | environment |") :].rstrip("\n").split("\n")
+    assert table == list(services()), "run: python -m lurcher.surfaces.cli.reference docs/services.md"
+    known = Settings().to_dict()
+    for line in table[2:]:
+        key, variable, value = (cell.strip(" `") for cell in line.split("|")[1:4])
+        assert json.loads(value) == known[key]
+        if variable:
+            assert load(None, environ={variable: str(known[key])}).origins == {key: "environment"}
+        else:  # a variable of that name holds the key itself
+            assert known[key] == f"LURCHER_{key.upper().replace('.', '_')}"
 
 
 def test_every_command_flag_and_setting_is_documented() -> None:
@@ -84,7 +99,7 @@ def test_documented_settings_exist(page: Path) -> None:
     sections = {key.split(".")[0] for key in known}
     for variable in re.findall(r"\bLURCHER_[A-Z0-9_]+[A-Z0-9]\b", page.read_text("utf-8")):
         section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-        assert variable in NO_SETTINGS or f"{section}.{name}" in known, variable
+        assert variable in (*NO_SETTINGS, *config.SHORT_NAMES) or f"{section}.{name}" in known, variable
     for key in re.findall(r"`([a-z]+\.[a-z_0-9]+)`", page.read_text("utf-8")):
         if key.split(".")[0] in sections and not key.endswith((".py", ".md", ".toml")):
             assert key in known, key

@@ -44,6 +44,8 @@ def test_every_error_has_a_code_of_its_own() -> None:
 @pytest.mark.parametrize("kind", classes(), ids=lambda kind: kind.__name__)
 def test_an_error_becomes_one_json_object(kind: type[LurcherError]) -> None:
     error = kind("what happened", "what to do")
-    assert json.loads(json.dumps(error.to_dict())) == {"code": kind.code, "message": "what happened", "hint": "what to do"}
+    about = {"service": kind.service} if kind.service else {}
+    told = {"code": kind.code, "message": "what happened", "hint": "what to do", **about}
+    assert json.loads(json.dumps(error.to_dict())) == told
     assert str(error) == "what happened"
     assert kind("alone").hint == ""

@@ -126,8 +126,9 @@ class Fuzz:
         row = (b"", *(self.random.choice((*EDGES, 1 << 70, None, "a", 0.5)) for _ in range(self.random.randrange(8))))
         rows = {self.random.choice((self.text(), ".", "/", "\0", "\ud800", "\udcff", 7)): row for _ in range(3)}
         folder, old = self.random.choice((-1, 0, 99)), self.random.choice((0, (1 << 63) - 1))
-        found = self.refusable(self.kernel.unlike, folder, rows, old)
-        assert found == list(rows), "such a file looks as it did"
+        first, folders = self.random.choice((0, 1, 3, -1, 1 << 40)), self.random.random() < 0.5
+        found = self.refusable(self.kernel.unlike, rows, first, folder, old, folders)
+        assert found is None or found == list(rows), "such a file looks as it did"
 
     def checksum(self) -> None:
         data = self.random.randbytes(self.random.choice((0, 1, 15, 16, 63, 64, 65, 128, 1000, 5000)))

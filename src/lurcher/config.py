@@ -22,9 +22,16 @@ MAX_FILE_BYTES = 1_000_000
 
 
 def setting(
-    default: Any, doc: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+    default: Any,
+    doc: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    stage: str = "",
 ) -> Any:
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices})
+    """`stage` is the folder of stages whose names are allowed beside the choices, where others are installed."""
+    return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices, "stage": stage})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +54,9 @@ class IndexSettings:
 class SearchSettings:
     limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
     mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "dense", "symbol"))
-    ranking: str = setting("default", "Which ranking orders the hits.", choices=("default", "classic"))
+    ranking: str = setting(
+        "default", "Which ranking orders the hits; others may be installed.", choices=("default", "classic"), stage="ranking"
+    )
     context: str = setting(
         "block", "How much of the code around a match is shown.", choices=("none", "block", "function", "class")
     )
@@ -55,6 +64,7 @@ class SearchSettings:
         64, "With a budget: so many hits may be too large for what is left of it before no smaller one is looked for.",
         low=1, high=64,
     )  # fmt: skip
+    lanes: str = setting("", "Further lanes that are installed, each with what it counts, such as `freshness=0.3`.")
     rerank: str = setting("none", "Second looks unless others are asked for, such as `cross` or `outcome llm`.")
 
 
@@ -82,7 +92,8 @@ class EmbeddingSettings:
     """Models that embed text as it stands, in place of the term table: here (`onnx`) or on a server."""
 
     provider: str = setting(
-        "builtin", "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `ollama`: a server."
+        "builtin",
+        "`builtin`: the term table of `dense.model`; `onnx`: a model here; `tei`, `openai`, `infinity`, `ollama`: a server.",
     )
     model: str = setting("", "`onnx`: a folder, or a name in the local hub cache. Of a server: the model to ask for.")
     url: str = setting("", "The server; empty: what the provider has on this machine, if anything.")
@@ -100,6 +111,36 @@ class EmbeddingSettings:
     refresh_units: int = setting(
         200, "Up to so many new units are embedded before answering, more are left to `lurcher index`; -1: always all.", low=-1
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SparseSettings:
+    """What the words of a shared store's units are compared by; a local index has its own words."""
+
+    provider: str = setting(
+        "terms", "`terms`: our own terms, weighed as BM25 does; `tei`: a server with `/embed_sparse`, such as SPLADE's.",
+        choices=("terms", "tei"),
+    )  # fmt: skip
+    model: str = setting("", "The model that the server has: with another name, vectors are made anew.")
+    url: str = setting("", "The server; empty: port 8080 of this machine.")
+    key: str = setting("LURCHER_SPARSE_KEY", "The environment variable that holds the server's key, if it needs one.")
+    query_prefix: str = setting("", "Put before a question, for models that want it.")
+    document_prefix: str = setting("", "Put before a text that is indexed.")
+    tokens: int = setting(256, "Tokens of a text that are read, at most.", low=16, high=32_768)
+    top: int = setting(512, "Numbers of a vector that are kept, the greatest first.", low=1, high=65_536)
+    batch: int = setting(32, "Texts in one request.", low=1, high=1024)
+    seconds: float = setting(60.0, "How long one batch may take while indexing, all retries included.", low=0.05, high=3600)
+    query_seconds: float = setting(5.0, "How long a question may wait for its vector.", low=0.05, high=3600)
+
+
+@dataclass(frozen=True, slots=True)
+class ServicesSettings:
+    """What holds for every server that models run on."""
+
+    failures: int = setting(3, "Failures in a row after which a service is left alone; 0: it never is.", low=0, high=1000)
+    pause: float = setting(30.0, "For so many seconds; then one question tries it again.", low=0, high=86_400)
+    concurrency: int = setting(4, "Requests to one service at a time; further ones wait.", low=1, high=256)
+    health_seconds: float = setting(3.0, "How long `lurcher doctor` waits for each service.", low=0.05, high=600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,6 +398,23 @@ class SavingsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PostgresSettings:
+    """A shared store in PostgreSQL."""
+
+    schema: str = setting("lurcher", "The schema that holds the tables.")
+    vectors: str = setting(
+        "cells", "How near vectors are found: those in the nearest cells, all (`exact`), or by an index of pgvector (`hnsw`).",
+        choices=("cells", "exact", "hnsw"),
+    )  # fmt: skip
+    probes: float = setting(0.035, "`cells`: the share of them that a question looks into, at least 16.", low=0.001, high=1)
+    postings: int = setting(
+        20_000, "Entries of words that a question reads, those that weigh most first.", low=1_000, high=100_000_000
+    )
+    connections: int = setting(4, "Connections that one process has at a time.", low=1, high=100)
+    write_seconds: float = setting(900.0, "How long it may take for one step of writing.", low=1, high=86_400)
+
+
+@dataclass(frozen=True, slots=True)
 class ServeSettings:
     """`lurcher serve`. A project's own file cannot set these."""
 
@@ -368,12 +426,62 @@ class ServeSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """A store that a team shares, in place of the index of one machine. A project's own files cannot set these."""
+
+    url: str = setting("", "Where it is, such as `qdrant://host:6333` or `postgres://host/name`; empty: the local index.")
+    project: str = setting(
+        "", "The project in it, or several, by commas; empty: owner and name of the git remote, else the folder's name."
+    )
+    fallback: str = setting(
+        "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
+    )
+    key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key or password, if it needs one.")
+    candidates: int = setting(150, "Files that are fetched for a question and ranked.", low=10, high=2000)
+    depth: int = setting(400, "Units that each way of finding candidates looks at.", low=10, high=10_000)
+    rrf: str = setting(
+        "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",
+        choices=("engine", "60"),
+    )  # fmt: skip
+    seconds: float = setting(10.0, "How long one question to it may take, all retries included.", low=0.05, high=3600)
+    lock_seconds: float = setting(30.0, "How long to wait for another machine that is writing the project.", low=0, high=3600)
+
+
+@dataclass(frozen=True, slots=True)
+class QdrantSettings:
+    """A store in Qdrant ([qdrant.md](qdrant.md)). A project's own file cannot set these."""
+
+    collection: str = setting("code_chunks", "The collection of units; files and projects are in two more beside it.")
+    ca: str = setting("", "A file with the certificates to believe, for a server whose certificate your system does not know.")
+    write_seconds: float = setting(60.0, "How long one batch may take.", low=0.05, high=3600)
+    patience: float = setting(120.0, "How long a batch is tried again while the server cannot take it.", low=0, high=86_400)
+    lease_seconds: float = setting(30.0, "A writer that is not heard of for so long is out of the way.", low=1, high=3600)
+    batch: int = setting(500, "Units that are sent together.", low=1, high=10_000)
+    concurrency: int = setting(4, "Batches that are under way at once.", low=1, high=64)
+    fusion: str = setting(
+        "auto", "Who fuses the legs: Qdrant, or lurcher `here`, which is half the work for it; `auto`: Qdrant, if on a server.",
+        choices=("auto", "server", "here"),
+    )  # fmt: skip
+    exact: bool = setting(False, "Compare a question with every vector instead of going by the graph.")
+    quantisation: str = setting(
+        "none", "For a new collection: smaller copies of vectors, which are searched first.",
+        choices=("none", "scalar", "binary"),
+    )  # fmt: skip
+    vectors_on_disk: bool = setting(False, "For a new collection: vectors are read from disk, not kept in memory.")
+    payload_on_disk: bool = setting(True, "For a new collection: text and the like are read from disk, not kept in memory.")
+    shards: int = setting(1, "For a new collection: parts it is cut into.", low=1, high=1000)
+    replicas: int = setting(1, "For a new collection: copies of each part.", low=1, high=100)
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()
     lexical: LexicalSettings = LexicalSettings()
     dense: DenseSettings = DenseSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
+    sparse: SparseSettings = SparseSettings()
+    services: ServicesSettings = ServicesSettings()
     default: DefaultRankingSettings = DefaultRankingSettings()
     report: ReportRankingSettings = ReportRankingSettings()
     noise: NoiseSettings = NoiseSettings()
@@ -391,7 +499,10 @@ class Settings:
     judge: JudgeSettings = JudgeSettings()
     notes: NoteSettings = NoteSettings()
     savings: SavingsSettings = SavingsSettings()
+    postgres: PostgresSettings = PostgresSettings()
     serve: ServeSettings = ServeSettings()
+    store: StoreSettings = StoreSettings()
+    qdrant: QdrantSettings = QdrantSettings()
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Where each value that is not a default came from."""
 
@@ -475,12 +586,18 @@ def _checked(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
         value = float(value)
     if type(value) is not kind or _unusable(value):
         raise ConfigError(f"{origin}: '{key}' must be {_KINDS[kind]}, not {value!r}", _allowed(bounds))
-    if bounds["choices"] and value not in bounds["choices"]:
+    if bounds["choices"] and value not in bounds["choices"] and not (bounds["stage"] and _installed(bounds["stage"], value)):
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
     low, high = bounds["low"], bounds["high"]
     if (low is not None and value < low) or (high is not None and value > high):
         raise ConfigError(f"{origin}: '{key}' cannot be {value!r}", _allowed(bounds))
     return value
+
+
+def _installed(stage: str, name: str) -> bool:
+    from lurcher.registry import installed
+
+    return installed(stage, name)
 
 
 def _unusable(value: Any) -> bool:
@@ -553,6 +670,23 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     return Path(base) / "lurcher"
 
 
+def named_folder(variable: str, below_home: str = "", environ: Mapping[str, str] | None = None) -> Path | None:
+    """The folder that a variable of another tool names, else the one it has below the user's home."""
+    environ = os.environ if environ is None else environ
+    if environ.get(variable):
+        return Path(environ[variable])
+    return Path(environ["HOME"], below_home) if below_home and environ.get("HOME") else None
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where what can be made again is kept for the user."""
+    environ = os.environ if environ is None else environ
+    base = environ.get("XDG_CACHE_HOME") or (os.path.join(environ["HOME"], ".cache") if environ.get("HOME") else None)
+    if base is None:
+        raise ConfigError("there is no folder for what can be made again", "set HOME or XDG_CACHE_HOME")
+    return Path(base) / "lurcher"
+
+
 def hub_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """Where the hub's own tools keep what they downloaded."""
     environ = os.environ if environ is None else environ
@@ -596,7 +730,13 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
     return content
 
 
-_NOT_SETTINGS = {"LURCHER_CONFIG", "LURCHER_KERNEL", EmbeddingSettings().key, RerankerSettings().key, JudgeSettings().key}
+_NOT_SETTINGS = {
+    "LURCHER_CONFIG",
+    "LURCHER_KERNEL",
+    *(part.key for part in (EmbeddingSettings(), SparseSettings(), RerankerSettings(), JudgeSettings(), StoreSettings())),
+}
+SHORT_NAMES = {"LURCHER_STORE": "store.url"}
+"""Variables that are not named after section and setting."""
 
 
 def secret(variable: str, environ: Mapping[str, str] | None = None) -> str:
@@ -610,7 +750,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, str]:
     for variable in sorted(environ):
         if variable.startswith("LURCHER_") and variable not in _NOT_SETTINGS:
             section, _, name = variable.removeprefix("LURCHER_").lower().partition("_")
-            values[f"{section}.{name}"] = environ[variable]
+            values[SHORT_NAMES.get(variable, f"{section}.{name}")] = environ[variable]
     return values
 
 

@@ -16,12 +16,15 @@ from lurcher.across.asked import Across, wanted_sources
 from lurcher.answering import with_notes
 from lurcher.code.asked import Codes
 from lurcher.config import Settings
-from lurcher.errors import ConfigError, LurcherError, UsageError
+from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
+from lurcher.gathered.asked import Gathered, installed_source
 from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
-from lurcher.planning.checks import checked, filter_of
+from lurcher.libraries.asked import Libraries
+from lurcher.planning.checks import checked, filter_of, several
+from lurcher.planning.plan import literal_pattern
 from lurcher.rerank.reranker import Warm
 from lurcher.sources.roots import Root, find_root
 from lurcher.survey.asked import Surveys
@@ -33,10 +36,11 @@ if TYPE_CHECKING:
     from lurcher.index.look import Look
     from lurcher.index.project import View
     from lurcher.index.watch import Notice, Update
+    from lurcher.stores.shared import Shared
     from lurcher.survey.answers import Standing
 
 
-class Engine(Surveys, Codes, Across):
+class Engine(Surveys, Codes, Across, Libraries, Gathered):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -47,6 +51,7 @@ class Engine(Surveys, Codes, Across):
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
         self._together = Together(projects, prefixes)
+        self._shared = _shared(settings, self._together.roots)
         self._pasts = {}
         self._warm = Warm()
         self.settings = settings
@@ -60,12 +65,20 @@ class Engine(Surveys, Codes, Across):
         root: str | Path | None = None,
         index_dir: str | Path | None = None,
         overrides: Mapping[str, Any] | None = None,
+        store: str | None = None,
+        project: str | Sequence[str] | None = None,
+        fallback: str | None = None,
     ) -> Engine:
         """An engine for `path`, or several.
 
         The index lives at the top of the repository that holds a path, or in the folder itself outside of git. `root` makes
         a folder its own root whatever is around it. `overrides` are settings by dotted name, as flags set them.
+        `store` is the address of a shared store whose `project`, or several, answer; `fallback="local"` has the local
+        index answer when it does not.
         """
+        named = project if project is None or isinstance(project, str) else ",".join(project)
+        own = {"store.url": store, "store.project": named, "store.fallback": fallback}
+        overrides = {**(overrides or {}), **{key: value for key, value in own.items() if value is not None}}
         paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(item) for item in path]
         if not paths:
             raise UsageError("no path was given", "name a folder, or leave the path out for the current one")
@@ -100,6 +113,8 @@ class Engine(Surveys, Codes, Across):
 
     def close(self) -> None:
         self._together.forget()
+        if self._shared is not None:
+            self._shared.close()
 
     @property
     def roots(self) -> tuple[Path, ...]:
@@ -116,7 +131,7 @@ class Engine(Surveys, Codes, Across):
 
     def locate(self, path: str) -> Path:
         """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
-        return self._together.locate(path)
+        return self._in_library(path) or self._in_source(path) or self._together.locate(path)
 
     @property
     def labels(self) -> list[str]:
@@ -157,6 +172,7 @@ class Engine(Surveys, Codes, Across):
         author: str | None = None,
         outcomes: Sequence[str] = (),
         tags: Sequence[str] = (),
+        libraries: Sequence[str] = (),
         refresh: bool = True,
         check: bool = True,
         progress: Progress = silent,
@@ -166,18 +182,32 @@ class Engine(Surveys, Codes, Across):
         """The best answer to a question: hits in order, each with its reason.
 
         `sources` are any of code, history and notes, or `all`; without them the code is asked, or the notes where there is
-        no code. Only history and notes have dates, only history has authors and outcomes, only notes have tags.
+        no code; or `libraries` alone: installed ones that have an index, all of them or those named by `libraries`.
+        Only history and notes have dates, only history has authors and outcomes, only notes have tags.
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
         `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there.
         """
-        asked = wanted_sources(sources, since=since, until=until, author=author, outcomes=outcomes, tags=tags)
         page: dict[str, Any] = {
             "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
         }  # fmt: skip
         files: dict[str, Any] = {"languages": languages, "paths": paths, "excludes": excludes}
         order: dict[str, Any] = {"rerank": rerank, "fusion": fusion, "alpha": alpha, "mmr": mmr}
+        exact: dict[str, Any] = {"fixed": fixed, "case": case, "word": word, "multiline": multiline}
+        narrowed: dict[str, Any] = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
+        elsewhere = installed_source(sources)
+        if elsewhere is not None:
+            options = {"mode": mode, "ranking": ranking, "refresh": refresh, "check": check, "reasons": reasons, **narrowed}
+            return self._of_source(elsewhere, text, {**options, **page, **files, **order, **exact}, progress)
+        if libraries and sources is None:
+            sources = ["libraries"]
+        asked = wanted_sources(
+            sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
+        )
+        shared = self._shared
+        if shared is not None and shared.foreign and asked.sources != ("code",):
+            raise UsageError("a shared store has code only", "leave --in out, or ask in a checkout of the project")
         if asked.sources == ("history",):
             past = self.history(
                 text, mode=mode, ranking=ranking, since=since, until=until, author=author, outcomes=outcomes, **page, **files,
@@ -211,9 +241,15 @@ class Engine(Surveys, Codes, Across):
                 reasons,
             )
         )
+        if asked.sources == ("libraries",):
+            return with_notes(self._of_libraries(query, several(libraries), **fresh), asked.notes)
         if len(asked.sources) > 1:
-            narrowed = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
             return with_notes(self._across(asked.sources, query, narrowed, views, **fresh), asked.notes)
+        instead: tuple[Degraded, ...] = ()
+        if shared is not None:
+            answer, instead = self._from_store(shared, query, (refresh, check), progress)
+            if answer is not None:
+                return with_notes(answer, asked.notes)
         undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
 
         def work(notes: tuple[Degraded, ...]) -> Answer:
@@ -224,7 +260,40 @@ class Engine(Surveys, Codes, Across):
                     return with_notes(self.notes(text, **of_notes, **fresh, views=seen), notes)
             return self._answer(query, (refresh, check), progress, notes, views=seen)
 
-        return self._sound(work, progress)
+        return with_notes(self._sound(work, progress), instead)
+
+    def _from_store(
+        self, shared: Shared, query: Query, freshness: tuple[bool, bool], progress: Progress
+    ) -> tuple[Answer | None, tuple[Degraded, ...]]:
+        """The answer of a shared store; or none, and what the answer of the local index has to say then."""
+        from lurcher.stores.ask import NeedsTexts, UnknownProject, needs_texts
+        from lurcher.stores.snapshot import Changed
+
+        for attempt in range(_STORE_ATTEMPTS):
+            try:
+                if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
+                    raise needs_texts("structural" if query.mode == "structural" else "literal")
+                return self._answer(query, freshness, progress, (), shared=shared), ()
+            except NeedsTexts as problem:
+                if shared.foreign:
+                    raise
+                return None, (Degraded("store", f"{problem.message}; the local index answered", ""),)
+            except UnknownProject as problem:
+                if shared.foreign or not shared.fallback:
+                    raise
+                return None, (Degraded("store", f"{problem.message}; the local index answered", problem.hint),)
+            except StoreError as problem:
+                if isinstance(problem, Changed) and attempt < _STORE_ATTEMPTS - 1:
+                    continue
+                if shared.foreign or not shared.fallback:
+                    raise shared.described(problem) from problem.__cause__
+                return None, (shared.off(problem),)
+        raise AssertionError("unreachable")
+
+    def _beside(self, together: Together) -> Engine:
+        other = Engine(together.projects, together.prefixes, self.settings, self._overrides)
+        other._together, other._warm, other._shared = together, self._warm, None  # what is here is not in the store
+        return other
 
     def _heal(self, progress: Progress) -> None:
         """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
@@ -257,14 +326,22 @@ class Engine(Surveys, Codes, Across):
             if history:
                 past = self._past_of(project)
                 notes += (past.rebuild(progress) if rebuild else past.view(progress, seconds=None)).degraded
+        sent = [] if self._shared is None else [
+            self._shared.write(project, progress, rebuild=rebuild) for project in self._projects
+        ]  # fmt: skip
         degraded = [note.to_dict() for note in notes]
-        return {**self.status(), **({"degraded": degraded} if degraded else {})}
+        return {**self.status(), **({"sent": sent} if sent else {}), **({"degraded": degraded} if degraded else {})}
 
     def refresh(self, *, progress: Progress = silent) -> IndexState:
         """Index what changed, whatever its number."""
         views = [project.view(progress, limited=False) for project in self._projects]
         stale = sum(view.stale_paths for view in views)
         return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
+
+    @property
+    def shares(self) -> bool:
+        """Whether a shared store answers questions about code."""
+        return self._shared is not None
 
     @property
     def indexed(self) -> bool:
@@ -288,7 +365,9 @@ class Engine(Surveys, Codes, Across):
         )
 
     def clear(self) -> bool:
-        """Remove the index of every root. True if there was one."""
+        """Remove the index of every root, from the store where one is set. True if there was one."""
+        if self._shared is not None:
+            return self._shared.clear()
         histories = [self._past_of(project).clear() for project in self._projects]
         return any([project.clear() for project in self._projects]) or any(histories)
 
@@ -327,7 +406,22 @@ class Engine(Surveys, Codes, Across):
         from lurcher.index.status import status_of
 
         entries = [status_of(project, skipped=skipped) for project in self._projects]
-        return entries[0] if len(entries) == 1 else {"roots": entries}
+        libraries = self.libraries()
+        shared = {} if self._shared is None else {"shared": self._shared.status()}
+        more = {**({"libraries": libraries} if libraries else {}), **shared}
+        return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **more}
+
+
+_STORE_ATTEMPTS = 3
+"""How often a question is asked of a store whose project is replaced meanwhile."""
+
+
+def _shared(settings: Settings, roots: Sequence[Path]) -> Shared | None:
+    if not settings.store.url and not settings.store.project:  # most have none, and need not load what reads it
+        return None
+    from lurcher.stores.shared import shared_of
+
+    return shared_of(settings, roots)
 
 
 def diagnose(

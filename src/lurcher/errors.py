@@ -18,7 +18,8 @@
     ├── DatasetError          an evaluation set cannot be used
     └── MissingExtra          a feature needs a package that is not installed
 
-Each has a stable `code`, a message of one line and a `hint` that says what to do.
+Each has a stable `code`, a message of one line and a `hint` that says what to do; one that is about a service names it
+(`service`) and what it was asked (`tried`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ class LurcherError(Exception):
     """Base of the tree; surfaces map this one class, once."""
 
     code = "error"
+    service = ""
+    """Which service it is about: embedding, sparse, reranker, judge or store."""
+    tried = ""
+    """What it was asked, such as `POST http://127.0.0.1:8080/embed`."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -35,7 +40,9 @@ class LurcherError(Exception):
         self.hint = hint
 
     def to_dict(self) -> dict[str, str]:
-        return {"code": self.code, "message": self.message, "hint": self.hint}
+        about = {"service": self.service, "tried": self.tried}
+        told = {name: text for name, text in about.items() if text}
+        return {"code": self.code, "message": self.message, **told, "hint": self.hint}
 
 
 class UsageError(LurcherError):
@@ -100,9 +107,16 @@ class ServerError(LurcherError):
         self.after = after
         """How many seconds later the server would like that to be."""
 
+    def in_words(self, message: str, hint: str) -> ServerError:
+        """The same failure, told otherwise."""
+        other = ServerError(message, hint, self.status, passing=self.passing, after=self.after)
+        other.service, other.tried = self.service, self.tried
+        return other
+
 
 class StoreError(ServerError):
     code = "store"
+    service = "store"
 
 
 class DatasetError(LurcherError):

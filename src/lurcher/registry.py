@@ -15,6 +15,7 @@ from lurcher.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.embedding.provider import Embedder, Identity, Wanted
+    from lurcher.gathered.source import Documents, Stamp
     from lurcher.history.ranking.context import PastContext, PastRanking
     from lurcher.lanes.lane import Found, Request
     from lurcher.planning.plan import Plan
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 RANKINGS = ("default", "classic")
 STORES = ("qdrant://", "postgres://")
-PROVIDERS = ("builtin", "onnx", "tei", "openai", "ollama")
+PROVIDERS = ("builtin", "onnx", "tei", "openai", "infinity", "ollama")
 
 
 def find(folder: str, name: str, attribute: str) -> Any:
@@ -46,6 +47,13 @@ def find(folder: str, name: str, attribute: str) -> Any:
     for entry in entry_points(group=f"lurcher.{folder}", name=name):
         return getattr(entry.load(), attribute, None)
     return None
+
+
+def installed(folder: str, name: str) -> bool:
+    """Whether a package that is installed brings a stage of that name."""
+    from importlib.metadata import entry_points
+
+    return bool(entry_points(group=f"lurcher.{folder}", name=name))
 
 
 def lane_named(name: str) -> Callable[[Request], Found]:
@@ -89,12 +97,23 @@ def provider_named(name: str) -> tuple[Callable[[Wanted], Identity], Callable[[W
     return identity, connect
 
 
+def source_named(name: str) -> tuple[Stamp, Documents]:
+    """What tells whether a source's documents have changed, and what gathers them."""
+    stamp, documents = find("sources", name, "stamp"), find("sources", name, "documents")
+    if stamp is None or documents is None:
+        raise UsageError(f"unknown source '{name}'", "a source is an entry point in the group lurcher.sources")
+    return stamp, documents
+
+
 def store_at(url: str, settings: Settings) -> Store:
     """The shared store at an address, by its scheme: `open` of a file of lurcher.stores, or of an entry point in that group."""
     scheme = url.partition("://")[0].partition("+")[0].lower()
-    open_ = find("stores", {"postgresql": "postgres"}.get(scheme, scheme), "open_store") if "://" in url else None
+    name = {"postgresql": "postgres", "qdrants": "qdrant"}.get(scheme, scheme)
+    open_ = find("stores", name, "open_store") if "://" in url else None
     if open_ is None:
-        raise ConfigError(f"no store is known for the address {url!r}", f"known are: {', '.join(STORES)}")
+        from lurcher.stores.address import shown
+
+        raise ConfigError(f"no store is known for the address {shown(url)!r}", f"known are: {', '.join(STORES)}")
     store: Store = open_(url, settings)
     return store
 

@@ -69,9 +69,17 @@ def ask(
 ) -> Any:
     """What the server answers, read as JSON: to `body` posted as JSON, or to a plain question.
 
-    An answer of more than `most` bytes is refused; `headers` are sent along and never told of.
+    An answer of more than `most` bytes is refused; `headers` are sent along and never told of. A failure names what was tried.
     """
-    asked = _Asked(base, path, None if body is None else json.dumps(body).encode("ascii"), headers or {}, most)
+    try:
+        return _answer(base, path, deadline, body, headers or {}, most)
+    except ServerError as problem:
+        problem.tried = f"{'GET' if body is None else 'POST'} {place(base)}{base.path.rstrip('/')}{path}"
+        raise
+
+
+def _answer(base: SplitResult, path: str, deadline: Deadline, body: Any, headers: Mapping[str, str], most: int) -> Any:
+    asked = _Asked(base, path, None if body is None else json.dumps(body).encode("ascii"), headers, most)
     worker = threading.Thread(target=asked.run, args=(deadline.left,), name="lurcher-ask", daemon=True)
     worker.start()
     worker.join(deadline.left)

@@ -30,14 +30,18 @@ def users_url(settings: Settings, key: str) -> str:
     return users_own(settings, key)
 
 
-def users_key(settings: Settings, section: str, base: SplitResult) -> str:
-    """The key that goes along to a server of a section; it is not sent in the clear to another machine."""
+def users_key(settings: Settings, section: str, base: SplitResult, instead: str = "") -> str:
+    """The key that goes along to a server of a section; it is not sent in the clear to another machine.
+
+    `instead` is what to write for a safe address, where that is not https in the section's url.
+    """
     variable = users_own(settings, f"{section}.key", "names a secret that is sent along")
     key = config.secret(variable)
     if key and not key.isprintable():
         raise ConfigError(f"the key in {variable} has letters that no key has", "set it again")
     if key and base.scheme != "https" and not _here(base.hostname or ""):
-        raise ConfigError(f"the key in {variable} would be sent in the clear", f"use https in {section}.url, or unset it")
+        safe = instead or f"https in {section}.url"
+        raise ConfigError(f"the key in {variable} would be sent in the clear", f"use {safe}, or unset it")
     return key
 
 

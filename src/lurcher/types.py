@@ -249,6 +249,10 @@ class Hit:
     """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
     note: dict[str, Any] | None = None
     """Of a note: its title, the headings above, tags, date, and how to open it (`wikilink`, `anchor`)."""
+    library: str | None = None
+    """Of a hit in an installed library: which one, as `--library` takes it."""
+    version: str | None = None
+    """The version of that library that was indexed; empty where nothing tells it."""
 
     @property
     def captures(self) -> Captures:
@@ -256,7 +260,7 @@ class Hit:
         return self.matches[0].captures if self.matches else {}
 
     def to_dict(self) -> dict[str, Any]:
-        out = {
+        out: dict[str, Any] = {
             "id": self.id,
             "source": self.source,
             "path": self.path,
@@ -274,6 +278,8 @@ class Hit:
         }
         if self.note is not None:
             out["note"] = self.note
+        if self.library is not None:
+            out |= {"library": self.library, "version": self.version}
         if self.matches:
             out["matches"] = [match.to_dict() for match in self.matches]
         if self.captures:
@@ -301,6 +307,8 @@ class IndexState:
     fresh: bool
     stale_paths: int
     coverage: dict[str, float] = field(default_factory=dict)
+    shared: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of an answer out of a shared store: each project with its generation, its commit and when it was written."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -308,6 +316,7 @@ class IndexState:
             "fresh": self.fresh,
             "stale_paths": self.stale_paths,
             "coverage": self.coverage,
+            **({"shared": self.shared} if self.shared else {}),
         }
 
 

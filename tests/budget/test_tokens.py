@@ -52,6 +52,7 @@ def test_threads_that_count_first_at_the_same_time_agree() -> None:
     from lurcher.budget import tokens
 
     tokens._encoder.cache_clear()
+    tokens._kept.cache_clear()
     text = "def answer() -> int:\n    return 42\n" * 50
     with ThreadPoolExecutor(8) as threads:
         counts = set(threads.map(count, [text] * 64))
@@ -67,6 +68,7 @@ def test_a_missing_library_is_said_and_not_papered_over(monkeypatch: pytest.Monk
     from lurcher.budget import tokens
 
     tokens._encoder.cache_clear()
+    tokens._kept.cache_clear()
     monkeypatch.setitem(sys.modules, "rs_bpe.bpe", None)
     with pytest.raises(MissingExtra) as caught:
         count("x")

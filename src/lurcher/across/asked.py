@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
 SOURCES = ("code", "history", "notes")
 ALL = "all"
+LIBRARIES = "libraries"
+"""Asked by themselves: what others wrote would drown what is here."""
+KNOWN = (*SOURCES, LIBRARIES, ALL)
 _KNOWN_TO = {
     "since": ("history", "notes"), "until": ("history", "notes"), "author": ("history",), "outcomes": ("history",),
-    "tags": ("notes",),
+    "tags": ("notes",), "libraries": (LIBRARIES,),
 }  # fmt: skip
 """Which sources know what a filter is about."""
-_FLAGS = {"outcomes": "outcome", "tags": "tag"}
+_FLAGS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +41,15 @@ def wanted_sources(sources: Sequence[str] | None, **filters: object) -> Wanted:
     """The sources that a question goes to. Of all sources those that know its filters; one that is named must know them."""
     named = ("code",) if sources is None else several(sources)
     for source in named:
-        if source not in (*SOURCES, ALL):
-            raise UsageError(f"unknown source '{source}'", f"known are: {', '.join((*SOURCES, ALL))}")
+        if source not in KNOWN:
+            raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(KNOWN)}")
     if not named:
-        raise UsageError("no source was given", f"name one of {', '.join((*SOURCES, ALL))}")
-    found = tuple(source for source in SOURCES if source in named or ALL in named)
+        raise UsageError("no source was given", f"name one of {', '.join(KNOWN)}")
+    if LIBRARIES in named and len(set(named)) > 1:
+        raise UsageError("libraries are asked by themselves", "leave the other sources out, or ask twice")
+    if filters.get("libraries") and LIBRARIES not in named:
+        raise UsageError("--library is for --in libraries", "leave one of them out")
+    found = named[:1] if LIBRARIES in named else tuple(source for source in SOURCES if source in named or ALL in named)
     notes: tuple[Degraded, ...] = ()
     for name, value in filters.items():
         unable = [source for source in found if value not in (None, (), []) and source not in _KNOWN_TO[name]]

@@ -8,6 +8,8 @@ from typing import Any
 from lurcher.errors import MissingExtra
 
 CHARACTERS_PER_TOKEN = 4
+_LONG = 8000
+"""Characters of a text whose count is not kept for the next time."""
 
 
 def estimate(text: str) -> int:
@@ -17,12 +19,20 @@ def estimate(text: str) -> int:
 
 def count(text: str) -> int:
     """Exactly how many cl100k_base tokens the text has; the spelling of a special token counts as ordinary text."""
+    return _counted(text) if len(text) > _LONG else _kept(text)
+
+
+def _counted(text: str) -> int:
     if not text:
         return 0
     try:
         return int(_encoder().count(text))
     except UnicodeEncodeError:
         return int(_encoder().count(_without_lone_surrogates(text)))
+
+
+_kept = functools.lru_cache(maxsize=1024)(_counted)
+"""A server shows the same units to one question after another."""
 
 
 @functools.cache

@@ -30,9 +30,10 @@ from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.rerank.reranker import Warm
 from lurcher.rerank.second import checked_names
 from lurcher.terms.split import compound
-from lurcher.types import Answer, Degraded, Progress, Query, SymbolAnswer, silent
+from lurcher.types import Answer, Degraded, Filter, Progress, Query, SymbolAnswer, silent
 
 if TYPE_CHECKING:
+    from lurcher.stores.shared import Shared, Stand
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
 
@@ -147,9 +148,10 @@ class Codes(ABC):
         notes: tuple[Degraded, ...],
         plan: Callable[[Snapshot], Plan] | None = None,
         views: Sequence[View] | None = None,
+        shared: Shared | None = None,
     ) -> Answer:
         clock = Clock()
-        found = self._found(query, clock, freshness, progress, plan, views)
+        found = self._found(query, clock, freshness, progress, plan, views, shared)
         answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
         return replace(with_notes(answer, notes), timings_ms=clock.total())
 
@@ -161,25 +163,29 @@ class Codes(ABC):
         progress: Progress,
         plan: Callable[[Snapshot], Plan] | None = None,
         views: Sequence[View] | None = None,
+        shared: Shared | None = None,
     ) -> Findings:
-        """Every unit that answers a question, in order."""
-        ranked = self._ranked(query, clock, freshness, progress, plan, views)
-        snapshot, context = ranked.snapshot, ranked.context
+        """Every unit that answers a question, in order; out of a shared store where one is given."""
+        if shared is None:
+            ranked = self._ranked(query, clock, freshness, progress, plan, views)
+        else:
+            ranked = self._ranked_from(shared, query, clock)
+        snapshot, context, stand = ranked.snapshot, ranked.context, ranked.stand
         focus = Focus(context)
         places = places_of(snapshot, ranked.ranking, query.context, focus)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
             query,
-            root="\0".join(str(root) for root in self._together.roots),
+            root=stand.root if stand else "\0".join(str(root) for root in self._together.roots),
             generation=snapshot.generation,
-            checksum=",".join(name for view in ranked.views for name in view.manifest.segments),
+            checksum=stand.checksum if stand else ",".join(name for view in ranked.views for name in view.manifest.segments),
             options=self._options,
         )
         searched, said = _searched(query, context, len(places))
         notes = ranked.notes + said + _unknown_name(context) + tuple(note for view in ranked.views for note in view.degraded)
         return Findings(
             ("code",), Shown(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
-            ranked.name, state_of(snapshot, ranked.views), print_, notes, searched,
+            ranked.name, stand.index if stand else state_of(snapshot, ranked.views), print_, notes, searched,
             reranked=context.plan.mode not in _NOT_RERANKED,
         )  # fmt: skip
 
@@ -216,12 +222,41 @@ class Codes(ABC):
         ranking, context, name, notes = self._rank(snapshot, planned, query, clock)
         return _Ranked(views, snapshot, context, ranking, name, notes)
 
-    def _rank(
-        self, snapshot: Snapshot, plan: Plan, query: Query, clock: Clock
-    ) -> tuple[Ranking, Context, str, tuple[Degraded, ...]]:
-        """The ranking with what it worked on, its name, and what was left out on the way."""
+    def _ranked_from(self, shared: Shared, query: Query, clock: Clock) -> _Ranked:
+        """The same out of a shared store."""
+        from lurcher.stores.shared import Stand
+
+        # Folders that were asked for are those of the checkout around here.
+        filter = query.filter if shared.foreign else self._together.narrowed(query.filter)
         model = self._model
-        allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
+
+        def lanes(plan: Plan) -> tuple[str, ...]:
+            return self._lane_names(_OWN_RANKING.get(plan.mode, query.order), plan, model)
+
+        asked = shared.asking.ask(query, filter, model, lanes, clock.lap)
+        names = [head.more.get("root", "") for head in asked.heads.values()]
+        ranking, context, name, notes = self._rank(asked.snapshot, asked.plan, query, clock, filter, names)
+        asked.snapshot.expect(lambda: map(ranking.unit, range(len(ranking))))
+        state = shared.told(asked.heads)
+        stand = Stand(state, shared.identity, repr(sorted(state.shared.items())))
+        said = notes + asked.notes + shared.behind(asked.heads)
+        return _Ranked((), asked.snapshot, context, ranking, name, said, stand)
+
+    def _rank(
+        self,
+        snapshot: Snapshot,
+        plan: Plan,
+        query: Query,
+        clock: Clock,
+        filter: Filter | None = None,
+        names: Sequence[str] | None = None,
+    ) -> tuple[Ranking, Context, str, tuple[Degraded, ...]]:
+        """The ranking with what it worked on, its name, and what was left out on the way.
+
+        `filter` and the roots' `names` are those of this engine's own roots, unless they are given.
+        """
+        model = self._model
+        allowed = allowed_files(snapshot, self._together.narrowed(query.filter) if filter is None else filter)
         if not query.prose:
             from lurcher.notes.vault import vault_of
 
@@ -237,16 +272,25 @@ class Codes(ABC):
             notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
             plan, name = replace(plan, mode="lexical"), query.order
             found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
-        own = own_words(snapshot, plan, [root.name for root in self._together.roots])
+        own = own_words(snapshot, plan, [root.name for root in self._together.roots] if names is None else names)
         context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
         return ranking_named(name)(context), context, name, notes + failed
 
     def _lanes(self, ranking: str, request: Request, clock: Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
-        names = ranking_lanes(ranking, request.plan, self.settings)
-        if request.model.path is None and request.plan.mode != "dense":
+        found, failed = run_lanes(self._lane_names(ranking, request.plan, request.model), request, clock.lap)
+        if not self.settings.search.lanes or request.plan.mode not in ("hybrid", "symbol"):
+            return found, failed
+        from lurcher.lanes.further import run_further
+
+        more, also_failed = run_further(request, clock.lap)
+        return {**found, **more}, failed + also_failed
+
+    def _lane_names(self, ranking: str, plan: Plan, model: Model) -> tuple[str, ...]:
+        names = ranking_lanes(ranking, plan, self.settings)
+        if model.path is None and plan.mode != "dense":
             # Who wants no model need not be told on each query that there is none.
             names = tuple(name for name in names if name != "dense")
-        return run_lanes(names, request, clock.lap)
+        return names
 
     def _rerankers(self, asked: Sequence[str] | None, past: bool = False) -> tuple[str, ...]:
         """The second looks that were asked for, else those that are set; one of them only works where commits are asked."""
@@ -299,6 +343,8 @@ class _Ranked:
     name: str
     """Of the ranking."""
     notes: tuple[Degraded, ...]
+    stand: Stand | None = None
+    """Where it comes from, if that is a shared store."""
 
     def standing(self, notes: tuple[Degraded, ...]) -> Standing:
         from lurcher.survey.answers import Standing

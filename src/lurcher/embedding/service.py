@@ -5,20 +5,23 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult
 
 from lurcher.embedding.provider import Wanted
 from lurcher.errors import ConfigError, ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
+from lurcher.services.breaker import Breaker, breaker_of
 from lurcher.trust import bearing, users_key, users_own, users_url
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+Kind = TypeVar("Kind")
 MOST_BYTES = 100_000_000
 MOST_DIMS = 16_384
 ATTEMPTS = 6
@@ -41,10 +44,15 @@ class Service:
     key: str = field(default="", repr=False)
     name: Callable[[Service, Deadline], str] | None = None
     """What the server says of its model."""
+    breaker: Breaker | None = None
 
     def embed(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
-        asked = self.body([text[: self.most_chars] for text in texts])
-        answer = patiently(lambda: self.ask(self.path, deadline, asked), deadline)
+        with self.breaker.guard(deadline) if self.breaker is not None else nullcontext():
+            return patiently(lambda: self.once(texts, deadline), deadline)
+
+    def once(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
+        """The same, asked once, whatever became of it before."""
+        answer = self.ask(self.path, deadline, self.body([text[: self.most_chars] for text in texts]))
         return rows_of(self.read(answer), len(texts), place(self.base))
 
     def served(self, deadline: Deadline) -> str:
@@ -55,7 +63,7 @@ class Service:
         return ask(self.base, path, deadline, body, headers=headers, most=MOST_BYTES)
 
 
-def patiently(attempt: Callable[[], Any], deadline: Deadline, sleep: Callable[[float], None] = time.sleep) -> Any:
+def patiently(attempt: Callable[[], Kind], deadline: Deadline, sleep: Callable[[float], None] = time.sleep) -> Kind:
     """What an attempt gives. One that failed for now is made again, later each time, as long as the limit allows."""
     for number in range(ATTEMPTS):
         try:
@@ -100,6 +108,10 @@ def address(wanted: Wanted, default: str = "") -> SplitResult:
 
 def key_for(wanted: Wanted, base: SplitResult) -> str:
     return users_key(wanted.all, "embedding", base)
+
+
+def breaker_for(wanted: Wanted, base: SplitResult) -> Breaker:
+    return breaker_of("embedding", base, wanted.all)
 
 
 def most_chars(wanted: Wanted) -> int:

@@ -135,6 +135,7 @@ class TextModel(Model):
     def failed(self, problem: LurcherError) -> ModelError:
         """What to tell of a failure; whoever asks in the same breath is told the same."""
         told = problem if isinstance(problem, ModelError) else ModelError(problem.message, problem.hint)
+        told.service, told.tried = problem.service, problem.tried
         if isinstance(problem, ServerError):
             with self._lock:
                 self._failed = time.monotonic(), told

@@ -8,6 +8,7 @@ decides, because no program can set it; the modification time counts beside it f
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from lurcher.index.manifest import Manifest, Row
@@ -90,14 +91,10 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
     stat, folders = os.stat, manifest.standing.folders if manifest.standing is not None else {}
     checked, settled = manifest.checked_ns, manifest.settled
     old = checked - COARSE_NS
-    rows = manifest.rows
-    if any(path.rpartition("/")[0] not in folders for path in rows):
-        return None
-    kernel = native()
-    # The kernel tells at once which files are as they were; the few others are looked at once more, as all are without it.
-    left = rows if kernel is None else {path: rows[path] for path in kernel.unlike(opened, dict(rows), old)}
     suspects = []
-    for path, (_, size, mtime, ctime, inode, _, _) in left.items():
+    if not {path.rpartition("/")[0] for path in manifest.rows} <= folders.keys():
+        return None
+    for path, (_, size, mtime, ctime, inode, _, _) in _unlike(manifest, opened, old):
         status = stat(path, dir_fd=opened, follow_symlinks=False)
         if (
             status.st_ctime_ns == ctime
@@ -111,6 +108,14 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
             return None
         suspects.append(Entry(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
     return Changes(tuple(suspects), ())
+
+
+def _unlike(manifest: Manifest, opened: int, old: int) -> Iterable[tuple[str, Row]]:
+    """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young."""
+    kernel, rows = native(), manifest.rows
+    if kernel is None or os.name != "posix" or not isinstance(rows, dict):
+        return rows.items()
+    return [(path, rows[path]) for path in kernel.unlike(rows, 1, opened, old, False)]
 
 
 def compare(manifest: Manifest, listing: Listing) -> Changes:

@@ -29,6 +29,8 @@ class Look:
         """An answer that was given without looking at the tree, as it would be with this look; None if it is of another
         generation, since then the tree has been looked at again meanwhile."""
         index = answer.get("index")
+        if isinstance(index, dict) and index.get("shared"):
+            return answer  # out of a shared store, which this look says nothing about
         if not isinstance(index, dict) or index["generation"] != self.index.generation:
             return None
         found = {**answer, "index": {**index, "fresh": self.index.fresh, "stale_paths": self.index.stale_paths}}

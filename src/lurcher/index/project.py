@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.embedding.model import model_of
+from lurcher.embedding.model import Model, model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.index import disk
 from lurcher.index import lock as locks
@@ -61,10 +61,12 @@ class Watch(Protocol):
 class Project:
     """Thread-safe: one lock around the life cycle, immutable views outside of it."""
 
-    def __init__(self, root: Root, settings: Settings, index_dir: Path | None = None) -> None:
+    def __init__(
+        self, root: Root, settings: Settings, index_dir: Path | None = None, model: Model | None = None
+    ) -> None:
         self.root = root
         self.settings = settings
-        self.model = model_of(settings, root.path)
+        self.model = model_of(settings, root.path) if model is None else model
         self.index_dir = index_dir
         """Where the index was asked to be, whatever the settings say."""
         folder = index_dir or _index_folder(root, settings)

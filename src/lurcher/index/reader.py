@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.index.container import Container
 from lurcher.index.imports import read_imports, read_kind, read_some
@@ -30,12 +30,15 @@ from lurcher.index.segment import (
     units_of,
 )
 from lurcher.index.tally import Memory
-from lurcher.index.vectors import Nearness
+from lurcher.index.vectors import Direction, Nearness
 from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from lurcher.literal.pattern import Pattern
+    from lurcher.planning.groups import Group
 
 
 _FEW_FILES = 100
@@ -205,6 +208,14 @@ class Segment:
         return self.prefix + string_in(self.container, "paths", int(self.files["path"][file]))
 
 
+class Phrases(NamedTuple):
+    """Units that hold a phrase, ascending, how often each does, and the byte of its file where it first does."""
+
+    units: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    first: NDArray[np.int64]
+
+
 class Snapshot:
     """All live segments of one generation as one numbered whole."""
 
@@ -240,6 +251,10 @@ class Snapshot:
     def nearness(self) -> Nearness:
         """Cosines of units and files with a vector."""
         return Nearness([segment.vectors for segment in self.segments])
+
+    def typical_cosines(self, direction: Direction) -> NDArray[np.float64]:
+        """Cosines that tell how near units are on the whole: those of all live ones."""
+        return self.nearness.of_all_units(direction)[self.live_units]
 
     @cached_property
     def live_files(self) -> NDArray[np.bool_]:
@@ -437,6 +452,18 @@ class Snapshot:
         if not parts:
             return np.zeros(0, np.int64), np.zeros(0, np.uint8)
         return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
+
+    def spread(self, group: Group, each: Sequence[int], together: int) -> tuple[int, int]:
+        """In how many units a word stands and in how many any of its forms does; in so many that are here do each, and any."""
+        return each[0], together
+
+    def phrases(self, pattern: Pattern, allowed: NDArray[np.bool_]) -> Phrases | None:
+        """Where a phrase stands in files whose texts are elsewhere; None where they are here."""
+        return None
+
+    def files_in(self, term: str) -> int:
+        """In the folders of how many files a term stands."""
+        return len(self.postings("folder", term)[0])
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
         """Known terms that begin with `prefix`, sorted: all of `family` where one is given, else the first `most`."""

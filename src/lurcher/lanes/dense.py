@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lurcher.embedding.model import Model
 from lurcher.embedding.question import direction, unfit
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
@@ -51,7 +52,7 @@ class DenseCosines:
     @cached_property
     def _scale(self) -> tuple[float, float]:
         """The mean cosine of all units, and how much further apart they should be."""
-        cosines = self._snapshot.nearness.of_all_units(self._direction)[self._snapshot.live_units]
+        cosines = self._snapshot.typical_cosines(self._direction)
         cosines = cosines[cosines != 0]
         if len(cosines) < FEW:
             return MEAN, 1.0
@@ -117,9 +118,14 @@ def run(request: Request) -> DenseCosines:
         return DenseCosines(snapshot, direction_of(np.zeros(0)), True)
     if plan.like is not None:
         return DenseCosines(snapshot, direction_of(snapshot.nearness.vector(plan.like)), True)
+    return DenseCosines(snapshot, *pointing(model, plan, dims), levelled=model.textual)
+
+
+def pointing(model: Model, plan: Plan, dims: int) -> tuple[Direction, bool]:
+    """Where a question points, and whether the model knows any of its words."""
     title = plan.report is not None and plan.mode != "dense"
     text = plan.report.title if plan.report is not None and title and plan.report.title.strip() else plan.text
-    return DenseCosines(snapshot, *direction(model, _words(plan), text, dims), levelled=model.textual)
+    return direction(model, _words(plan), text, dims)
 
 
 def _words(plan: Plan) -> dict[str, float]:

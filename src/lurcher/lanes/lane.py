@@ -1,6 +1,7 @@
 """What every lane is asked and what it answers with, and how the lanes of a plan are run.
 
-A lane is one file of this folder (or an entry point in the group `lurcher.lanes`) with `run(request) -> Found`.
+A lane is one file of this folder (or an entry point in the group `lurcher.lanes`) with `run(request) -> Found`. One that
+`search.lanes` names has `scores` in what it finds; see `lurcher.lanes.further`.
 """
 
 from __future__ import annotations
@@ -72,11 +73,13 @@ def run_lanes(
         except Exception as error:
             if not found and len(failed) == len(names) - 1:
                 raise
-            reason, hint = (error.message, error.hint) if isinstance(error, LurcherError) else (_told(error), "")
-            failed.append(Degraded(name, reason, hint))
+            failed.append(failure(name, error))
         done(name)
     return found, tuple(failed)
 
 
-def _told(error: Exception) -> str:
-    return f"the lane failed: {type(error).__name__}: {error}"
+def failure(name: str, error: Exception) -> Degraded:
+    """What is told of a lane that failed."""
+    if isinstance(error, LurcherError):
+        return Degraded(name, error.message, error.hint)
+    return Degraded(name, f"the lane failed: {type(error).__name__}: {error}", "")

@@ -96,9 +96,10 @@ def score(
     norm = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, field_weights)), 1e-9)
     found = []
     for group in groups:
-        units, tf, own = _frequencies(snapshot, group, field_weights, settings.variant)
-        if len(units):
-            found.append((group, _rarity(snapshot.unit_count, own, len(units)), units, tf))
+        units, tf, each = _frequencies(snapshot, group, field_weights, settings.variant)
+        own, together = snapshot.spread(group, each, len(units))
+        if together:
+            found.append((group, rarity(snapshot.unit_count, own, together), units, tf))
     if keep is not None and len(found) > keep:
         best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
         found = [found[i] for i in sorted(best)]
@@ -141,7 +142,7 @@ def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[
     return known
 
 
-def _rarity(total: int, own: int, together: int) -> float:
+def rarity(total: int, own: int, together: int) -> float:
     """The IDF of a group: the mean of the word's own and of all its forms together.
 
     All forms together alone would make a rare word common because of a common relative; the word alone would make
@@ -156,14 +157,17 @@ def _rarity(total: int, own: int, together: int) -> float:
 
 def _frequencies(
     snapshot: Snapshot, group: Group, weights: dict[str, float], variant: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64], int]:
-    """The units that have the group, with its weighted frequency, and in how many units the word itself stands."""
+) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
+    """The units that have the group, with its weighted frequency; and in how many the word itself and each form stands."""
     total = Sum()
     own = _weighted(snapshot, group.word, weights)
     total.add(*own, 1.0)
+    each = [len(own[0])]
     for form in group.forms if variant else ():
-        total.add(*_weighted(snapshot, form, weights), variant)
-    return *total.sparse(snapshot.unit_total), len(own[0])
+        found = _weighted(snapshot, form, weights)
+        total.add(*found, variant)
+        each.append(len(found[0]))
+    return *total.sparse(snapshot.unit_total), each
 
 
 def _weighted(

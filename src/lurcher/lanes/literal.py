@@ -118,6 +118,9 @@ def run(request: Request) -> LiteralMatches:
     pattern = request.plan.pattern
     assert pattern is not None, "planned without a pattern"
     alone = request.plan.mode == "literal"
+    elsewhere = request.snapshot.phrases(pattern, request.allowed)
+    if elsewhere is not None:
+        return LiteralMatches(request.snapshot, pattern, elsewhere.units, elsewhere.counts, elsewhere.first)
     return search(request.snapshot, pattern, request.allowed, None if alone else _MOST_BYTES)
 
 

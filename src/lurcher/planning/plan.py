@@ -26,6 +26,7 @@ from lurcher.types import Query
 if TYPE_CHECKING:
     from lurcher.literal.pattern import Pattern
 
+LANES = ("lexical", "symbol", "dense", "literal", "structural")
 _PHRASE = re.compile(r"[\w.'-]+(?: [\w.'-]+){1,3}")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from lurcher.fusion.rrf import fuse
 from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
+from lurcher.lanes.further import weighed
 from lurcher.lanes.literal import LiteralMatches
 from lurcher.planning.intent import SYMBOL
 from lurcher.ranking.context import Context, Ranking, lane_whys
@@ -33,6 +34,10 @@ def rank(context: Context) -> Ranking:
     settings = context.settings.classic
     alpha = 0.0 if not len(near) else settings.alpha_symbol if context.plan.intent == SYMBOL else settings.alpha_language
     lanes = [(1 - alpha, candidates.tolist()), (alpha, near.tolist()), (settings.phrase, _with_phrase(context))]
+    for _, weight, given in weighed(context):
+        matched = np.flatnonzero(given > 0)
+        best = matched[best_first(context.snapshot, matched, given[matched])]
+        lanes.append((weight, best[: max(settings.candidates, 5 * context.limit)].tolist()))
     fused = fuse(lanes, settings.rrf_k)
     scores = dict(fused)
     log: dict[int, list[StageWhy]] = {}

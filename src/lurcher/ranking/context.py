@@ -127,8 +127,7 @@ def own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> froz
     """Words of the query that only name the repository: its folder's name, and folders that most files lie in."""
     own = {term for name in root_names for word in words(name) for term in split(word)}
     for group in plan.groups:
-        owners, _ = snapshot.postings("folder", group.word)
-        if len(owners) > _EVERYWHERE * snapshot.file_count:
+        if snapshot.files_in(group.word) > _EVERYWHERE * snapshot.file_count:
             own.add(group.word)
     return frozenset(own)
 

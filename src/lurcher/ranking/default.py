@@ -8,11 +8,13 @@ the same files fill what is left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
+from lurcher.lanes.further import weighed
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
@@ -65,7 +67,10 @@ def _of(context: Context) -> DefaultRankingSettings | ReportRankingSettings:
 def rank(context: Context) -> Ranking:
     import numpy as np
 
-    evidence = _gather(context)
+    further = weighed(context)
+    evidence = _gather(context) + [
+        (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
+    ]
     x = np.zeros(context.snapshot.file_total)
     for _, weight, values in evidence:
         x += weight * values
@@ -83,7 +88,7 @@ def rank(context: Context) -> Ranking:
     x[~context.allowed] = 0
     files = np.flatnonzero((x > 0) & (context.snapshot.file_column("units") > 0))
     scale = sum(weight for _, weight, _ in evidence)
-    leads = _lead_units(context, files)
+    leads = _lead_units(context, files, [scores for _, _, scores in further])
     values = x[files] / scale
     order = best_first(context.snapshot, leads, values)
     leads, values = leads[order], values[order]
@@ -145,17 +150,19 @@ def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return values / highest if highest > 0 else values
 
 
-def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The unit each file shows first: the one that defines the queried name, else its best by words, else the nearest."""
-    import numpy as np
-
+def _lead_units(
+    context: Context, files: NDArray[np.int64], further: Sequence[NDArray[np.float64]]
+) -> NDArray[np.int64]:
+    """The unit each file shows first: the one that defines the queried name, else its best by words, else the nearest, else
+    the best by a further lane."""
     snapshot = context.snapshot
     scores = context.lexical.scores
     best = snapshot.first_unit.copy()
+    for lane in reversed(further):
+        _put_best(snapshot, lane, best)
     if context.nearest is not None:
         best[snapshot.unit_file[context.nearest]] = context.nearest
-    top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
-    best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
+    _put_best(snapshot, scores, best)
     strongest: dict[int, float] = {}
     for match in context.symbols:
         if match.strength > strongest.get(match.file, DEFINING[context.plan.intent]):
@@ -163,6 +170,14 @@ def _lead_units(context: Context, files: NDArray[np.int64]) -> NDArray[np.int64]
             best[match.file] = match.unit
     chosen: NDArray[np.int64] = best[files]
     return chosen
+
+
+def _put_best(snapshot: Snapshot, scores: NDArray[np.float64], best: NDArray[np.int64]) -> None:
+    """For each file with a score the unit that has its best."""
+    import numpy as np
+
+    top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
+    best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
 
 
 def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult
@@ -11,6 +12,7 @@ from urllib.parse import SplitResult
 from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
+from lurcher.services.breaker import Breaker, breaker_of
 from lurcher.trust import bearing, users_key, users_url
 
 OLLAMA_MODEL = "llama3.2:1b"
@@ -27,14 +29,15 @@ class Chat:
     model: str
     """Empty: whatever the server has."""
     key: str = field(default="", repr=False)
+    breaker: Breaker | None = None
 
     def models(self, deadline: Deadline) -> list[str]:
         """The chat models that the server has, those that only embed left out."""
         if self.protocol == "ollama":
-            answer = self._ask("/api/tags", deadline)
+            answer = self.ask("/api/tags", deadline)
             entries = answer.get("models") if isinstance(answer, dict) else None
         else:
-            answer = self._ask(self._v1("/models"), deadline)
+            answer = self.ask(self._v1("/models"), deadline)
             entries = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(entries, list):
             raise ServerError(f"{place(self.base)} does not list its models", "check judge.url and judge.protocol")
@@ -47,6 +50,10 @@ class Chat:
 
     def reply(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any = None) -> str:
         """What the model says to a prompt; held to the JSON schema `shape` where the server can do that."""
+        with self.breaker.guard(deadline) if self.breaker is not None else nullcontext():
+            return self._shaped(system, text, most_tokens, deadline, shape)
+
+    def _shaped(self, system: str, text: str, most_tokens: int, deadline: Deadline, shape: Any) -> str:
         if shape is not None:
             try:
                 return self._reply(system, text, most_tokens, deadline, shape)
@@ -65,7 +72,7 @@ class Chat:
             }  # fmt: skip
             if shape is not None:
                 body["format"] = shape
-            answer = self._ask("/api/generate", deadline, body)
+            answer = self.ask("/api/generate", deadline, body)
             said = answer.get("response") if isinstance(answer, dict) else None
         else:
             body = {
@@ -76,7 +83,7 @@ class Chat:
             if shape is not None:
                 named = {"name": "scores", "schema": shape, "strict": True}
                 body["response_format"] = {"type": "json_schema", "json_schema": named}
-            answer = self._ask(self._v1("/chat/completions"), deadline, body)
+            answer = self.ask(self._v1("/chat/completions"), deadline, body)
             said = _content(answer)
         if not isinstance(said, str):
             raise ServerError(f"{place(self.base)} answers without a text", "check judge.url and judge.protocol")
@@ -91,19 +98,19 @@ class Chat:
     def _v1(self, path: str) -> str:
         return path if self.base.path.rstrip("/").endswith("/v1") else f"/v1{path}"
 
-    def _ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
+    def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
         try:
             return ask(self.base, path, deadline, body, headers=bearing(self.key))
         except ServerError as problem:
             if problem.status == 404 and self.protocol == "ollama" and "model" in problem.message:
                 name = self.model or OLLAMA_MODEL
-                raise ServerError(f"Ollama has no model {name}", f"run: ollama pull {shlex.quote(name)}", 404) from None
+                raise problem.in_words(f"Ollama has no model {name}", f"run: ollama pull {shlex.quote(name)}") from None
             if problem.status == 404:
                 other = "openai" if self.protocol == "ollama" else "ollama"
                 hint = f"check judge.model (lurcher doctor lists what is there), or set judge.protocol to {other}"
-                raise ServerError(problem.message, hint, 404) from None
+                raise problem.in_words(problem.message, hint) from None
             if self.protocol == "ollama" and problem.message.startswith("nothing answers"):
-                raise ServerError(problem.message, "run: ollama serve") from None
+                raise problem.in_words(problem.message, "run: ollama serve") from None
             raise
 
 
@@ -111,7 +118,8 @@ def chat_of(settings: Settings) -> Chat:
     """The server and model that the settings name."""
     judge = settings.judge
     base = checked_url(users_url(settings, "judge.url"), "judge.url")
-    return Chat(base, judge.protocol, judge.model.strip(), users_key(settings, "judge", base))
+    key, breaker = users_key(settings, "judge", base), breaker_of("judge", base, settings)
+    return Chat(base, judge.protocol, judge.model.strip(), key, breaker)
 
 
 def _content(answer: Any) -> Any:

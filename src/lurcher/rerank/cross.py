@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from math import exp, isfinite
+from dataclasses import dataclass, field
+from math import exp
 from typing import Any
+from urllib.parse import SplitResult
 
 from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
 from lurcher.rerank.reranker import Judged, Request
+from lurcher.services.breaker import breaker_of
 from lurcher.trust import bearing, users_key, users_url
 from lurcher.types import Degraded
 
@@ -44,25 +47,45 @@ def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
 
 
 def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) -> Judged:
+    server = server_of(request.settings, url)
+    with breaker_of("reranker", server.base, request.settings).guard(deadline):
+        return Judged(tuple(server.scores(request.query, texts, deadline)))
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A cross-encoder on a server."""
+
+    base: SplitResult
+    protocol: str
+    model: str
+    key: str = field(default="", repr=False)
+
+    def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
+        return ask(self.base, path, deadline, body, headers=bearing(self.key))
+
+    def scores(self, query: str, texts: list[str], deadline: Deadline) -> list[float | None]:
+        """A score from 0 to 1 for each text; None for one that the server passes over."""
+        scores: list[float | None] = []
+        for first in range(0, len(texts), AT_ONCE):
+            part = texts[first : first + AT_ONCE]
+            if self.protocol == "tei":
+                body = {"query": query, "texts": part, "truncate": True, "raw_scores": False}
+                scores += _read(self.ask("/rerank", deadline, body), "score", len(part), place(self.base))
+            else:
+                body = {"query": query, "documents": part, "return_documents": False, "model": self.model}
+                answer = self.ask("/rerank", deadline, body)
+                results = answer.get("results") if isinstance(answer, dict) else None
+                scores += _read(results, "relevance_score", len(part), place(self.base))
+        if any(score is not None and not 0 <= score <= 1 for score in scores):  # a server that leaves this to us
+            scores = [None if score is None else 1 / (1 + exp(-max(-60.0, min(60.0, score)))) for score in scores]
+        return scores
+
+
+def server_of(settings: Settings, url: str) -> Server:
     base = checked_url(url, "reranker.url")
-    headers = bearing(users_key(request.settings, "reranker", base))
-    scores: list[float | None] = []
-    for first in range(0, len(texts), AT_ONCE):
-        part = texts[first : first + AT_ONCE]
-        if request.settings.reranker.protocol == "tei":
-            body = {"query": request.query, "texts": part, "truncate": True, "raw_scores": False}
-            answer = ask(base, "/rerank", deadline, body, headers=headers)
-            scores += _read(answer, "score", len(part), place(base))
-        else:
-            model = request.settings.reranker.model
-            body = {"query": request.query, "documents": part, "return_documents": False, "model": model}
-            answer = ask(base, "/rerank", deadline, body, headers=headers)
-            results = answer.get("results") if isinstance(answer, dict) else None
-            scores += _read(results, "relevance_score", len(part), place(base))
-    known = [score for score in scores if score is not None]
-    if any(not 0 <= score <= 1 for score in known):  # a server that leaves this to us
-        scores = [None if score is None else 1 / (1 + exp(-max(-60.0, min(60.0, score)))) for score in scores]
-    return Judged(tuple(scores))
+    chosen = settings.reranker
+    return Server(base, chosen.protocol, chosen.model, users_key(settings, "reranker", base))
 
 
 def _read(entries: Any, name: str, count: int, server: str) -> list[float | None]:
@@ -72,7 +95,7 @@ def _read(entries: Any, name: str, count: int, server: str) -> list[float | None
         index, score = (entry.get("index"), entry.get(name)) if isinstance(entry, dict) else (None, None)
         if type(index) is not int or not 0 <= index < count:
             continue
-        if isinstance(score, (int, float)) and not isinstance(score, bool) and isfinite(score):
+        if isinstance(score, (int, float)) and not isinstance(score, bool) and abs(score) < 1e30:
             found[index] = float(score)
     if count and all(score is None for score in found):
         raise ServerError(f"{server} answers without scores", "check the address and reranker.protocol")

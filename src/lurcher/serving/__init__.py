@@ -148,7 +148,7 @@ class Served:
     def search(self, text: str, *, patience: float = PATIENCE, **options: Any) -> Answer:
         """As `Engine.search`, but it never waits for an index: what is there so far answers, and the answer says so."""
         engine, began = self.engine, time.monotonic()
-        if self.indexed:
+        if self.indexed or engine.shares:
             answer = engine.search(text, **options)
             if answer.index.stale_paths:
                 self.build()

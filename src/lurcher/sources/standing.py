@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
+from lurcher.kernel import native
 from lurcher.light import dataclass, field
 
 Mark = tuple[int, int, int, int]
@@ -49,6 +50,16 @@ class Standing:
         """Whether everything is as it was; `opened` is a descriptor of the root."""
         if not self.settled or circumstances != self.circumstances:
             return False
+        return (
+            self._same_folders(opened)
+            and all(mark_of(os.path.join(root, path), follow=False) == seen for path, seen in self.files.items())
+            and all(mark_of(os.path.join(root, path), follow=True) == seen for path, seen in self.git.items())
+        )
+
+    def _same_folders(self, opened: int) -> bool:
+        kernel = native()
+        if kernel is not None and os.name == "posix" and isinstance(self.folders, dict):
+            return not kernel.unlike(self.folders, 0, opened, 0, True)
         stat = os.stat
         try:
             for path, (_, mtime, ctime, inode) in self.folders.items():
@@ -62,9 +73,7 @@ class Standing:
                     return False
         except (OSError, ValueError):
             return False
-        return all(mark_of(os.path.join(root, path), follow=False) == seen for path, seen in self.files.items()) and all(
-            mark_of(os.path.join(root, path), follow=True) == seen for path, seen in self.git.items()
-        )
+        return True
 
     def marks(self) -> Iterable[Mark]:
         for part in (self.folders, self.files, self.git):

@@ -57,7 +57,7 @@ class StoredFile:
     digest: str
     """Of its content."""
     names: tuple[str, ...]
-    """What it defines, in lower case."""
+    """What it defines, in lower case, and after a slash what the file itself is called."""
     card: NDArray[np.float32] | None
     """The vector of the file as a whole."""
     units: tuple[StoredUnit, ...]
@@ -100,10 +100,11 @@ class Question:
     """What candidates are asked for by. A leg that has nothing to go by is left out."""
 
     dense: NDArray[np.float32] | None
-    """Compared with units, and with the cards of files."""
+    """Compared with units, and with the cards of files; one long."""
     sparse: Sparse | None
+    """How rare each term is in the project is in its weight already: a store multiplies and adds up, no more."""
     names: tuple[str, ...] = ()
-    """Files that define one of these, in lower case, are candidates whatever else they hold."""
+    """Files that have one of these among their `names` are candidates whatever else they hold."""
     languages: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
     """Only files in one of these folders, or in a folder below it (no pattern letters, no slash at the end)."""
@@ -150,13 +151,18 @@ class Store(Protocol):
         ...
 
     def put(self, project: str, files: Iterable[StoredFile], born: int, done: Callable[[int], None]) -> None:
-        """Keep files, in batches; `done` is told how many more are safe. What is kept already may be put again."""
+        """Keep files, in batches; `done` is told how many more files are safe. What is kept already may be put again.
+
+        A file is in the listing only once all of it is kept, whenever the writer was killed.
+        """
         ...
 
-    def put_pages(self, project: str, pages: Mapping[str, bytes], born: int) -> None: ...
+    def put_pages(self, project: str, pages: Mapping[str, bytes], born: int) -> None:
+        """Keep pages as they are from `born` on; one that was put in the same generation before is replaced."""
+        ...
 
     def adopt(self, project: str, keys: Sequence[str], born: int) -> None:
-        """What a writer left that was killed, or what had died, is born in `born` and alive."""
+        """What is kept is born in `born` and alive: what a killed writer left, what had died, what was about to die."""
         ...
 
     def retire(self, project: str, keys: Sequence[str], died: int) -> None: ...

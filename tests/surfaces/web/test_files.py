@@ -97,3 +97,23 @@ def test_colours_and_marks_lose_nothing_of_the_text() -> None:
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node runs these")
+def test_words_are_marked_where_they_begin_a_word_or_a_part_of_a_name() -> None:
+    wanted = {
+        "threaded read readers lineRead HTTPRead READ_ME readiness": ["read", "readers", "Read", "Read", "READ"],
+        "configuration preconfigured configure": ["configuration", "configure"],
+        "é read éread": ["read"],
+    }
+    program = f"""
+    import {{ marksOf }} from {json.dumps((WEB / "highlight.js").as_uri())};
+    const terms = new Set(["read", "configur"]);
+    const marked = (text) => marksOf(text, terms).map(([start, end]) => text.slice(start, end));
+    console.log(JSON.stringify({json.dumps(list(wanted))}.map(marked)));
+    """
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", program], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == list(wanted.values())

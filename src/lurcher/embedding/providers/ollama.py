@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.embedding.provider import Identity, Wanted
-from lurcher.embedding.service import Service, address, key_for, most_chars
+from lurcher.embedding.service import Service, address, breaker_for, key_for, most_chars
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline
 
@@ -32,7 +32,8 @@ def connect(wanted: Wanted) -> Ollama:
     def body(texts: list[str]) -> Any:
         return {"model": model, "input": texts, "truncate": True}
 
-    return Ollama(Service(base, "/api/embed", body, _rows, most_chars(wanted), key_for(wanted, base)), model)
+    key, breaker = key_for(wanted, base), breaker_for(wanted, base)
+    return Ollama(Service(base, "/api/embed", body, _rows, most_chars(wanted), key, breaker=breaker), model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,20 @@ class Ollama:
     model: str
 
     def embed(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
+        return self._told(lambda: self.service.embed(texts, deadline))
+
+    def once(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
+        return self._told(lambda: self.service.once(texts, deadline))
+
+    def _told(self, asked: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
         try:
-            return self.service.embed(texts, deadline)
+            return asked()
         except ServerError as problem:
             if problem.status == 404 and "model" in problem.message:
                 name = shlex.quote(self.model)
-                raise ServerError(f"Ollama has no model {self.model}", f"run: ollama pull {name}", 404) from None
+                raise problem.in_words(f"Ollama has no model {self.model}", f"run: ollama pull {name}") from None
             if problem.message.startswith("nothing answers"):
-                raise ServerError(problem.message, "run: ollama serve", passing=True) from None
+                raise problem.in_words(problem.message, "run: ollama serve") from None
             raise
 
     def served(self, deadline: Deadline) -> str:

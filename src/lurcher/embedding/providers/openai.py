@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lurcher.embedding.provider import Identity, Wanted
-from lurcher.embedding.service import Service, address, key_for
+from lurcher.embedding.service import Service, address, breaker_for, key_for
 from lurcher.errors import ConfigError
 
 CHARS_PER_TOKEN = 2
@@ -26,10 +26,11 @@ def connect(wanted: Wanted) -> Service:
     def body(texts: list[str]) -> Any:
         return {"model": wanted.settings.model, "input": texts, "encoding_format": "float"}
 
-    return Service(base, path, body, _rows, wanted.settings.tokens * CHARS_PER_TOKEN, key_for(wanted, base))
+    most, breaker = wanted.settings.tokens * CHARS_PER_TOKEN, breaker_for(wanted, base)
+    return Service(base, path, body, rows, most, key_for(wanted, base), breaker=breaker)
 
 
-def _rows(answer: Any) -> Any:
+def rows(answer: Any) -> Any:
     """The rows in the order of the texts, whatever order they come in."""
     data = answer.get("data") if isinstance(answer, dict) else None
     if not isinstance(data, list) or not all(isinstance(entry, dict) for entry in data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lurcher.embedding.provider import Identity, Wanted
-from lurcher.embedding.service import Service, address, key_for, most_chars
+from lurcher.embedding.service import Service, address, breaker_for, key_for, most_chars
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline
 
@@ -23,7 +23,8 @@ def connect(wanted: Wanted) -> Service:
     def body(texts: list[str]) -> Any:
         return {"inputs": texts, "normalize": True, "truncate": True}
 
-    return Service(base, "/embed", body, lambda answer: answer, most_chars(wanted), key_for(wanted, base), _name)
+    key, breaker = key_for(wanted, base), breaker_for(wanted, base)
+    return Service(base, "/embed", body, lambda answer: answer, most_chars(wanted), key, _name, breaker)
 
 
 def _name(service: Service, deadline: Deadline) -> str:

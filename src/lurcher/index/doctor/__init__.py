@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurcher.index.doctor import content, folder, history, installation, rerankers, tree
+from lurcher.index.doctor import content, folder, history, installation, libraries, rerankers, services, tree
 from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding, guarded
 from lurcher.index.project import Project
 from lurcher.types import Progress
@@ -22,11 +22,16 @@ def examine(project: Project, progress: Progress, *, quick: bool = False) -> Ite
     """One root: its settings, model, index folder, the index in it, and the tree. `quick` leaves out what reads everything."""
     root = str(project.root.path)
     yield from guarded("settings", lambda: tree.settings(project), root)
-    yield from guarded("model", lambda: tree.model(project), root)
-    yield from guarded("rerank", lambda: rerankers.examine(project), root)
+    asked = list(guarded("services", lambda: services.examine(project), root))
+    down = {finding.check for finding in asked if finding.health is not None}
+    yield from asked
+    if "model" not in down:
+        yield from guarded("model", lambda: tree.model(project), root)
+    yield from guarded("rerank", lambda: rerankers.examine(project, down), root)
     yield from guarded("git", lambda: tree.repository(project), root)
     yield from guarded("folder", lambda: folder.examine(project), root)
     yield from guarded("index", lambda: content.examine(project, progress, quick=quick), root)
     yield from guarded("history", lambda: history.examine(project, quick=quick), root)
+    yield from guarded("libraries", lambda: libraries.examine(project), root)
     yield from guarded("tree", lambda: tree.examine(project, progress, quick=quick), root)
     yield from guarded("watch", lambda: tree.watching(project, quick=quick), root)

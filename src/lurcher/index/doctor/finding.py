@@ -6,8 +6,12 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import LurcherError
+
+if TYPE_CHECKING:
+    from lurcher.services.health import Health
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 
@@ -21,9 +25,12 @@ class Finding:
     hint: str = ""
     root: str = ""
     """The root that it is about; empty for the installation."""
+    health: Health | None = None
+    """Of a service: all there is to tell of it."""
 
-    def to_dict(self) -> dict[str, str]:
-        return asdict(self)
+    def to_dict(self) -> dict[str, Any]:
+        told = {name: value for name, value in asdict(self).items() if name != "health"}
+        return {**told, **({"service": self.health.to_dict()} if self.health is not None else {})}
 
 
 def guarded(name: str, check: Callable[[], Iterator[Finding]], root: str = "") -> Iterator[Finding]:

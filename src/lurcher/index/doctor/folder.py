@@ -16,7 +16,7 @@ from lurcher.index.project import Project
 from lurcher.index.status import folder_bytes
 from lurcher.index.store import MARK_TEXT
 
-_OWN = frozenset({NAME, MARK, ".gitignore", lock.NAME, "history"})
+_OWN = frozenset({NAME, MARK, ".gitignore", lock.NAME, "history", "libraries"})
 _ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 
 from lurcher.errors import ConfigError, LurcherError
@@ -13,13 +13,13 @@ _SECONDS = 3.0
 """How long a server may take to list its models."""
 
 
-def examine(project: Project) -> Iterator[Finding]:
-    """Only what somebody set: who wants no second look need not hear of it, and no server is asked."""
+def examine(project: Project, down: Collection[str] = ()) -> Iterator[Finding]:
+    """Only what somebody set: who wants no second look need not hear of it, and no server is asked; nor is one that is down."""
     settings = project.settings
     wanted = settings.search.rerank.split()
-    if "cross" in wanted or any(key.startswith("reranker.") for key in settings.origins):
+    if "cross" not in down and ("cross" in wanted or any(key.startswith("reranker.") for key in settings.origins)):
         yield from _cross(project)
-    if "llm" in wanted or any(key.startswith("judge.") for key in settings.origins):
+    if "llm" not in down and ("llm" in wanted or any(key.startswith("judge.") for key in settings.origins)):
         yield from _judge(project)
 
 

@@ -41,7 +41,16 @@ def _engine(parsed: Namespace, *, bare: bool = False) -> Engine:
 
         if is_bare(Path(paths[0])):
             return Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
-    return Engine.open(paths, overrides=overrides_of(parsed.set))
+    return Engine.open(paths, overrides={**overrides_of(parsed.set), **_of_store(parsed)})
+
+
+def _of_store(parsed: Namespace) -> dict[str, str]:
+    """Flags about a shared store as settings."""
+    given = {
+        "store.url": getattr(parsed, "store", None), "store.project": ",".join(getattr(parsed, "project", None) or ()),
+        "store.fallback": getattr(parsed, "fallback", None),
+    }  # fmt: skip
+    return {key: value for key, value in given.items() if value}
 
 
 def _narrowed(parsed: Namespace) -> dict[str, Any]:
@@ -96,6 +105,7 @@ def run_search(parsed: Namespace) -> int:
     return _asked(
         parsed,
         getattr(parsed, "in"),
+        libraries=parsed.library or (),
         mode=_mode(parsed),
         fixed=parsed.fixed,
         case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
@@ -139,8 +149,8 @@ def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
 
 def _check_source(parsed: Namespace) -> None:
     """A flag that the chosen source does not know is an error, not ignored."""
-    source = getattr(parsed, "in") or "code"
-    if source == "code":
+    source = getattr(parsed, "in") or ("libraries" if parsed.library else "code")
+    if source in ("code", "libraries"):
         for flag, known in _OTHERS.items():
             if getattr(parsed, flag) not in (None, [], False):
                 raise UsageError(f"--{flag} is for --in {known}", f"add --in {known}, or use lurcher {known}")
@@ -342,6 +352,12 @@ def run_index(parsed: Namespace) -> int:
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
     if parsed.history and (parsed.watch or parsed.clear):
         raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    if parsed.library:
+        from lurcher.surfaces.cli import libraries
+
+        return libraries.run(_engine, parsed, _print_json)
+    if parsed.watch and parsed.store not in (None, "local"):
+        raise UsageError("--watch keeps the local index up to date, not a store", "run lurcher index --store URL after it")
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 
@@ -355,7 +371,8 @@ def run_index(parsed: Namespace) -> int:
     if parsed.json:
         _print_json(status)
     elif parsed.clear:
-        print("the index was removed" if status["cleared"] else "there was no index")
+        where = " from the store" if engine.shares else ""
+        print(f"the index was removed{where}" if status["cleared"] else "there was no index")
     else:
         show.status(status)
     notes = [Degraded(**note) for note in status.get("degraded", ())]
@@ -378,7 +395,10 @@ def run_status(parsed: Namespace) -> int:
         _print_json(status)
     else:
         show.status(status)
-    exists = all(entry["exists"] for entry in status.get("roots", [status]))
+    if "problem" in status.get("shared", {}):
+        return ERROR
+    shared = status.get("shared", {}).get("projects")
+    exists = all(entry["exists"] for entry in shared or status.get("roots", [status]))
     return FOUND if exists else NOTHING
 
 
@@ -393,13 +413,17 @@ def run_doctor(parsed: Namespace) -> int:
         for finding in findings:
             found.append(finding)
             meter.clear()
-            if not parsed.json:
+            if not parsed.json and not (finding.health and finding.health.reachable):
                 show.finding(finding)
+    asked = [finding.health for finding in found if finding.health is not None]
+    services = list({(health.service, health.address): health for health in asked}.values())  # roots may share them
     counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
     if parsed.json:
         checks = [finding.to_dict() for finding in found]
-        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks})
+        told = {"services": [health.to_dict() for health in services]} if services else {}
+        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
     else:
+        show.services(services)
         show.verdict(counts["problem"])
     return NOTHING if counts["problem"] else FOUND
 
@@ -440,10 +464,15 @@ def run_config(parsed: Namespace) -> int:
 
     root = find_root(Path(parsed.path[0] if parsed.path else "."))
     settings = config.load(root.path, overrides_of(parsed.set))
+    from lurcher.stores.address import shown
+
+    rows = [
+        (key, shown(value) if isinstance(value, str) else value, origin, doc) for key, value, origin, doc in settings.rows()
+    ]  # fmt: skip
     if parsed.json:
-        _print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in settings.rows()})
+        _print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in rows})
         return FOUND
-    for key, value, origin, doc in settings.rows():
+    for key, value, origin, doc in rows:
         text = json.dumps(value)
         where = f"  [{origin}]" if parsed.origin else ""
         print(f"{key} = {text}{where}  # {doc}")
@@ -516,6 +545,7 @@ def run_eval(parsed: Namespace) -> int:
 def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     from lurcher.engine import Engine
     from lurcher.evaluation import evaluate
+    from lurcher.stores.address import shown
 
     # Histories are evaluated whole, whatever that takes.
     overrides = {"history.refresh_seconds": "3600", **overrides_of(parsed.set), **more}
@@ -531,7 +561,10 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             if models:
                 made_with += f"-{zlib.crc32(' '.join(models).encode('utf-8', 'replace')):08x}"
             index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{made_with}"
-        with Engine.open(folder, root=folder, index_dir=index, overrides=overrides) as engine:
+        shared = {"store": parsed.store, "project": f"eval:{folder.resolve().name}"} if parsed.store else {}
+        with Engine.open(folder, root=folder, index_dir=index, overrides=overrides, **shared) as engine:
+            if shared:
+                engine.index()
             yield engine
 
     options: dict[str, Any] = {} if getattr(parsed, "in") is None else {"sources": [getattr(parsed, "in")]}
@@ -548,7 +581,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             work=work / "trees" if work else None,
             **({"limit": parsed.limit} if parsed.limit else {}),
             options=options,
-            settings=overrides,
+            settings={key: shown(str(value)) if key.endswith(".url") else value for key, value in overrides.items()},
             only=parsed.only,
             progress=progress,
         )

@@ -16,6 +16,8 @@ class Flag:
     """text, int, float, switch, list, positional, paths, optional"""
     metavar: str = ""
     choices: tuple[str, ...] = ()
+    more: bool = False
+    """Whether installed packages may bring further choices."""
 
     @property
     def target(self) -> str:
@@ -43,7 +45,7 @@ class Command:
         return " ".join([flag.placed for flag in self.flags if not flag.names[0].startswith("-")] + ["[flags]"])
 
 
-SOURCES = ("code", "history", "notes", "all")
+SOURCES = ("code", "history", "notes", "libraries", "all")
 MODES = ("auto", "hybrid", "lexical", "dense", "symbol", "literal", "structural")
 JSON = Flag(("--json",), "print JSON", "switch")
 SET = Flag(("--set",), "set any setting for this run, as section.name=value", "list", "KEY=VALUE")
@@ -79,10 +81,20 @@ ORDER = (
     Flag(("--fusion",), "how lanes become one order: by ranks, or added up", "text", "HOW", ("rrf", "linear")),
     Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning (default: 0.6)", "float", "A"),
     Flag(("--mmr",), "with --fusion linear: prefer unlike hits; 1 is relevance alone", "float", "LAMBDA"),
-    Flag(("--rerank",), "a second look at the first hits (repeatable)", "list", "HOW", ("cross", "llm", "outcome", "none")),
+    Flag(
+        ("--rerank",), "a second look at the first hits (repeatable)", "list", "HOW", ("cross", "llm", "outcome", "none"),
+        more=True,
+    ),  # fmt: skip
     Flag(("--no-rerank",), "no second look, whatever is set", "switch"),
 )
 """How hits of any source get their order."""
+
+STORE = (
+    Flag(("--store",), "a shared store (default: LURCHER_STORE); local: none", "text", "URL"),
+    Flag(("--project",), "the project in it (repeatable; default: as git remote or folder)", "list", "NAME"),
+)
+FALLBACK = Flag(("--fallback",), "what answers when the store does not", "text", "WHAT", ("local", "none"))
+"""Where an index is shared, and by which name."""
 
 TAG = Flag(("--tag",), "only notes that have this tag, or one below it (repeatable)", "list", "TAG")
 
@@ -93,7 +105,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             Flag(("query",), "a question, a name, or a whole report; - reads it from standard input", "positional"),
             PATHS,
-            Flag(("--in",), "what to search (default: code, else notes)", "text", "SOURCE", SOURCES),
+            Flag(("--in",), "what to search (default: code, else notes)", "text", "SOURCE", SOURCES, more=True),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
             Flag(("--semantic",), "by meaning alone, as --mode dense", "switch"),
             Flag(("--literal",), "exact text: a regular expression (RE2), as --mode literal", "switch"),
@@ -103,13 +115,16 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("-s", "--case-sensitive"), "with --literal: in this case", "switch"),
             Flag(("-U", "--multiline"), "with --literal: also over several lines", "switch"),
             Flag(("--structural",), "the query is an ast-grep pattern, such as 'fn $NAME($$$) { $$$ }'", "switch"),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             *PAST,
             *ORDER,
             TAG,
+            Flag(("--library",), "only this indexed library, as --in libraries (repeatable)", "list", "NAME"),
             *PAGE,
             *FILTERS,
             *SHOWN,
+            *STORE,
+            FALLBACK,
             Flag(("--timings",), "include timings (they differ from run to run)", "switch"),
             Flag(("--no-refresh",), "answer from the index as it is", "switch"),
             FORMAT,
@@ -156,7 +171,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("place",), "a file, or a line of it, as FILE[:LINE]", "positional", "FILE[:LINE]"),
             Flag(("query",), "the question, as it was asked", "positional"),
             Flag(("--mode",), "how to read the query", "text", "MODE", MODES),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             Flag(("-k", "--limit"), "number of hits that would be shown (default: 10)", "int", "N"),
             *FILTERS,
             JSON,
@@ -223,7 +238,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("query",), "a question or a report; - reads it from standard input", "positional"),
             PATHS,
             Flag(("--mode",), "how to read the query", "text", "MODE", ("auto", "hybrid", "lexical", "dense")),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             *PAST,
             *ORDER,
             *PAGE,
@@ -299,8 +314,10 @@ COMMANDS: tuple[Command, ...] = (
             PATHS,
             Flag(("--watch",), "keep it up to date until Ctrl-C, which ends it with status 0", "switch"),
             Flag(("--history",), "also that of all commits, which a question about them fills only in part", "switch"),
+            Flag(("--library",), "instead that of an installed dependency, as code names it (repeatable)", "list", "NAME"),
             Flag(("--rebuild",), "make it anew from nothing", "switch"),
-            Flag(("--clear",), "remove it", "switch"),
+            Flag(("--clear",), "remove it; with --store, from there", "switch"),
+            *STORE,
             JSON,
             SET,
             Flag(("-q", "--quiet"), "no progress on a terminal; with --watch, only errors", "switch"),
@@ -324,7 +341,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "status",
         "tell what the index holds and what was left out",
-        (PATHS, Flag(("--skipped",), "also the paths that were read and left out", "switch"), JSON, SET),
+        (PATHS, Flag(("--skipped",), "also the paths that were read and left out", "switch"), *STORE, JSON, SET),
         "lurcher status --skipped",
     ),
     Command(
@@ -360,9 +377,10 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--root",), "the repository that your own questions are about", "text", "FOLDER"),
             Flag(("--work",), "where trees and indexes of the evaluation are kept", "text", "FOLDER"),
             Flag(("--only",), "only this repository (repeatable)", "list", "NAME"),
-            Flag(("--in",), "what to search (default: what the dataset is about)", "text", "SOURCE", SOURCES),
+            Flag(("--in",), "what to search (default: what the dataset is about)", "text", "SOURCE",
+                 ("code", "history", "notes", "all")),
             Flag(("--mode",), "how to read the queries", "text", "MODE", MODES),
-            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic")),
+            Flag(("--ranking",), "how to order the hits", "text", "NAME", ("default", "classic"), more=True),
             Flag(("--fusion",), "how lanes become one order", "text", "HOW", ("rrf", "linear")),
             Flag(("--alpha",), "with --fusion linear: weight of nearness in meaning", "float", "A"),
             Flag(("--mmr",), "with --fusion linear: prefer unlike hits", "float", "LAMBDA"),
@@ -371,6 +389,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--compare",), "compare two saved runs", "switch"),
             Flag(("--save",), "keep the run in this file", "text", "FILE"),
             Flag(("--warnings",), "list every warning", "switch"),
+            Flag(("--store",), "ask through this shared store, each repository as a project eval:NAME", "text", "URL"),
             JSON,
             SET,
             QUIET,
@@ -495,7 +514,7 @@ def _add(parser: Any, flag: Flag) -> None:
     common: dict[str, Any] = {"help": flag.help}
     if flag.choices and flag.metavar:
         common["help"] += f": {', '.join(flag.choices)}"
-    if flag.choices:
+    if flag.choices and not flag.more:
         common["choices"] = flag.choices
     if flag.metavar:
         common["metavar"] = flag.metavar

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from lurcher import config
@@ -95,6 +96,22 @@ def _section(section: str) -> Iterator[str]:
     yield ""
 
 
+SERVICES = ("embedding", "sparse", "reranker", "judge", "services", "store", "qdrant", "postgres")
+"""Sections about what runs elsewhere."""
+SERVICES_HEAD = "| setting | environment | default | effect |"
+
+
+def services() -> Iterator[str]:
+    """The table of docs/services.md: every setting of every service."""
+    yield SERVICES_HEAD
+    yield "|---|---|---|---|"
+    for key, value, _, meaning in config.Settings().rows():
+        if key.partition(".")[0] in SERVICES:
+            variable = f"`LURCHER_{key.upper().replace('.', '_')}`"
+            variable = "" if key.endswith(".key") else variable  # a variable of that name would hold the key itself
+            yield f"| `{key}` | {variable} | `{json.dumps(value)}` | {_cell(meaning)} |"
+
+
 def _allowed(bounds: Any, value: object) -> str:
     if bounds["choices"]:
         return ", ".join(f"`{choice}`" for choice in bounds["choices"])
@@ -113,4 +130,8 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(render())
+    if len(sys.argv) == 2:  # a page that ends with the table of services
+        page = Path(sys.argv[1])
+        page.write_text(page.read_text("utf-8").partition(SERVICES_HEAD)[0] + "\n".join(services()) + "\n", "utf-8")
+    else:
+        sys.stdout.write(render())

@@ -17,6 +17,7 @@ from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
 
 if TYPE_CHECKING:
     from lurcher.index.doctor import Finding
+    from lurcher.services.health import Health
 
 _BAR = 10
 _TERMINAL_LINES = 12
@@ -67,6 +68,8 @@ def _of_source(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Itera
         from lurcher.surfaces.cli.past import commit_hit
 
         return commit_hit(hit, painter)
+    if hit.library is not None:  # where it lies is of no interest, of which version it is, is
+        return _hit(hit, painter, hit.path)
     return _hit(hit, painter, shown(hit.path))
 
 
@@ -100,7 +103,7 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         head += "  " + painter.dim("▰" * filled + "▱" * (_BAR - filled) + f" {hit.score:.2f}")
     else:
         head += f"  {hit.score:.3f}"
-    yield head
+    yield head + (painter.dim(f"  {hit.library} {hit.version or 'of unknown version'}") if hit.library else "")
     if hit.note is not None:
         yield from _note(hit.note, painter)
     if "structural" in hit.why.lanes:
@@ -221,6 +224,45 @@ def status(status: dict[str, Any]) -> None:
         if number:
             print()
         _status(entry)
+    libraries(status.get("libraries", ()))
+    if "shared" in status:
+        _shared(status["shared"], status.get("sent", ()))
+
+
+def libraries(entries: Iterable[dict[str, Any]]) -> None:
+    """One line for each library that has an index."""
+    painter = Painter(colours())
+    for entry in entries:
+        name = f"{entry['ecosystem']}:{entry['library']} {entry['version'] or 'of unknown version'}"
+        holds = f"{entry['files']:,} files, {entry['units']:,} units"
+        print(f"{painter.dim('library    ')} {printable(name)}, {holds}, {printable(entry['root'])}")
+        if "problem" in entry:
+            print(f"{'':<11} {painter.state(printable(entry['problem']), 'note')}{_hint(entry['hint'])}")
+
+
+def _shared(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
+    """What a shared store has of each project, and what was sent there just now."""
+    painter = Painter(colours())
+
+    def row(name: str, text: str) -> None:
+        print(f"{painter.dim(f'{name:<11}')} {printable(text)}")
+
+    print()
+    row("store", entry["store"])
+    if "problem" in entry:
+        print(f"{painter.dim('problem    ')} {painter.state(printable(entry['problem']), 'problem')}{_hint(entry.get('hint'))}")
+    told = {item["project"]: item for item in sent}
+    for item in entry["projects"]:
+        row("project", item["project"])
+        if not item["exists"]:
+            row("state", "none yet (lurcher index --store URL)")
+            continue
+        commit = f", commit {item['commit'][:10]}" if item["commit"] else ""
+        row("state", f"generation {item['generation']}, written {item['written']}{commit}")
+        row("holds", f"{item['files']:,} files, {item['units']:,} units")
+        if item["project"] in told:
+            done = told[item["project"]]
+            row("sent", f"{done['sent_files']:,} files, {done['sent_units']:,} units; {done['removed_files']:,} files removed")
 
 
 def _status(entry: dict[str, Any]) -> None:
@@ -288,6 +330,22 @@ def finding(finding: Finding) -> None:
     painter = Painter(colours())
     state = painter.state(f"{finding.state:<8}", finding.state)
     print(f"{state} {finding.check:<9} {printable(finding.message)}{_hint(finding.hint)}", flush=True)
+
+
+def services(stack: Sequence[Health]) -> None:
+    """Every configured service as a table."""
+    if not stack:
+        return
+    painter = Painter(colours())
+    rows: list[tuple[str, ...]] = [("service", "protocol", "address", "reachable", "version", "model", "dims", "ms", "state")]
+    for health in stack:
+        answered = ("yes", health.version, health.model, str(health.dims or ""), f"{health.latency_ms:.0f}", health.state)
+        reached, *rest = answered if health.reachable else ("no", "", "", "", "", health.problem)
+        rows.append((health.service, health.protocol, health.address, reached, *rest))
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for number, row in enumerate(rows):
+        line = "  ".join(f"{printable(cell) or '-':<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        print(painter.dim(line) if not number else line)
 
 
 def verdict(problems: int) -> None:

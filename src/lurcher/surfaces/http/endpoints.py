@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Values = Mapping[str, Any]
 SOURCES = ("code", "history", "notes", "all")
+LIBRARIES = "libraries"
 MAX_LIMIT = 200
 MAX_HOPS = 6
 
@@ -37,7 +38,7 @@ _SEARCH = (
     _Q,
     Parameter("in", "What to search.", choices=SOURCES),
     Parameter("mode", "How to read the question.", choices=MODES),
-    Parameter("ranking", "How to order the hits.", choices=("default", "classic")),
+    Parameter("ranking", "How to order the hits: default, classic, or one that is installed."),
     Parameter("since", "History and notes: only from then on; a date, 30d, 6m, 1y or a tag."),
     Parameter("until", "History and notes: only until then."),
     Parameter("author", "History: only commits whose author's name or address has this."),
@@ -59,20 +60,22 @@ def _paged(values: Values) -> dict[str, Any]:
 
 def ask(engine: Engine, values: Values, check: bool = True) -> Answer:
     """The search that is meant, of whichever source; a filter that the source does not know is an error."""
-    source = values.get("in")
+    source = values.get("in") or (LIBRARIES if values.get("library") else None)
     _check_source(source or "code", values)
-    exact = {name: values[name] for name in ("fixed", "case", "word", "multiline") if name in values}
+    exact = {name: values[name] for name in _EXACT if name in values}
     return engine.search(
         values["q"], sources=None if source is None else [source], mode=values.get("mode"), ranking=values.get("ranking"),
         since=values.get("since"), until=values.get("until"), author=values.get("author"), outcomes=values.get("outcome", ()),
-        tags=values.get("tag", ()), **exact, **_narrowed(values), **_paged(values), check=check,
+        tags=values.get("tag", ()), libraries=values.get("library", ()), **exact, **_narrowed(values), **_paged(values),
+        check=check,
     )  # fmt: skip
 
 
+_EXACT = ("fixed", "case", "word", "multiline")
 _ONLY_FOR = {
     "since": ("history", "notes", "all"), "until": ("history", "notes", "all"), "author": ("history", "all"),
-    "outcome": ("history", "all"), "tag": ("notes", "all"), "ranking": ("code", "history", "all"),
-    "fixed": ("code", "all"), "case": ("code", "all"), "word": ("code", "all"), "multiline": ("code", "all"),
+    "outcome": ("history", "all"), "tag": ("notes", "all"), "library": (LIBRARIES,),
+    "ranking": ("code", "history", LIBRARIES, "all"), **dict.fromkeys(_EXACT, ("code", LIBRARIES, "all")),
 }  # fmt: skip
 
 
@@ -158,6 +161,11 @@ def _of_history(values: Values) -> bool:
     return values.get("in") in ("history", "all")
 
 
+def _of_here(values: Values) -> bool:
+    """Whether only this tree and its history decide: libraries have indexes of their own."""
+    return values.get("in") != LIBRARIES and not values.get("library")
+
+
 def _always(values: Values) -> bool:
     return True
 
@@ -172,7 +180,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint(
         "search", "The best answer to a question: hits in order, each with its reason.",
         (
-            *_SEARCH,
+            _Q,
+            Parameter("in", "What to search.", choices=(*SOURCES, LIBRARIES)),
+            Parameter("library", "Only this indexed library, as in=libraries.", many=True),
+            *_SEARCH[2:],
             *_PAGE,
             Parameter("fixed", "Exact text as it stands, not a regular expression.", "boolean"),
             Parameter("case", "Whether exact text must match in case.", choices=CASES),
@@ -180,7 +191,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("multiline", "Exact text may span lines.", "boolean"),
             Parameter("timings", "Include timings; they differ from run to run.", "boolean"),
         ),
-        _search, {"q": "how are redirects followed"}, _of_history, lambda values: not _of_history(values),
+        _search, {"q": "how are redirects followed"}, _of_history, lambda values: not _of_history(values), lasts=_of_here,
     ),
     Endpoint(
         "facets", "How the first hits spread over sources, languages, folders, outcomes, years, tags and authors.",
@@ -191,7 +202,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (
             _PATH, _Q, Parameter("line", "A line of the file.", "integer", low=1, high=10_000_000), _LIMIT,
             Parameter("mode", "How to read the question.", choices=MODES),
-            Parameter("ranking", "How to order the hits.", choices=("default", "classic")),
+            Parameter("ranking", "How to order the hits: default, classic, or one that is installed."),
         ),
         _why,
     ),

@@ -93,6 +93,8 @@ class Endpoint:
     """Whether it may take a second or more."""
     cached: bool = True
     """Whether the same question has the same answer as long as tree and history are as they were."""
+    lasts: Callable[[Mapping[str, Any]], bool] = lambda values: True
+    """Whether that holds for this question."""
 
     @property
     def path(self) -> str:

@@ -137,7 +137,7 @@ class Service:
             now = self.hub.progress_now
             done = f": {now['done']:,} of {now['total']:,}" if now else ""
             raise Busy(f"the index is being made{done}", "answers come as soon as it is there", code="indexing")
-        if not endpoint.cached or "since" in values or "until" in values:
+        if not endpoint.cached or not endpoint.lasts(values) or "since" in values or "until" in values:
             return await self._shared((endpoint.name, object()), endpoint, values, None)
         look = await self.look()
         stamp = (look.tree, look.past) if endpoint.depends_on_history(values) else look.tree

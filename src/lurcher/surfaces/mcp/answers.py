@@ -78,6 +78,7 @@ def _hit_text(hit: Hit) -> str:
     commit = hit.commit
     if commit is None:
         head = f"{hit.path}:{hit.start_line}-{hit.end_line}" + (f" {hit.symbol}" if hit.symbol else "")
+        head += f" ({hit.library} {hit.version})" if hit.library and hit.version else ""
     else:
         verdict = commit["outcome"]["verdict"]
         became = "" if verdict == "success" else f" {verdict.upper()}{_by(commit['outcome'])}"
@@ -94,7 +95,7 @@ def _by(outcome: dict[str, Any]) -> str:
 
 
 def _hit_data(hit: Hit) -> dict[str, Any]:
-    data = {
+    data: dict[str, Any] = {
         "source": hit.source, "path": hit.path, "start_line": hit.start_line, "end_line": hit.end_line,
         "language": hit.language, "symbol": hit.symbol, "kind": hit.kind, "score": round(hit.score, 4), "text": hit.text,
     }  # fmt: skip
@@ -103,6 +104,8 @@ def _hit_data(hit: Hit) -> dict[str, Any]:
         data["commit"] = {name: hit.commit[name] for name in names if name in hit.commit}
     if hit.note is not None:
         data["note"] = hit.note
+    if hit.library is not None:
+        data |= {"library": hit.library, "version": hit.version}
     return data
 
 

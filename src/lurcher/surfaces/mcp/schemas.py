@@ -24,14 +24,16 @@ def thing(*optional: str, **properties: Schema) -> Schema:
 
 
 DEGRADED = many(thing(stage=TEXT, reason=TEXT, hint=TEXT))
-INDEX = thing(generation=WHOLE, fresh=YES, stale_paths=WHOLE, coverage={"type": "object"})
+INDEX = thing(
+    "shared", generation=WHOLE, fresh=YES, stale_paths=WHOLE, coverage={"type": "object"}, shared={"type": "object"}
+)
 COMMIT = thing(
     "files", "file_count", sha=TEXT, subject=TEXT, author=TEXT, date=TEXT, outcome={"type": "object"}, files=many(TEXT),
     file_count=WHOLE,
 )  # fmt: skip
 HIT = thing(
-    "commit", "note", source=TEXT, path=TEXT, start_line=WHOLE, end_line=WHOLE, language=TEXT, symbol=MAYBE, kind=MAYBE,
-    score=NUMBER, text=TEXT, commit=COMMIT, note={"type": "object"},
+    "commit", "note", "library", "version", source=TEXT, path=TEXT, start_line=WHOLE, end_line=WHOLE, language=TEXT,
+    symbol=MAYBE, kind=MAYBE, score=NUMBER, text=TEXT, commit=COMMIT, note={"type": "object"}, library=TEXT, version=TEXT,
 )  # fmt: skip
 SEARCH = thing(hits=many(HIT), total=WHOLE, next=MAYBE, mode=TEXT, index=INDEX, degraded=DEGRADED)
 EXPLAIN = thing(path=TEXT, commits=many({"type": "object"}), total=WHOLE, degraded=DEGRADED)

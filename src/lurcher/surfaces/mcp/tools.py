@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lurcher.across.asked import ALL, SOURCES
+from lurcher.across.asked import ALL, KNOWN, LIBRARIES, SOURCES
 from lurcher.answering import with_notes
 from lurcher.engine import Engine
 from lurcher.errors import IndexBuilding, PathError, UsageError
@@ -110,6 +110,11 @@ def _search(call: Call, given: dict[str, Any]) -> Told:
         "sources": None if given["source"] is None else [given["source"]], "reasons": False,
     }  # fmt: skip
     missing: tuple[Degraded, ...] = ()
+    if given["library"] or given["source"] == LIBRARIES:
+        if given["path"]:
+            raise UsageError("'path' is not for libraries", "name one with 'library'")
+        asked: dict[str, Any] = {**options, "sources": [given["source"] or LIBRARIES], "libraries": given["library"] or []}
+        return answers.search(call.served.engine.search(given["query"], **asked), budget)
     if given["source"] in ("history", ALL):
         try:
             with within.served.past() as engine:
@@ -233,9 +238,10 @@ TOOLS: tuple[Tool, ...] = (
         "stack trace, a regular expression (mode literal) or an ast-grep pattern such as `foo($A)` (mode structural). Use it "
         "instead of grep and of reading files one by one.",
         (
-            _QUERY, Parameter("source", "text", "default: code, else notes", choices=(*SOURCES, ALL)),
+            _QUERY, Parameter("source", "text", "default: code, else notes", choices=KNOWN),
             Parameter("mode", "text", default="auto", choices=MODES), _PATH,
-            Parameter("language", "text", "such as python"), _LIMIT, _HIT_LINES, _BUDGET, _CURSOR,
+            Parameter("language", "text", "such as python"),
+            Parameter("library", "texts", "indexed libraries to search instead"), _LIMIT, _HIT_LINES, _BUDGET, _CURSOR,
         ),
         schemas.SEARCH, _search,
     ),

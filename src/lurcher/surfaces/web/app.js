@@ -131,7 +131,8 @@ function draw(milliseconds) {
 
 function freshness(index) {
   const covered = index.coverage && index.coverage.history;
-  return [index.fresh ? null : h("p", { class: "stale" }, `The index is behind: ${number(index.stale_paths)} files changed.`),
+  return [index.fresh || index.shared ? null : h("p", { class: "stale" }, `The index is behind: ${number(index.stale_paths)} files changed.`),
+    index.shared ? h("p", { class: "muted" }, `From a shared index: ${Object.entries(index.shared).map(([name, state]) => `${name}, written ${state.written}`).join("; ")}.`) : null,
     covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is read so far; asking again reads on.`) : null];
 }
 

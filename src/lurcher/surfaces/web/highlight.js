@@ -171,11 +171,16 @@ export function marksOf(text, terms) {
   const found = [];
   for (const match of text.matchAll(new RegExp(escaped.join("|"), "gi"))) {
     if (!match[0]) continue;
-    // A short word inside of a longer one is chance; a part of a name is not.
-    if (match[0].length < 4 && /[a-z]/.test(text[match.index - 1] || "") && /[a-z]/.test(match[0][0])) continue;
-    // An ending belongs to the word: redirect, redirects, redirected.
-    const rest = /^[a-z]{0,3}(?![a-z])/.exec(text.slice(match.index + match[0].length, match.index + match[0].length + 5));
-    const end = match.index + match[0].length + (match[0].length > 3 && rest ? rest[0].length : 0);
+    // A word inside of a longer one is chance (read in threaded), a part of a name is not (read in lineRead, HTTPRead).
+    const before = text[match.index - 1] || "";
+    const [first, second] = [match[0][0], match[0][1]];
+    const begins = !/\p{L}/u.test(before) || (/\p{Lu}/u.test(first) && (/\p{Ll}/u.test(before) || /\p{Ll}/u.test(second)));
+    if (!begins && /\p{L}/u.test(first)) continue;
+    // An ending belongs to the word: redirect, redirects, redirected. What goes on for longer is another one: read, readiness.
+    const after = text.slice(match.index + match[0].length, match.index + match[0].length + 7);
+    const rest = (match[0].length > 5 ? /^\p{Ll}{0,6}(?!\p{Ll})/u : /^\p{Ll}{0,3}(?!\p{Ll})/u).exec(after);
+    if (!rest) continue;
+    const end = match.index + match[0].length + (match[0].length > 3 ? rest[0].length : 0);
     if (found.length && match.index < found[found.length - 1][1]) continue;
     found.push([match.index, end]);
     if (found.length > 2000) break;

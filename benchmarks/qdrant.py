@@ -1,0 +1,202 @@
+"""A store in Qdrant's embedded engine: how fast units go in, how long a question takes, and whether killed writers do harm.
+
+    python benchmarks/qdrant.py --units 200000 --kills 50 --work /tmp/qdrant --save result.json
+
+Units are made up, vectors ready: text cut from this repository's own files, 256 numbers around 500 centres, 80 words of a
+vocabulary of 50,000 with Zipf's frequencies; six units to a file, and a record of 3 kB. A question is near a unit and has eight
+of its words, among them common ones, and a name; as the engine asks it: 300 units a leg, 100 files, k = 60. Its time is that of
+head, candidates and records together. How much the graph misses is told against the same question with `qdrant.exact`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+import numpy as np
+
+from lurcher import config
+from lurcher.registry import store_at
+from lurcher.stores.port import Head, Question, Sparse, Store, StoredFile, StoredUnit
+
+ROOT = Path(__file__).parents[1]
+DIMS, UNITS, WORDS, CHARACTERS = 256, 6, 80, 1200
+AT_ONCE = 2000
+"""Files that are made before they are put, so that only the putting is timed."""
+
+
+class Made:
+    """Files by number; the same number is the same file."""
+
+    def __init__(self) -> None:
+        self._centres = np.random.default_rng(1).standard_normal((500, DIMS)).astype(np.float32)
+        self._text = "".join(path.read_text("utf-8") for path in sorted((ROOT / "src").rglob("*.py")))
+
+    def file(self, number: int) -> StoredFile:
+        chance = np.random.default_rng([7, number])
+        vectors = self._centres[chance.integers(0, 500, UNITS + 1)] + 0.8 * chance.standard_normal((UNITS + 1, DIMS))
+        vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+        units = []
+        for place in range(UNITS):
+            numbers = np.unique(chance.zipf(1.2, WORDS) % 50_000).astype(np.uint32)
+            start = int(chance.integers(0, len(self._text) - CHARACTERS))
+            words = Sparse(numbers, chance.uniform(0.3, 2.2, len(numbers)).astype(np.float32))
+            text = self._text[start : start + CHARACTERS]
+            lines = 40 * place + 1, 40 * place + 40
+            units.append(StoredUnit(*lines, f"f{place}", "function", text, f"{number}-{place}", vectors[place], words))
+        path, key = f"src/part{number % 97}/file{number}.py", str(uuid5(NAMESPACE_URL, str(number)))
+        names = tuple(f"name{number}_{i}" for i in range(8))
+        return StoredFile(key, path, "python", key, names, vectors[-1], tuple(units), chance.bytes(3000))
+
+    def question(self, number: int) -> Question:
+        chance = np.random.default_rng([8, number])
+        file = self.file(number)
+        unit = file.units[int(chance.integers(0, UNITS))]
+        near = unit.dense + 0.3 * chance.standard_normal(DIMS) / np.sqrt(DIMS) * np.linalg.norm(unit.dense) * 4  # type: ignore[operator]
+        chosen = np.sort(chance.choice(len(unit.sparse.numbers), min(8, len(unit.sparse.numbers)), replace=False))
+        rarity = np.log1p(unit.sparse.numbers[chosen].astype(np.float32))
+        dense = (near / np.linalg.norm(near)).astype(np.float32)
+        words = Sparse(unit.sparse.numbers[chosen], rarity + 0.1)
+        return Question(dense, words, (f"name{number}_0",), depth=300, limit=100, rrf=60.0)
+
+
+def opened(url: str, **values: Any) -> Store:
+    return store_at(url, config.apply(config.Settings(), {f"qdrant.{key}": value for key, value in values.items()}, "flag"))
+
+
+def filled(store: Store, made: Made, files: int) -> dict[str, float]:
+    """Seconds for putting, publishing and tidying; making the files is not counted."""
+    put = spent = 0.0
+    with store.writing("p", 5):
+        for start in range(0, files, AT_ONCE):
+            some = [made.file(number) for number in range(start, min(start + AT_ONCE, files))]
+            before, began = time.process_time(), time.perf_counter()
+            store.put("p", some, 1, lambda count: None)
+            put += time.perf_counter() - began
+            spent += time.process_time() - before
+        began = time.perf_counter()
+        store.publish("p", Head(1, "print", "2026-11-16T00:00:00Z", "", files, files * UNITS, DIMS))
+        publish = time.perf_counter() - began
+        began = time.perf_counter()
+        store.sweep("p", 1)
+        tidy = time.perf_counter() - began
+    units = files * UNITS
+    return {
+        "units": units, "put_seconds": round(put, 1), "units_per_second": round(units / put),
+        "put_processor_seconds": round(spent, 1), "units_per_processor_second": round(units / spent),
+        "publish_seconds": round(publish, 2), "graphs_seconds": round(tidy, 1),
+        "units_per_second_with_graphs": round(units / (put + publish + tidy)),
+    }  # fmt: skip
+
+
+def asked(store: Store, made: Made, files: int, questions: int) -> tuple[dict[str, Any], list[set[str]]]:
+    """Times on the wall, and of the processors, which others who use the machine do not lengthen as much."""
+    candidates, records, whole, spent, found = [], [], [], [], []
+    for number in range(questions):
+        question = made.question(number * 7919 % files)
+        before, began = time.process_time(), time.perf_counter()
+        head = store.head("p")
+        assert head is not None
+        first = time.perf_counter()
+        several = store.candidates("p", head.generation, question)
+        second = time.perf_counter()
+        got = store.records("p", [one.key for one in several])
+        third = time.perf_counter()
+        spent.append(1000 * (time.process_time() - before))
+        assert len(got) == len(several)
+        candidates.append(1000 * (second - first))
+        records.append(1000 * (third - second))
+        whole.append(1000 * (third - began))
+        found.append({one.key for one in several})
+    told: dict[str, Any] = {
+        name: {
+            "p50_ms": round(statistics.median(times), 2), "p95_ms": round(sorted(times)[int(0.95 * len(times))], 2),
+            "best_ms": round(min(times), 2),
+        }
+        for name, times in (("candidates", candidates), ("records", records), ("whole", whole), ("processors", spent))
+    }  # fmt: skip
+    told["load"] = round(os.getloadavg()[0], 1)
+    return told, found
+
+
+def kills(times: int, files: int, work: Path) -> dict[str, int]:
+    sys.path[0] = str(ROOT)  # in this folder there is a file called http.py
+    from tests.stores.qdrant_killing import killed
+
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-m", "tests.stores.qdrant_server", str(work / "killed")]
+    server = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdin is not None and server.stdout is not None
+    try:
+        return killed(server.stdout.readline().strip(), files, times)
+    finally:
+        server.stdin.close()
+        server.wait(30)
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--units", type=int, default=200_000)
+    arguments.add_argument("--questions", type=int, default=200)
+    arguments.add_argument("--kills", type=int, default=50)
+    arguments.add_argument("--work", type=Path, required=True)
+    arguments.add_argument("--quantisation", default="none")
+    arguments.add_argument("--keep", action="store_true", help="ask about what an earlier run left in the folder")
+    arguments.add_argument("--save", type=Path)
+    told = arguments.parse_args()
+    if not told.keep:
+        shutil.rmtree(told.work, ignore_errors=True)
+    made, files, url = Made(), told.units // UNITS, f"qdrant+edge://{(told.work / 'store').resolve()}"
+    result: dict[str, Any] = {
+        "machine": {"cores": os.cpu_count(), "processor": platform.machine(), "load before": round(os.getloadavg()[0], 1)},
+        "settings": {"quantisation": told.quantisation, "dims": DIMS, "depth": 300, "limit": 100, "rrf": 60},
+    }
+    if files:
+        if not told.keep:
+            store = opened(url, quantisation=told.quantisation)
+            result["in"] = filled(store, made, files)
+            print(json.dumps(result["in"]), flush=True)
+            store.close()
+        began = time.perf_counter()
+        store = opened(url, quantisation=told.quantisation)
+        assert store.head("p") is not None
+        result["open_ms"] = round(1000 * (time.perf_counter() - began), 1)
+        asked(store, made, files, 10)
+        result["as it comes"], found = asked(store, made, files, told.questions)
+        store.close()
+        store = opened(url, quantisation=told.quantisation, fusion="server")
+        asked(store, made, files, 10)
+        result["fused by the engine"], _ = asked(store, made, files, told.questions)
+        store.close()
+        store = opened(url, quantisation=told.quantisation, exact=True)
+        result["exact"], exact = asked(store, made, files, told.questions // 4)
+        shared = [len(one & other) / len(other) for one, other in zip(found, exact, strict=False)]
+        result["candidates that exact search has too"] = round(statistics.mean(shared), 4)
+        result["state"] = store.state()
+        result["state"].pop("url")
+        store.close()
+        size = sum(path.stat().st_blocks * 512 for path in (told.work / "store").rglob("*") if path.is_file())
+        result["disk_bytes_per_unit"] = round(size / (files * UNITS))
+        result["peak_memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(json.dumps(result), flush=True)
+    if told.kills:
+        result["killed"] = kills(told.kills, 40, told.work)
+    text = json.dumps(result, indent=1)
+    print(text)
+    if told.save:
+        told.save.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,236 @@
+"""What questions are answered by, made from what was put: the words of a range of files, and their vectors by cells.
+
+A segment covers the files whose numbers are in a range, and ranges follow on each other. New files become a new segment,
+together with smaller ones before it, so that a question never looks into many; one that has lost many files is made anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lurcher.stores.postgres import cells, wire
+
+if TYPE_CHECKING:
+    import numpy as np
+    import psycopg
+    from numpy.typing import NDArray
+
+MOST_UNITS = 100_000
+"""In one segment, about: more would not fit into the memory of a small machine while it is made."""
+_DECAYED = 0.4
+"""The share of its files that may be gone before a segment is made anew."""
+_OUTGROWN = 4
+"""Times as many vectors as the cells were made for."""
+
+
+class _Segment(NamedTuple):
+    id: int
+    low: int
+    high: int
+    files: int
+    units: int
+    gone: int
+
+
+class _Range(NamedTuple):
+    low: int
+    high: int
+    replaced: tuple[int, ...]
+
+
+def bring_up(connection: psycopg.Connection[Any], project: int, dims: int) -> int:
+    """Make lists for all files that have none; of how many units lists were made.
+
+    In a transaction that holds the project alone: readers see all new lists at once, and nobody else makes any.
+    """
+    dims = max(dims, 1)  # without vectors there is one cell, and nothing in it
+    centres = _centres(connection, project, dims)
+    anew = centres is None
+    ranges = _ranges(connection, project, anew)
+    if not ranges:
+        return 0
+    if centres is None:
+        centres = _train(connection, project, dims)
+    made = 0
+    for part in ranges:
+        if part.replaced:
+            connection.execute("DELETE FROM postings WHERE segment = ANY(%s)", (list(part.replaced),))
+            connection.execute("DELETE FROM segments WHERE id = ANY(%s)", (list(part.replaced),))
+            connection.execute(
+                "DELETE FROM vectors WHERE project = %s AND file > %s AND file <= %s", (project, part.low, part.high)
+            )
+        for low, high, files, units in _slices(connection, project, part):
+            _make(connection, project, low, high, files, units, centres)
+            made += units
+    return made
+
+
+def _ranges(connection: psycopg.Connection[Any], project: int, anew: bool) -> list[_Range]:
+    segments = [
+        _Segment(*row)
+        for row in connection.execute(
+            """
+            SELECT s.id, s.low, s.high, s.files, s.units, s.gone
+            FROM segments s WHERE s.project = %s ORDER BY s.low
+            """,
+            (project,),
+        )
+    ]
+    covered = segments[-1].high if segments else 0
+    row = connection.execute(
+        "SELECT coalesce(max(no), 0), coalesce(sum(units), 0) FROM files WHERE project = %s AND no > %s", (project, covered)
+    ).fetchone()
+    top, waiting = (max(int(row[0]), covered), int(row[1])) if row else (covered, 0)
+    if anew and (segments or top):
+        return [_Range(0, top, tuple(segment.id for segment in segments))]
+    found: list[_Range] = []
+    if top > covered:
+        low, units, replaced = covered, waiting, []
+        while segments and segments[-1].units < 2 * units and segments[-1].units + units <= MOST_UNITS:
+            last = segments.pop()
+            low, units = last.low, units + last.units
+            replaced.append(last.id)
+        found.append(_Range(low, top, tuple(replaced)))
+    found += [_Range(part.low, part.high, (part.id,)) for part in segments if part.gone > _DECAYED * part.files]
+    return found
+
+
+def _slices(connection: psycopg.Connection[Any], project: int, part: _Range) -> list[tuple[int, int, int, int]]:
+    """The range cut so that no slice has too many units: first and last number, files and units of each."""
+    found, low, files, units = [], part.low, 0, 0
+    for number, count in connection.execute(
+        "SELECT no, units FROM files WHERE project = %s AND no > %s AND no <= %s ORDER BY no", (project, part.low, part.high)
+    ).fetchall():
+        files, units = files + 1, units + count
+        if units >= MOST_UNITS:
+            found.append((low, number, files, units))
+            low, files, units = number, 0, 0
+    if files or low < part.high:
+        found.append((low, part.high, files, units))
+    return found
+
+
+def _make(
+    connection: psycopg.Connection[Any], project: int, low: int, high: int, files: int, units: int, centres: NDArray[np.float32]
+) -> None:
+    import numpy as np
+
+    row = connection.execute(
+        "INSERT INTO segments (project, low, high, files, units) VALUES (%s, %s, %s, %s, %s) RETURNING id",
+        (project, low, high, files, units),
+    ).fetchone()
+    assert row is not None
+    span = (project, low, high)
+    dims = centres.shape[1]
+    owners: list[int] = []
+    sizes: list[int] = []
+    numbers: list[bytes] = []
+    weights: list[bytes] = []
+    holders: list[tuple[int, int]] = []
+    dense: list[bytes] = []
+    with connection.cursor().copy(_UNITS, span) as copy:
+        copy.set_types(["int4", "int4", "bytea", "bytea"])
+        for file, place, vector, terms in copy.rows():
+            half = len(terms) // 2
+            if half and place < 1 << 16:
+                owners.append(file << 16 | place)
+                sizes.append(half // 4)
+                numbers.append(terms[:half])
+                weights.append(terms[half:])
+            if vector is not None and len(vector) == 2 * dims:
+                holders.append((file, place))
+                dense.append(vector)
+    entries = wire.Entries(
+        np.frombuffer(b"".join(numbers), "<i4"), np.repeat(np.array(owners, np.int64), sizes),
+        np.frombuffer(b"".join(weights), "<f4"),
+    )  # fmt: skip
+    del numbers, weights
+    heavy = entries.weights > 0
+    if not heavy.all():
+        entries = wire.Entries(entries.terms[heavy], entries.units[heavy], entries.weights[heavy])
+    if len(entries.terms):
+        _send(connection, "COPY postings FROM STDIN (FORMAT binary)", wire.postings(entries, project, row[0]))
+    with connection.cursor().copy(_CARDS, span) as copy:
+        copy.set_types(["int4", "bytea"])
+        for file, card in copy.rows():
+            if len(card) == 2 * dims:
+                holders.append((file, CARD))
+                dense.append(card)
+    if dense:
+        halves = np.frombuffer(b"".join(dense), "<f2").reshape(-1, dims)
+        places = np.array(holders, np.int64)
+        own = cells.nearest(halves.astype(np.float32), centres)
+        _send(
+            connection, "COPY vectors FROM STDIN (FORMAT binary)",
+            wire.vectors(project, own, places[:, 0], places[:, 1], halves),
+        )  # fmt: skip
+
+
+CARD = -1
+"""The place of a file's card among its units."""
+_UNITS = """
+    COPY (
+        SELECT u.file, u.place, u.dense, u.terms FROM files f JOIN units u ON u.file = f.no
+        WHERE f.project = %s AND f.no > %s AND f.no <= %s ORDER BY u.file, u.place
+    ) TO STDOUT (FORMAT binary)
+"""
+_CARDS = """
+    COPY (
+        SELECT r.file, r.card FROM files f JOIN records r ON r.file = f.no
+        WHERE f.project = %s AND f.no > %s AND f.no <= %s AND r.card IS NOT NULL ORDER BY r.file
+    ) TO STDOUT (FORMAT binary)
+"""
+
+
+def _send(connection: psycopg.Connection[Any], statement: str, rows: Iterable[bytes]) -> None:
+    with connection.cursor().copy(statement.encode()) as copy:
+        copy.write(wire.HEAD)
+        for data in rows:
+            copy.write(data)
+        copy.write(wire.TAIL)
+
+
+def _centres(connection: psycopg.Connection[Any], project: int, dims: int) -> NDArray[np.float32] | None:
+    """The cells that there are; None where they have to be found anew."""
+    import numpy as np
+
+    row = connection.execute(
+        "SELECT trained, (SELECT coalesce(sum(units + 1), 0) FROM files WHERE project = p.id) FROM projects p WHERE id = %s",
+        (project,),
+    ).fetchone()
+    outgrown = row is None or (row[1] > _OUTGROWN * row[0] and cells.count_for(row[1]) > cells.count_for(row[0]))
+    if outgrown:
+        return None
+    texts = connection.execute("SELECT centre::text FROM cells WHERE project = %s ORDER BY number", (project,)).fetchall()
+    found = np.array([np.fromstring(text.strip("[]"), np.float32, sep=",") for (text,) in texts])
+    return found if found.ndim == 2 and found.shape[1] == dims else None
+
+
+def _train(connection: psycopg.Connection[Any], project: int, dims: int) -> NDArray[np.float32]:
+    """Find cells for all vectors of a project, from some of them spread evenly over its files."""
+    import numpy as np
+
+    row = connection.execute("SELECT coalesce(sum(units + 1), 0) FROM files WHERE project = %s", (project,)).fetchone()
+    total = int(row[0]) if row else 0
+    wanted = cells.count_for(total)
+    step = max(1, total // (wanted * cells.SAMPLE))
+    with connection.cursor().copy(_SAMPLE, (project, 2 * dims, step)) as copy:
+        copy.set_types(["bytea"])
+        found = [vector for (vector,) in copy.rows()]
+    sample = np.frombuffer(b"".join(found), "<f2").reshape(-1, dims).astype(np.float32)
+    centres = cells.centres(sample, wanted) if len(sample) else np.zeros((1, dims), np.float32)
+    connection.execute("DELETE FROM cells WHERE project = %s", (project,))
+    with connection.cursor().copy("COPY cells FROM STDIN") as copy:
+        for number, centre in enumerate(centres):
+            copy.write_row((project, number, "[" + ",".join(f"{value:.6f}" for value in centre.tolist()) + "]"))
+    connection.execute("UPDATE projects SET trained = %s WHERE id = %s", (total, project))
+    return centres.astype(np.float16).astype(np.float32)
+
+
+_SAMPLE = """
+    COPY (
+        SELECT u.dense FROM files f JOIN units u ON u.file = f.no
+        WHERE f.project = %s AND length(u.dense) = %s AND (u.file * 31::bigint + u.place) %% %s = 0 ORDER BY u.file, u.place
+    ) TO STDOUT (FORMAT binary)
+"""

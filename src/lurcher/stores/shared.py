@@ -1,0 +1,222 @@
+"""A shared store as the settings name it: which one, which projects of it, and what to say about them."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lurcher.config import Settings
+from lurcher.errors import ConfigError, StoreError, UsageError
+from lurcher.registry import store_at
+from lurcher.stores.address import shown
+from lurcher.stores.names import default_name, split_names
+from lurcher.trust import users_own
+from lurcher.types import Degraded, IndexState
+
+if TYPE_CHECKING:
+    from lurcher.embedding.sparse import SparseEmbedder
+    from lurcher.index.project import Project
+    from lurcher.stores.ask import Asking
+    from lurcher.stores.port import Head, Store
+    from lurcher.types import Progress
+
+LOCAL = "local"
+DOCTOR = "look at it: lurcher doctor"
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def shared_of(settings: Settings, roots: Sequence[Path]) -> Shared | None:
+    """The store that the settings name; None where the roots' own indexes are all there is."""
+    url = users_own(settings, "store.url", "decides where code is sent")
+    named = users_own(settings, "store.project", "says whose index is read and written")
+    if url == LOCAL:
+        return None
+    if not url:
+        if named:
+            raise UsageError("a project is named, but no store", "name the store too: --store URL, or LURCHER_STORE")
+        return None
+    if not _SCHEME.match(url):
+        raise ConfigError(f"store.url is no address: {url[:40]!r}", "such as qdrant://host:6333 or postgres://host/name")
+    return Shared(url, settings, tuple(roots), split_names(named))
+
+
+class Shared:
+    """Opened when it is first asked. Safe in several threads."""
+
+    def __init__(self, url: str, settings: Settings, roots: tuple[Path, ...], named: tuple[str, ...]) -> None:
+        self._url, self._settings, self._roots, self._named = url, settings, roots, named
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._asking: Asking | None = None
+
+    @cached_property
+    def _own(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(map(default_name, self._roots)))
+
+    @property
+    def projects(self) -> tuple[str, ...]:
+        return self._named or self._own
+
+    @cached_property
+    def foreign(self) -> bool:
+        """Whether other projects are asked than those that are checked out around here."""
+        try:
+            return bool(self._named) and self._named != self._own
+        except UsageError:
+            return True
+
+    @property
+    def several(self) -> bool:
+        return len(self.projects) > 1
+
+    @property
+    def fallback(self) -> bool:
+        return self._settings.store.fallback == LOCAL
+
+    @property
+    def store(self) -> Store:
+        with self._lock:
+            if self._store is None:
+                self._store = store_at(self._url, self._settings)
+            return self._store
+
+    @property
+    def asking(self) -> Asking:
+        from lurcher.stores.ask import Asking
+
+        store = self.store
+        with self._lock:
+            if self._asking is None:
+                self._asking = Asking(store, self.projects, self._settings, self.sparse)
+            return self._asking
+
+    @cached_property
+    def sparse(self) -> SparseEmbedder | None:
+        """Who makes the vectors of words, if not we ourselves."""
+        if self._settings.sparse.provider == "terms":  # who has no such service need not load what asks it
+            return None
+        from lurcher.embedding.sparse import sparse_of
+
+        return sparse_of(self._settings)
+
+    @property
+    def identity(self) -> str:
+        """Tells answers from this place from others, without showing where it is."""
+        return "\0".join(("store", self._url, *self.projects))
+
+    def close(self) -> None:
+        with self._lock:
+            store, self._store, self._asking = self._store, None, None
+        if store is not None:
+            store.close()
+
+    # -- what is said about it --------------------------------------------------------------------------------------------
+
+    def told(self, heads: Mapping[str, Head]) -> IndexState:
+        """The state of what answers. Whether it is fresh nobody knows: the tree is not compared with it."""
+        found = {
+            name: {"generation": head.generation, "commit": head.commit, "written": head.written}
+            for name, head in heads.items()
+        }
+        return IndexState(sum(head.generation for head in heads.values()), False, 0, shared=found)
+
+    def behind(self, heads: Mapping[str, Head]) -> tuple[Degraded, ...]:
+        """Says so where the checkout around here stands at another commit."""
+        if self.foreign or self.several:
+            return ()
+        for root, head in zip(self._roots, heads.values(), strict=False):
+            here = commit_at(root) if head.commit else ""
+            if here and here != head.commit:
+                reason = f"the shared index is of commit {head.commit[:10]}, and here is {here[:10]}"
+                return (Degraded("freshness", reason, "bring it up to date: lurcher index --store URL"),)
+        return ()
+
+    def described(self, problem: StoreError) -> StoreError:
+        """An error of the store, with what was tried and what to do about it."""
+        problem.tried = problem.tried or shown(self._url)
+        if "lurcher doctor" not in problem.hint:
+            problem.hint = f"{problem.hint}; {DOCTOR}" if problem.hint else DOCTOR
+        return problem
+
+    def off(self, problem: StoreError) -> Degraded:
+        """What an answer of the local index says when the store did not give one."""
+        return Degraded("store", f"{problem.message}; the local index answered", self.described(problem).hint)
+
+    # -- writing ----------------------------------------------------------------------------------------------------------
+
+    def name_for(self, root: Path) -> str:
+        """The project that a checkout is written to."""
+        if not self._named:
+            return default_name(root)
+        if len(self._named) != 1 or len(self._roots) != 1:
+            raise UsageError("one folder is one project in a store", "name one folder, and one project: --project NAME")
+        return self._named[0]
+
+    def write(self, project: Project, progress: Progress, *, rebuild: bool) -> dict[str, Any]:
+        """Bring the project in the store up to date with a local index that is; what was done."""
+        from lurcher.stores.push import push
+
+        sparse = self.sparse
+        name = self.name_for(project.root.path)
+        view = project.view(progress, limited=False)
+        try:
+            done = push(
+                self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
+                rebuild=rebuild, seconds=self._settings.store.lock_seconds, progress=progress, sparse=sparse,
+            )  # fmt: skip
+        except StoreError as problem:
+            raise self.described(problem) from problem.__cause__
+        return {
+            **_described(name, done.head), "sent_files": done.put, "sent_units": done.units, "kept_files": done.kept,
+            "removed_files": done.retired, "changed": done.changed,
+        }  # fmt: skip
+
+    def clear(self) -> bool:
+        """Remove the project from the store; False where there was none."""
+        dropped = False
+        for root in self._roots:
+            name = self.name_for(root)
+            with self.store.writing(name, self._settings.store.lock_seconds):
+                dropped = self.store.drop(name) or dropped
+        return dropped
+
+    def status(self) -> dict[str, Any]:
+        """What the store has of each project, or why that cannot be told."""
+        found: list[dict[str, Any]] = []
+        told: dict[str, Any] = {"store": shown(self._url), "projects": found}
+        try:
+            for name in self.projects:
+                head = self.store.head(name)
+                found.append({"project": name, "exists": False} if head is None else _described(name, head))
+        except StoreError as problem:
+            told.update(problem=problem.message, hint=self.described(problem).hint)
+        return told
+
+
+def _described(name: str, head: Head) -> dict[str, Any]:
+    return {
+        "project": name, "exists": True, "generation": head.generation, "commit": head.commit, "written": head.written,
+        "files": head.files, "units": head.units, "dims": head.dims,
+    }  # fmt: skip
+
+
+def commit_at(root: Path) -> str:
+    """The commit that a checkout stands at; empty where that cannot be told."""
+    from lurcher.history.head import head_of
+
+    found = head_of(root) if (root / ".git").exists() else None
+    return found.sha if found is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """What an answer out of a store says of where it comes from."""
+
+    index: IndexState
+    root: str
+    checksum: str
