@@ -151,16 +151,26 @@ class Gathered(Segment):
         families, owners, counts = (column[rows] for column in self._rows)
         files = np.repeat(self._holder[places], self._counts[places])
         found = {}
-        for number in np.unique(families).tolist():
+        for number in sorted(set(families.tolist())):
             if number >= len(FAMILIES):
                 raise damaged("record")
             family, here = FAMILIES[number], families == number
-            base = {"units": self.files["unit"], "files": np.arange(len(self.files)), "definitions": self.files["definition"]}
-            numbers = owners[here].astype(np.int64) + base[_KIND[family]][files[here]].astype(np.int64)
+            numbers = owners[here].astype(np.int64) + self._bases[_KIND[family]][files[here]]
             if int(numbers.max()) >= int(self.meta[_KIND[family]]):
                 raise damaged("record")
             found[family] = numbers, counts[here]
         return found
+
+    @cached_property
+    def _bases(self) -> dict[str, NDArray[np.int64]]:
+        """What each file's own numbers count from."""
+        import numpy as np
+
+        rows = self.files
+        return {
+            "units": rows["unit"].astype(np.int64), "files": np.arange(len(rows)),
+            "definitions": rows["definition"].astype(np.int64),
+        }  # fmt: skip
 
 
 def _starts(counts: Any) -> NDArray[np.int64]:

@@ -61,6 +61,8 @@ class Words:
         self._vocabularies = vocabularies
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
+        if len(self._vocabularies) == 1:
+            return self._vocabularies[0].beginning(prefix, family, most)
         found: set[str] = set()
         for vocabulary in self._vocabularies:
             found.update(vocabulary.beginning(prefix, family, most))

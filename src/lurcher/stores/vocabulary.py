@@ -54,6 +54,9 @@ class Word:
 
 
 _WORD = struct.Struct("<IIIH")
+_FAMILIES_AT = 12
+"""Where in it the bits of the families begin."""
+_MOST_BEGUN = 64
 
 
 def words_of(snapshot: Snapshot) -> dict[bytes, Word]:
@@ -189,6 +192,7 @@ class Page:
         if start >= len(raw) or raw.count(b"\0", start) != self._count + 1:
             raise damaged("page")
         self._raw, self._terms = raw, raw[start:]
+        self._begun: dict[tuple[bytes, str | None], list[str]] = {}
 
     def get(self, term: bytes) -> Word | None:
         at = self._terms.find(b"\0" + term + b"\0")
@@ -199,17 +203,31 @@ class Page:
     def _word(self, number: int) -> Word:
         return Word(*_WORD.unpack_from(self._raw, 4 + number * _WORD.size))
 
-    def beginning(self, prefix: bytes) -> Iterator[tuple[bytes, int]]:
-        """Words that begin so, sorted, and where each stands."""
-        at = self._terms.find(b"\0" + prefix)
-        number = self._terms.count(b"\0", 0, at) if at >= 0 else 0
-        while at >= 0 and at + 1 < len(self._terms) and self._terms.startswith(prefix, at + 1):
-            end = self._terms.find(b"\0", at + 1)
-            yield self._terms[at + 1 : end], number
-            at, number = end, number + 1
+    def beginning(self, prefix: bytes, family: str | None) -> list[str]:
+        """Words that begin so, or those of a family, sorted. They lie next to each other, and are taken at once."""
+        known = self._begun.get((prefix, family))
+        if known is None:
+            known = self._beginning(prefix, family)
+            if len(self._begun) >= _MOST_BEGUN:
+                self._begun = {}  # replaced, not emptied: others may be reading it
+            self._begun[prefix, family] = known
+        return known
 
-    def in_family(self, number: int, family: str) -> bool:
-        return bool(self._word(number).families & 1 << FAMILIES.index(family))
+    def _beginning(self, prefix: bytes, family: str | None) -> list[str]:
+        first = self._terms.find(b"\0" + prefix)
+        if first < 0 or not prefix:
+            return []
+        end = self._terms.find(b"\0", self._terms.rfind(b"\0" + prefix) + 1)
+        try:
+            found = self._terms[first + 1 : end].decode("utf-8", "surrogatepass").split("\0")
+        except UnicodeDecodeError as error:
+            raise damaged("page") from error
+        if family is None:
+            return found
+        byte, bit = divmod(FAMILIES.index(family), 8)
+        number = 4 + self._terms.count(b"\0", 0, first) * _WORD.size
+        bits = self._raw[number + _FAMILIES_AT + byte : number + len(found) * _WORD.size : _WORD.size]
+        return [word for word, here in zip(found, bits, strict=True) if here >> bit & 1]
 
 
 Fetch = Callable[[Sequence[str]], Mapping[str, bytes]]
@@ -255,13 +273,8 @@ class Vocabulary:
         page = self._page(prefix) if len(prefix) >= PREFIX else None
         if page is None:
             return []
-        found: list[str] = []
-        for term, number in page.beginning(prefix.encode("utf-8", "surrogatepass")):
-            if len(found) >= most and family is None:
-                break
-            if family is None or page.in_family(number, family):
-                found.append(term.decode("utf-8", "surrogatepass"))
-        return found
+        found = page.beginning(prefix.encode("utf-8", "surrogatepass"), family)
+        return found if family is not None else found[:most]
 
     def sample(self) -> tuple[NDArray[np.int8], NDArray[np.float32]] | None:
         return read_sample(self._fetch([SAMPLE]).get(SAMPLE))
