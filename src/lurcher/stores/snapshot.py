@@ -121,6 +121,9 @@ class SharedSnapshot(Snapshot):
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         import numpy as np
 
+        if len(self.shelves) == 1:
+            alone = self.shelves[0].segment.of_word(term).get(family)
+            return (np.zeros(0, np.int64), np.zeros(0, np.uint8)) if alone is None else alone
         base = self._bases["units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"]
         parts = [
             (found[0] + offset, found[1])

@@ -56,7 +56,8 @@ class Word:
 _WORD = struct.Struct("<IIIH")
 _FAMILIES_AT = 12
 """Where in it the bits of the families begin."""
-_MOST_BEGUN = 64
+_MOST_BEGUN, _MOST_GOT = 64, 1000
+"""Of a page what was looked up before, since a question asks for the same words again and again."""
 
 
 def words_of(snapshot: Snapshot) -> dict[bytes, Word]:
@@ -192,13 +193,19 @@ class Page:
         if start >= len(raw) or raw.count(b"\0", start) != self._count + 1:
             raise damaged("page")
         self._raw, self._terms = raw, raw[start:]
+        self._got: dict[bytes, Word | None] = {}
         self._begun: dict[tuple[bytes, str | None], list[str]] = {}
 
     def get(self, term: bytes) -> Word | None:
-        at = self._terms.find(b"\0" + term + b"\0")
-        if at < 0 or not term:
-            return None
-        return self._word(self._terms.count(b"\0", 0, at))
+        got = self._got
+        if term in got:
+            return got[term]
+        at = self._terms.find(b"\0" + term + b"\0") if term else -1
+        found = None if at < 0 else self._word(self._terms.count(b"\0", 0, at))
+        if len(got) >= _MOST_GOT:
+            got = self._got = {}  # replaced, not emptied: others may be reading it
+        got[term] = found
+        return found
 
     def _word(self, number: int) -> Word:
         return Word(*_WORD.unpack_from(self._raw, 4 + number * _WORD.size))
