@@ -109,7 +109,7 @@ class Server:
 
     def _unreachable(self, error: psycopg.Error) -> StoreError:
         told = scrubbed(str(error), self._password())
-        return StoreError(f"the store at {self.place} cannot be reached: {told}", "lurcher doctor", passing=True)
+        return StoreError(f"the store at {self.place} cannot be reached: {told}", "run: lurcher doctor", passing=True)
 
     def _password(self) -> str:
         return str(self._given.get("password") or "")

@@ -31,5 +31,5 @@ def explained(error: psycopg.Error, place: str, password: str = "") -> StoreErro
     if isinstance(error, errors.DiskFull):
         return StoreError(f"the store at {place} is full: {told}", "make room on the server")
     return StoreError(
-        f"the store at {place} failed: {told}", "lurcher doctor", passing=isinstance(error, psycopg.OperationalError)
+        f"the store at {place} failed: {told}", "run: lurcher doctor", passing=isinstance(error, psycopg.OperationalError)
     )
