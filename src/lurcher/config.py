@@ -437,8 +437,8 @@ class StoreSettings:
         "none", "What answers when the store does not: nothing, or the local index.", choices=("none", "local")
     )
     key: str = setting("LURCHER_STORE_KEY", "The environment variable that holds its key or password, if it needs one.")
-    candidates: int = setting(150, "Files that are fetched for a question and ranked.", low=10, high=2000)
-    depth: int = setting(400, "Units that each way of finding candidates looks at.", low=10, high=10_000)
+    candidates: int = setting(100, "Files that are fetched for a question and ranked.", low=10, high=2000)
+    depth: int = setting(300, "Units that each way of finding candidates looks at.", low=10, high=10_000)
     rrf: str = setting(
         "60", "How the ways are fused by rank: the constant of 1/(constant + rank), or as the store's engine has it.",
         choices=("engine", "60"),
