@@ -130,6 +130,10 @@ def test_a_source_that_fails_answers_from_what_it_had(ask: Ask, tmp_path: Path) 
         assert paths(answer)[0] == "tickets:7.md"
         assert [note["stage"] for note in answer["degraded"]] == ["tickets"], broken
     assert not list(tmp_path.parent.glob("up*"))
+    half = [{**TICKETS[0], "text": "This is not what it says in the end."}, {"number": 9}]
+    (tmp_path / "tickets.json").write_text(json.dumps(half))
+    answer = ask("search", "which connection is not given back", "--in", "tickets")
+    assert "given back" in answer["hits"][0]["text"], "of documents that cannot all be had, none is taken"
 
 
 def test_what_a_source_cannot_be_asked_is_said(ask: Ask, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 
@@ -44,9 +45,14 @@ class GatheredProject(Project):
             stamp = blake2b(f"1\0{self._stamp(self._request)}".encode("utf-8", "replace"), digest_size=16).hexdigest()
             if stamp == self._kept_stamp():
                 return ()
-            with contextlib.closing(_Held(self.folder / _LOCK, self.settings.index.lock_seconds)):
-                self._replace(progress)
+            documents = self._fetched(progress)
+            lock = Lock.take(self.folder / _LOCK, self.settings.index.lock_seconds)
+            try:
+                disk.remove(self.folder / _STAMP)  # until all are written, no stamp is true of them
+                self._replace(documents)
                 disk.write_atomically(self.folder / _STAMP, [stamp.encode()])
+            finally:
+                lock.release()
             return ()
         except IndexLocked:
             reason = f"{self.name} is being gathered by another process"
@@ -62,37 +68,32 @@ class GatheredProject(Project):
         except (OSError, ValueError):
             return ""
 
-    def _replace(self, progress: Progress) -> None:
-        """Files that are as the documents are: only what differs is written."""
-        names: set[str] = set()
+    def _fetched(self, progress: Progress) -> dict[str, bytes]:
+        """All documents by name, before any file is touched: a source may fail at its last one."""
+        found: dict[str, bytes] = {}
         for document in self._documents(self._request):
             name = checked_name(document.name)
-            if name in names:
+            if name in found:
                 raise ValueError(f"two documents are named {name!r}")
-            names.add(name)
-            path, data = self.root.path / name, document.text.encode("utf-8", "replace")
+            found[name] = document.text.encode("utf-8", "replace")
+            progress("gathering", len(found), 0)
+        return found
+
+    def _replace(self, documents: Mapping[str, bytes]) -> None:
+        """Files that are as the documents are: only what differs is written."""
+        for name, data in documents.items():
+            path = self.root.path / name
             if not path.is_file() or path.read_bytes() != data:
                 disk.make_folder(path.parent)
                 disk.write_atomically(path, [data])
-            progress("gathering", len(names), 0)
         for folder, _, files in os.walk(self.root.path, topdown=False):
             for file in files:
                 path = Path(folder, file)
-                if path.relative_to(self.root.path).as_posix() not in names:
+                if path.relative_to(self.root.path).as_posix() not in documents:
                     disk.remove(path)
             with contextlib.suppress(OSError):
                 if Path(folder) != self.root.path:
                     Path(folder).rmdir()  # only where nothing is left in it
-
-
-class _Held:
-    """The lock of a source's folder, as something that can be closed."""
-
-    def __init__(self, path: Path, seconds: float) -> None:
-        self._lock = Lock.take(path, seconds)
-
-    def close(self) -> None:
-        self._lock.release()
 
 
 def _folder(owner: Project, name: str) -> Path:
