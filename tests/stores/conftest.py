@@ -17,7 +17,7 @@ from lurcher.registry import store_at
 from lurcher.stores import shared
 from lurcher.stores.port import Store
 from tests.conftest import FILES
-from tests.stores import memory
+from tests.stores import memory, qdrant_places
 from tests.stores.places import EXAMPLE, PLACES
 
 
@@ -35,6 +35,13 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The address of an empty store, of each kind in turn."""
     with PLACES[request.param](tmp_path / "store") as url:
         yield url
+
+
+@pytest.fixture(params=sorted(qdrant_places.PLACES))
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty store in Qdrant, of each kind in turn."""
+    with qdrant_places.PLACES[request.param](tmp_path / "store") as address:
+        yield address
 
 
 @pytest.fixture

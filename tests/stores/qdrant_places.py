@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from lurcher import config
 from lurcher.stores.qdrant import shared
 
 MEMORY = Path("/dev/shm")
@@ -48,3 +49,8 @@ def server(folder: Path) -> Iterator[str]:
 PLACES: dict[str, Callable[[Path], AbstractContextManager[str]]] = {
     "qdrant-local": local, "qdrant-edge": edge, "qdrant-http": server,
 }  # fmt: skip
+
+
+def settings(**values: object) -> config.Settings:
+    """Settings of Qdrant, as flags set them."""
+    return config.apply(config.Settings(), {f"qdrant.{key}": value for key, value in values.items()}, "flag")

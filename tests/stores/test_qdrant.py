@@ -13,23 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher import config
 from lurcher.errors import ConfigError, MissingExtra, StoreError
 from lurcher.registry import store_at
 from lurcher.stores.port import Question, Sparse, Store
 from lurcher.stores.qdrant import layout
 from tests.stores.made import DIMS, asking, file, head, vector
-from tests.stores.qdrant_places import PLACES, quick
-
-
-def settings(**values: object) -> config.Settings:
-    return config.apply(config.Settings(), {f"qdrant.{key}": value for key, value in values.items()}, "flag")
-
-
-@pytest.fixture(params=sorted(PLACES))
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    with PLACES[request.param](tmp_path / "store") as place:
-        yield place
+from tests.stores.qdrant_places import PLACES, quick, settings
 
 
 @pytest.fixture

@@ -22,20 +22,10 @@ from lurcher.stores.qdrant.lease import Leases
 from tests.stores import qdrant_killing
 from tests.stores.made import asking, file, head
 from tests.stores.qdrant_killing import ROOT, killed, look, write
-from tests.stores.qdrant_places import PLACES, quick
+from tests.stores.qdrant_places import PLACES, quick, settings
 
 pytest.importorskip("qdrant_client")
 pytest.importorskip("qdrant_edge")
-
-
-def settings(**values: object) -> config.Settings:
-    return config.apply(config.Settings(), {f"qdrant.{key}": value for key, value in values.items()}, "flag")
-
-
-@pytest.fixture(params=sorted(PLACES))
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    with PLACES[request.param](tmp_path / "store") as place:
-        yield place
 
 
 @pytest.fixture
