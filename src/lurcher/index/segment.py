@@ -63,7 +63,7 @@ DEFINITION = [
 ]  # fmt: skip
 
 
-Table = Callable[[Container, str, Layout], "NDArray[Any]"]
+Table = Callable[[str, Layout], "NDArray[Any]"]
 """How a table is read: as numpy's rows, or for a reader."""
 
 
@@ -216,9 +216,9 @@ def check_shape(container: Container) -> Container:
     return container
 
 
-def files_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def files_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of files, each row leading to what exists."""
-    rows, meta = table(container, "files", FILE), container.meta
+    rows, meta = (table or container.table)("files", FILE), container.meta
     if len(rows) and (
         _furthest(rows, "unit", "units") > meta["units"]
         or _furthest(rows, "definition", "definitions") > meta["definitions"]
@@ -231,9 +231,9 @@ def files_of(container: Container, table: Table = Container.table) -> NDArray[An
     return rows
 
 
-def units_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def units_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of units, each row leading to what exists."""
-    rows, meta = table(container, "units", UNIT), container.meta
+    rows, meta = (table or container.table)("units", UNIT), container.meta
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]
         or int(rows["definition"].max()) >= meta["definitions"]
@@ -243,9 +243,9 @@ def units_of(container: Container, table: Table = Container.table) -> NDArray[An
     return rows
 
 
-def definitions_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def definitions_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of definitions, each row leading to what exists."""
-    rows, meta = table(container, "definitions", DEFINITION), container.meta
+    rows, meta = (table or container.table)("definitions", DEFINITION), container.meta
     strings = container.length("strings")
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]
