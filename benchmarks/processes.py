@@ -34,17 +34,25 @@ class Cost:
     output: str
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], *, sample: bool = False, seconds: float = 1800.0) -> Cost:
-    """Run a command to its end. Sampling memory disturbs the time a little, so timed runs go without."""
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    sample: bool | float = False,
+    seconds: float = 1800.0,
+    good: Sequence[int] = (0,),
+    folder: Path | None = None,
+) -> Cost:
+    """Run a command to its end. Sampling memory (or so many seconds apart) disturbs the time, so timed runs go without."""
     with TemporaryFile() as out, TemporaryFile() as err:
         started = time.perf_counter()
         # A session of its own makes every descendant recognisable in /proc, orphans included.
         process = subprocess.Popen(
-            command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+            command, env=dict(environment), cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
         )
         limit = threading.Timer(seconds, process.kill)
         limit.start()
-        sampler = _Sampler(process.pid) if sample else None
+        sampler = _Sampler(process.pid, SAMPLE_SECONDS if sample is True else sample) if sample else None
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - started
         limit.cancel()
@@ -53,7 +61,7 @@ def run(command: Sequence[str], environment: Mapping[str, str], *, sample: bool 
         out.seek(0)
         err.seek(0)
         output = out.read().decode("utf-8", "replace")
-        if process.returncode != 0:
+        if process.returncode not in good:
             message = err.read().decode("utf-8", "replace")[-2000:]
             raise CommandFailed(f"{Path(command[0]).name} ended with {process.returncode}: {message}")
     largest = usage.ru_maxrss * 1024
@@ -61,15 +69,15 @@ def run(command: Sequence[str], environment: Mapping[str, str], *, sample: bool 
 
 
 class _Sampler:
-    def __init__(self, session: int) -> None:
-        self._session = str(session)
+    def __init__(self, session: int, seconds: float) -> None:
+        self._session, self._seconds = str(session), seconds
         self._peak = 0
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
-        while not self._done.wait(SAMPLE_SECONDS):
+        while not self._done.wait(self._seconds):
             self._peak = max(self._peak, self._now())
 
     def _now(self) -> int:
