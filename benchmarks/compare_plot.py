@@ -18,9 +18,11 @@ PANELS = (
 )
 NAMES = {"lurcher_unchecked": "not looking"}
 OWN = """
-.own { stroke: #0b6e99; fill: #0b6e99; } .peer { stroke: #8b95a1; fill: #8b95a1; } .stem { stroke-width: 5; }
-text.mine { font-weight: 600; }
-@media (prefers-color-scheme: dark) { .own { stroke: #58b5dd; fill: #58b5dd; } .peer { stroke: #7d8790; fill: #7d8790; } }
+.own { stroke: #0b6e99; fill: #0b6e99; } .peer { stroke: #8b95a1; fill: #8b95a1; } .stem { stroke-width: 2; stroke-opacity: 0.45; }
+.mine { font-weight: 600; } .value { paint-order: stroke; stroke: #fff; stroke-width: 4; }
+@media (prefers-color-scheme: dark) {
+  .own { stroke: #58b5dd; fill: #58b5dd; } .peer { stroke: #7d8790; fill: #7d8790; } .value { stroke: #0d1117; }
+}
 """
 
 
@@ -69,10 +71,10 @@ def _panel(title: str, values: dict[str, float], ends: tuple[int, int]) -> list[
         y = HEAD + ROW * place + 8
         x = round(NAME + (log10(value) - low) / (high - low) * WIDTH, 1)
         kind = "own" if side.startswith("lurcher") else "peer"
-        weight = ' class="mine"' if side == "lurcher" else ""
-        parts.append(f'<text{weight} x="{NAME - 8}" y="{y + 4}" text-anchor="end">{escape(NAMES.get(side, side))}</text>')
+        weight = " mine" if side == "lurcher" else ""
+        told = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
+        parts.append(f'<text class="{weight}" x="{NAME - 8}" y="{y + 4}" text-anchor="end">{escape(NAMES.get(side, side))}</text>')
         parts.append(f'<line class="{kind} stem" x1="{NAME}" x2="{x}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<circle class="{kind}" cx="{x}" cy="{y}" r="4"/>')
-        parts.append(f'<text{weight} x="{x + 9}" y="{y + 4}">{value:,.3g}</text>' if value < 1000 else
-                     f'<text{weight} x="{x + 9}" y="{y + 4}">{value:,.0f}</text>')  # fmt: skip
+        parts.append(f'<circle class="{kind}" cx="{x}" cy="{y}" r="4.5"/>')
+        parts.append(f'<text class="value{weight}" x="{x + 9}" y="{y + 4}">{told}</text>')
     return parts

@@ -2,8 +2,8 @@
 
     python benchmarks/growth.py TREE [--sizes 1 10 100 1000] [--also NAME=TREE …] [--plot docs/images/growth.svg]
 
-A sample is files in the order of their paths' hashes until it has its size, so that each is like the whole and lies in the next
-larger one; it becomes a git work tree. Measured are, in fresh processes:
+A sample is files in the order of their paths' hashes until it has its size: always the same, like the whole, and part of the
+next larger one. It becomes a git work tree. Measured are, in fresh processes:
 
 - a cold index (wall and processor time, memory of all its processes) and what it keeps on disk;
 - the first answer when there is no index, as one command;
@@ -80,6 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 copy(Path(tree), base / "tree")
                 result["also"].append({"name": name, **_measured(base, options.queries, options.runs)})
             _save(result, out)
+    result["exponents"] = exponents.table(result["sizes"])
     if options.plot:
         options.plot.write_text(drawn(result["sizes"]), "utf-8")
     print(f"{aligned(growth_rows(result))}\n\nexponents\n{aligned(exponent_rows(result))}\n\nsaved: {out.name}")
