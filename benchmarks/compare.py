@@ -22,7 +22,7 @@ from typing import Any
 import bars
 from about import HERE, about, dated, load
 from compare_plot import drawn
-from measures import Field, measure_change, measure_cold, measure_in_process, measure_warm, say, warm_up
+from measures import Field, measure_change, measure_cold, measure_floor, measure_in_process, measure_warm, say, warm_up
 from processes import CommandFailed, run
 from sides import FullText, Lurcher, Probe, Semble, Side
 from trees import copy, size
@@ -94,6 +94,7 @@ def _tree(tree: Path, sides: Sequence[Side], options: argparse.Namespace, base: 
     found["cold"] = measure_cold(field, tree, queries[0], options.runs)
     found["warm"] = measure_warm(field, tree, queries[:WARM_QUERIES], options.runs)
     found |= measure_in_process(field, tree, options.queries, options.runs)
+    found["floor"] = measure_floor(Lurcher(sides[0].index), tree, options.runs)
     if shutil.which("rg"):
         found["literal"] = _literal(tree, sides[0].index, options, base)
     found |= {"left_out": field.left_out, "load_after": load()}

@@ -18,7 +18,8 @@ PANELS = (
 )
 NAMES = {"lurcher_unchecked": "not looking"}
 OWN = """
-.own { stroke: #0b6e99; fill: #0b6e99; } .peer { stroke: #8b95a1; fill: #8b95a1; } .stem { stroke-width: 2; stroke-opacity: 0.45; }
+.own { stroke: #0b6e99; fill: #0b6e99; } .peer { stroke: #8b95a1; fill: #8b95a1; }
+.stem { stroke-width: 2; stroke-opacity: 0.45; }
 .mine { font-weight: 600; } .value { paint-order: stroke; stroke: #fff; stroke-width: 4; }
 @media (prefers-color-scheme: dark) {
   .own { stroke: #58b5dd; fill: #58b5dd; } .peer { stroke: #7d8790; fill: #7d8790; } .value { stroke: #0d1117; }
@@ -72,8 +73,9 @@ def _panel(title: str, values: dict[str, float], ends: tuple[int, int]) -> list[
         x = round(NAME + (log10(value) - low) / (high - low) * WIDTH, 1)
         kind = "own" if side.startswith("lurcher") else "peer"
         weight = " mine" if side == "lurcher" else ""
+        label = escape(NAMES.get(side, side))
         told = f"{value:,.3g}" if value < 1000 else f"{value:,.0f}"
-        parts.append(f'<text class="{weight}" x="{NAME - 8}" y="{y + 4}" text-anchor="end">{escape(NAMES.get(side, side))}</text>')
+        parts.append(f'<text class="{weight}" x="{NAME - 8}" y="{y + 4}" text-anchor="end">{label}</text>')
         parts.append(f'<line class="{kind} stem" x1="{NAME}" x2="{x}" y1="{y}" y2="{y}"/>')
         parts.append(f'<circle class="{kind}" cx="{x}" cy="{y}" r="4.5"/>')
         parts.append(f'<text class="value{weight}" x="{x + 9}" y="{y + 4}">{told}</text>')

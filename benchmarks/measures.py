@@ -6,14 +6,15 @@ result says why; if lurcher fails, so does the run.
 
 from __future__ import annotations
 
+import json
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from processes import CommandFailed, Cost
-from sides import Side, forget, kept_bytes
+from processes import CommandFailed, Cost, run
+from sides import HERE, Lurcher, Side, forget, kept_bytes
 from trees import change, files_to_change
 
 Figures = dict[str, dict[str, dict[str, float]]]
@@ -146,6 +147,19 @@ def measure_in_process(field: Field, tree: Path, queries: Path, runs: int) -> di
         say(f"in process {name}: p50 {measured[name]['p50_ms']['best']:.2f} ms")
     least = {stage: round(min(each[stage] for each in stages), 3) for stage in stages[0]}
     return {"in_process": measured, "stages_ms": least, "indexed": indexed}
+
+
+def measure_floor(ours: Lurcher, tree: Path, runs: int) -> dict[str, float]:
+    """What no design of ours can save: an interpreter that starts and ends, and every file parsed once with nothing done."""
+    starts = [run([sys.executable, "-I", "-c", "pass"], ours.environment()).wall for _ in range(max(runs, 5))]
+    command = [sys.executable, str(HERE / "drivers" / "parse_alone.py"), str(tree)]
+    passes = [json.loads(run(command, ours.environment()).output) for _ in range(min(runs, 2))]
+    return {
+        "python_ms": round(1000 * min(starts), 2),
+        "parse_cpu_s": round(min(each["cpu_s"] for each in passes), 2),
+        "parsed_files": passes[0]["files"],
+        "parsed_bytes": passes[0]["bytes"],
+    }
 
 
 def measure_change(field: Field, tree: Path, query: str, runs: int) -> dict[str, Any]:

@@ -70,6 +70,7 @@ def filled(page: str, compare: dict[str, Any], growth: dict[str, Any]) -> str:
         "cold": lambda: _trees(compare, "cold", COLD), "warm": lambda: _trees(compare, "warm", WARM),
         "in-process": lambda: _trees(compare, "in_process", ASKED), "stages": lambda: markdown(_stages(compare)),
         "literal": lambda: _literals(compare), "bars": lambda: markdown(_bars(compare, growth)),
+        "floor": lambda: markdown(_floor(compare)),
         "change": lambda: markdown(_change(compare)),
         "growth": lambda: markdown(growth_rows(growth)), "exponents": lambda: markdown(exponent_rows(growth)),
     }  # fmt: skip
@@ -155,6 +156,21 @@ def _stages(result: dict[str, Any]) -> Rows:
     names.sort(key=lambda stage: (stage == "total", -trees[-1]["stages_ms"].get(stage, 0.0)))
     rows = [["stage, ms", *map(label_of, trees)]]
     return [*rows, *([stage, *(f"{tree['stages_ms'].get(stage, 0.0):.2f}" for tree in trees)] for stage in names)]
+
+
+def _floor(result: dict[str, Any]) -> Rows:
+    """A cold start beside parsing alone, a warm command beside an interpreter that does nothing."""
+    trees = result["trees"]
+    cold, warm = [tree["cold"]["lurcher"] for tree in trees], [tree["warm"]["lurcher"] for tree in trees]
+    floors = [tree["floor"] for tree in trees]
+    return [
+        ["", *map(label_of, trees)],
+        ["cold start, processor s", *(shown(found["cpu_s"]["best"]) for found in cold)],
+        ["parsing alone, processor s", *(shown(floor["parse_cpu_s"]) for floor in floors)],
+        ["parsing, MB a second", *(shown(floor["parsed_bytes"] / 1e6 / floor["parse_cpu_s"]) for floor in floors)],
+        ["warm command, wall ms", *(shown(found["wall_ms"]["best"]) for found in warm)],
+        ["an interpreter that does nothing, wall ms", *(shown(floor["python_ms"]) for floor in floors)],
+    ]
 
 
 def _change(result: dict[str, Any]) -> Rows:
