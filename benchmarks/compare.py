@@ -97,7 +97,7 @@ def _tree(tree: Path, sides: Sequence[Side], options: argparse.Namespace, base: 
     found["floor"] = measure_floor(Lurcher(sides[0].index), tree, options.runs)
     if shutil.which("rg"):
         found["literal"] = _literal(tree, sides[0].index, options, base)
-    found |= {"left_out": field.left_out, "load_after": load()}
+    found |= {"left_out": field.left_out, "notes": field.notes, "load_after": load()}
     found["bars"] = bars.checked(found)
     return found
 

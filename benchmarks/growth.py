@@ -1,9 +1,9 @@
-"""How cost grows with the tree: samples of one large source tree, from a megabyte to all of it, indexed and searched.
+"""How cost grows with the tree: samples of large source trees, from a megabyte to all of them, indexed and searched.
 
-    python benchmarks/growth.py TREE [--sizes 1 10 100 1000] [--also NAME=TREE …] [--plot docs/images/growth.svg]
+    python benchmarks/growth.py TREE… [--sizes 1 10 100 1000] [--also NAME=TREE …] [--plot docs/images/growth.svg]
 
 A sample is files in the order of their paths' hashes until it has its size: always the same, like the whole, and part of the
-next larger one. It becomes a git work tree. Measured are, in fresh processes:
+next larger one; several trees are put side by side first. It becomes a git work tree. Measured are, in fresh processes:
 
 - a cold index (wall and processor time, memory of all its processes) and what it keeps on disk;
 - the first answer when there is no index, as one command;
@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out = options.out or RESULTS / f"{today()}-growth.json"
     result = _begun(out)
     ends = time.monotonic() + 60 * options.minutes
-    files = sorted(_files(options.tree), key=lambda item: hashlib.blake2b(item[0].encode("utf-8", "replace")).digest())
+    files = [(tree, path, size) for tree in options.tree for path, size in _files(tree)]
+    files.sort(key=lambda item: hashlib.blake2b(f"{item[0].name}/{item[1]}".encode("utf-8", "replace")).digest())
     last: dict[str, Any] = {}
     for size in sorted(options.sizes):
         known = [item for item in result["sizes"] if item["asked_mb"] == size]
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             say(f"{size:g} MB …")
             with tempfile.TemporaryDirectory(prefix="growth-", dir=options.work) as scratch:
                 base = Path(scratch).resolve()
-                _sample(options.tree, files, int(size * 1e6), base / "tree")
+                _sample(files, int(size * 1e6), base / "tree")
                 known = [{"asked_mb": size, **_measured(base, options.queries, options.runs)}]
             result["sizes"] = sorted([*result["sizes"], *known], key=lambda item: float(item["asked_mb"]))
             _save(result, out)
@@ -120,14 +121,15 @@ def _files(tree: Path) -> Iterator[tuple[str, int]]:
                 yield str(path.relative_to(tree)), size
 
 
-def _sample(tree: Path, files: Sequence[tuple[str, int]], size: int, target: Path) -> None:
+def _sample(files: Sequence[tuple[Path, str, int]], size: int, target: Path) -> None:
     left = size
-    for path, length in files:
+    for tree, path, length in files:
         if left <= 0:
             break
         left -= length
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(tree / path, target / path)
+        copied = target / tree.name / path
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(tree / path, copied)
     for command in (["init", "-q"], ["-c", "core.autocrlf=false", "add", "-fA"]):
         subprocess.run(["git", "-C", str(target), *command], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -197,7 +199,7 @@ def _middle(values: Iterator[float]) -> float:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tree", type=Path)
+    parser.add_argument("tree", type=Path, nargs="+", help="large source trees, whose names differ")
     parser.add_argument("--sizes", type=float, nargs="+", default=[1, 10, 100, 1000], help="in millions of bytes")
     parser.add_argument("--also", nargs="+", default=[], metavar="NAME=TREE", help="whole trees to measure too, not fitted")
     parser.add_argument("--queries", type=Path, default=HERE / "queries.txt")

@@ -1,12 +1,13 @@
 """What is measured of each program: a cold start, a warm command, queries in one process, the first query after a change.
 
-Every measurement is a fresh process and the sides take turns. A peer that fails takes no further part in that tree, and the
-result says why; if lurcher fails, so does the run.
+Every measurement is a fresh process and the sides take turns. A peer that fails takes no further part in that tree, one that
+fails at some of the questions is measured on the others, and the result says so; if lurcher fails, so does the run.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ class Field:
     """Who takes part. The first is lurcher."""
 
     def __init__(self, sides: Sequence[Side]) -> None:
-        self.sides, self.left_out = list(sides), dict[str, str]()
+        self.sides, self.left_out, self.notes = list(sides), dict[str, str](), dict[str, str]()
 
     def turns(self, runs: int) -> Iterator[tuple[int, Side]]:
         """A B C, B C A, …: no side always runs on the machine that the same other has warmed up."""
@@ -43,10 +44,14 @@ class Field:
             return None
 
     def drop(self, side: Side, error: CommandFailed) -> None:
+        self.left_out[side.name] = self.reason(side, error)
+        say(f"left out: {side.name}: {self.left_out[side.name]}")
+
+    def reason(self, side: Side, error: CommandFailed) -> str:
+        """Why a peer failed, without the paths of this machine."""
         if side is self.sides[0]:
             raise error
-        self.left_out[side.name] = str(error).replace(str(side.index), "…").split("\n")[0][:200]
-        say(f"left out: {side.name}: {self.left_out[side.name]}")
+        return re.sub(r"(?<![^\s'\"])/\S+", "…", str(error).split("\n")[0])[:200]
 
     def still(self) -> list[Side]:
         return [side for side in self.sides if side.name not in self.left_out]
@@ -86,28 +91,38 @@ def measure_cold(field: Field, tree: Path, query: str, runs: int) -> Figures:
 
 
 def measure_warm(field: Field, tree: Path, queries: Sequence[str], runs: int) -> Figures:
-    """A query as a whole process on what is kept; each program looks at the tree as it does by default."""
+    """A query as a whole process on what is kept; each program looks at the tree as it does by default.
+
+    A question that a peer has no answer to counts neither for it nor against it.
+    """
     costs: dict[str, dict[str, list[Cost]]] = {side.name: {query: [] for query in queries} for side in field.sides}
     for side in field.still():
         field.search(side, queries[0], tree)
     for _, side in field.turns(runs):
-        for query in queries:
-            if side.name in field.left_out:
-                break
-            if cost := field.search(side, query, tree):
-                costs[side.name][query].append(cost)
+        mine = costs[side.name]
+        for query in list(mine):
+            try:
+                mine[query].append(side.search(query, tree))
+            except CommandFailed as error:
+                del mine[query]
+                missing = len(queries) - len(mine)
+                field.notes[side.name] = f"{missing} of {len(queries)} questions without an answer: {field.reason(side, error)}"
+                say(f"{side.name}: {field.notes[side.name]}")
+                if 2 * missing > len(queries):
+                    field.drop(side, error)
+                    break
     found: Figures = {}
     for side in field.still():
         mine = costs[side.name]
-        every = [cost for query in queries for cost in mine[query]]
+        every = [cost for several in mine.values() for cost in several]
         found[side.name] = {
             "wall_ms": {
                 # The mean over the queries of each query's best run: one lucky process does not decide.
-                "best": round(1000 * statistics.mean(min(cost.wall for cost in mine[query]) for query in queries), 2),
+                "best": round(1000 * statistics.mean(min(cost.wall for cost in several) for several in mine.values()), 2),
                 "median": round(1000 * statistics.median(cost.wall for cost in every), 2),
             },
             "cpu_ms": {
-                "best": round(1000 * statistics.mean(min(cost.cpu for cost in mine[query]) for query in queries), 2),
+                "best": round(1000 * statistics.mean(min(cost.cpu for cost in several) for several in mine.values()), 2),
                 "median": round(1000 * statistics.median(cost.cpu for cost in every), 2),
             },
             "memory_largest_mb": _spread([cost.largest_rss / 1e6 for cost in every]),

@@ -200,7 +200,8 @@ def _bars(result: dict[str, Any], growth: dict[str, Any]) -> Rows:
 def _left_out(result: dict[str, Any]) -> Iterable[tuple[str, str]]:
     yield from result["about"]["left_out"].items()
     for tree in result["trees"]:
-        yield from ((f"{name}, {label_of(tree)}", why) for name, why in tree.get("left_out", {}).items())
+        for name, why in (tree.get("notes", {}) | tree.get("left_out", {})).items():
+            yield f"{name}, {label_of(tree)}", why
 
 
 # -- growth -----------------------------------------------------------------------------------------------------------
@@ -244,7 +245,7 @@ def told(result: dict[str, Any]) -> str:
     if sides := about.get("sides"):
         text += ". Versions: " + ", ".join(f"{NAMES.get(name, name)} {version}" for name, version in sides.items())
     left = [f"{name} ({why})" for name, why in _left_out(result)] if "trees" in result else []
-    return text + "." + (f" Left out: {'; '.join(left)}." if left else "")
+    return text + "." + (f" Left out, wholly or in part: {'; '.join(left)}." if left else "")
 
 
 def label_of(tree: dict[str, Any]) -> str:
