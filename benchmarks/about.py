@@ -11,6 +11,7 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
+MEASURED = ("src", "kernel", "setup.py")
 
 
 def about() -> dict[str, Any]:
@@ -33,9 +34,9 @@ def load() -> float:
 
 
 def commit() -> str:
-    """The commit of this checkout, with a plus if what is measured has changed since."""
-    head = _git("rev-parse", "--short", "HEAD")
-    return head + ("+" if _git("status", "--porcelain", "--", "src", "kernel") else "")
+    """The last commit that changed what is measured, with a plus if files have changed since."""
+    head = _git("log", "-1", "--format=%h", "--", *MEASURED)
+    return head + ("+" if _git("status", "--porcelain", "--", *MEASURED) else "")
 
 
 def dated(name: str) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -158,3 +159,23 @@ def test_a_command_may_end_as_is_expected_and_not_otherwise() -> None:
     assert processes.run(["sh", "-c", "exit 1"], {"PATH": "/usr/bin:/bin"}, good=(0, 1)).wall > 0
     with pytest.raises(processes.CommandFailed, match="ended with 2"):
         processes.run(["sh", "-c", "exit 2"], {"PATH": "/usr/bin:/bin"}, good=(0, 1))
+
+
+def test_the_memory_of_a_command_is_its_own() -> None:
+    held = bytearray(b"x" * 150_000_000)
+    small = processes.run([sys.executable, "-I", "-S", "-c", "pass"], {})
+    large = processes.run([sys.executable, "-I", "-S", "-c", "b'x' * 60_000_000"], {}, sample=0.002)
+    assert len(held) > 100_000_000 > large.largest_rss > 60_000_000 > small.largest_rss
+
+
+def test_a_command_that_takes_too_long_or_is_not_there_has_failed() -> None:
+    with pytest.raises(processes.CommandFailed, match="ended with -9"):
+        processes.run(["sleep", "30"], {"PATH": "/usr/bin:/bin"}, seconds=0.1)
+    with pytest.raises(processes.CommandFailed, match="no report"):
+        processes.run(["no-such-program-anywhere"], {"PATH": "/usr/bin:/bin"})
+
+
+def test_processor_time_of_descendants_counts() -> None:
+    work = "import subprocess, sys; subprocess.run([sys.executable, '-I', '-S', '-c', 'sum(range(4_000_000))'])"
+    alone = processes.run([sys.executable, "-I", "-S", "-c", "pass"], {})
+    assert processes.run([sys.executable, "-I", "-c", work], {}).cpu > alone.cpu + 0.02
