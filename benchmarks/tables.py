@@ -189,7 +189,7 @@ def _change(result: dict[str, Any]) -> Rows:
 def _bars(result: dict[str, Any], growth: dict[str, Any]) -> Rows:
     rows = [["bar", "tree", "asked", "measured", ""]]
     judged = [(label_of(tree), bar) for tree in result["trees"] for bar in tree["bars"]]
-    judged += [(label_of(growth["sizes"][-1]), bar) for bar in checked_growth(growth["sizes"])]
+    judged += [(label_of(bar), bar) for bar in checked_growth(growth["sizes"])]
     for label, bar in judged:
         asked = f"{'≥' if bar['at_least'] else '≤'} {bar['limit']:g}{bar['unit']}"
         verdict = "met" if bar["met"] else "**not met**"
