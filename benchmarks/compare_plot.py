@@ -34,7 +34,7 @@ def drawn(result: dict[str, Any]) -> str:
     column = NAME + WIDTH + VALUE + GAP
     wide, high = 16 + len(trees) * column, TOP + sum(HEAD + ROW * count + GAP for count in rows)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" role="img">',
         "<title>Time and memory of lurcher and of other programs on the same trees; shorter is better</title>",
         f'<style>{STYLE}{OWN}</style><rect width="{wide}" height="{high}"/>',
     ]

@@ -36,7 +36,7 @@ def drawn(found: Sequence[dict[str, Any]]) -> str:
     """The picture as SVG."""
     wide, high = 2 * (LEFT + WIDTH + BESIDE), 2 * (HEIGHT + BELOW) + TOP + 8
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" role="img">',
         "<title>How time, memory and disk grow with the size of the tree</title>",
         f'<style>{STYLE}</style><rect width="{wide}" height="{high}"/>',
     ]

@@ -244,8 +244,11 @@ def told(result: dict[str, Any]) -> str:
         text += f", best of {about['runs']}"
     if sides := about.get("sides"):
         text += ". Versions: " + ", ".join(f"{NAMES.get(name, name)} {version}" for name, version in sides.items())
+    text += "."
+    if about["load_before"] > 1 or about.get("load_after", 0) > about["cores"] + 1:
+        text += " **The machine had other work to do at that time**, so times on the wall are too long."
     left = [f"{name} ({why})" for name, why in _left_out(result)] if "trees" in result else []
-    return text + "." + (f" Left out, wholly or in part: {'; '.join(left)}." if left else "")
+    return text + (f" Left out, wholly or in part: {'; '.join(left)}." if left else "")
 
 
 def label_of(tree: dict[str, Any]) -> str:

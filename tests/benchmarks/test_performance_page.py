@@ -43,6 +43,21 @@ def test_the_newest_result_is_that_of_the_last_day_and_run(tmp_path: Path) -> No
         tables.newest("growth", tmp_path)
 
 
+def test_a_busy_machine_is_admitted() -> None:
+    about = {
+        "commit": "c",
+        "kernel": "native",
+        "python": "3",
+        "processor": "p",
+        "cores": 2,
+        "load_before": 0.1,
+        "load_after": 2.4,
+    }
+    assert "other work" not in tables.told({"about": about, "file": "f"})
+    assert "other work" in tables.told({"about": {**about, "load_after": 3.5}, "file": "f"})
+    assert "other work" in tables.told({"about": {**about, "load_before": 1.4}, "file": "f"})
+
+
 def test_an_unknown_mark_is_an_error() -> None:
     with pytest.raises(KeyError):
         tables.filled("<!-- table: nonsense -->\n<!-- end -->", {}, {})
