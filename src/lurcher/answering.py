@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
-
 from lurcher.budget import cursor as cursors
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
-from lurcher.light import dataclass, field, replace
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass, field, replace
 from lurcher.rerank.reranker import Candidate, Warm
 from lurcher.rerank.second import Factor, Head, look_again
 from lurcher.types import Answer, Degraded, Hit, IndexState, Why
 
-Lap = Callable[[str], None]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+    from typing import TypeAlias
+
+Lap: TypeAlias = "Callable[[str], None]"
 
 
 class Listing(Protocol):

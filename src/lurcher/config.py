@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from _collections_abc import Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any
 
 from lurcher.errors import ConfigError
-from lurcher.light import Field, dataclass, field, fields, replace
+from lurcher.light import TYPE_CHECKING, Field, dataclass, field, fields, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 PROJECT_FILE = "lurcher.toml"
 PYPROJECT = "pyproject.toml"

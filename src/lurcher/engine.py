@@ -6,10 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
 
 from lurcher import config
 from lurcher.across.asked import Across, wanted_sources
@@ -23,6 +20,7 @@ from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.libraries.asked import Libraries
+from lurcher.light import TYPE_CHECKING
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.plan import literal_pattern
 from lurcher.rerank.reranker import Warm
@@ -31,6 +29,10 @@ from lurcher.survey.asked import Surveys
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from types import TracebackType
+    from typing import Any
+
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.look import Look

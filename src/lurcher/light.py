@@ -1,20 +1,54 @@
-"""Dataclasses and regular expressions that cost next to nothing to declare: what they need is made when it is first used.
+"""What the standard library has too, at next to no cost: most of it is made when it is first used, or not at all.
 
-The standard decorator writes and compiles half a dozen functions for each class as it is declared, and what it stands on is
-slow to import: together a third of the time that a command took to start. These look and behave the same, `dataclasses.fields`,
-`replace`, `asdict`, `copy` and `pickle` included; the type checker takes them for the standard ones.
-They have no parents with fields, no keyword-only fields and no fields that are not arguments, which nothing here has a use for.
+The standard decorator of dataclasses writes and compiles half a dozen functions for each class as it is declared, and what it
+stands on is slow to import, as are `typing`, `re` and `functools`: together they took half of the time of a command. These
+look and behave the same, `dataclasses.fields`, `replace`, `asdict`, `copy` and `pickle` included; the type checker takes them
+for the standard ones.
+Dataclasses have no parents with fields, no keyword-only fields and no fields that are not arguments, which nothing here has a
+use for.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, AnyStr
+TYPE_CHECKING = False
+"""As `typing` has it: type checkers go by the name."""
 
 if TYPE_CHECKING:
+    import re
+    from contextlib import suppress
     from dataclasses import Field, asdict, dataclass, field, fields, replace
+    from functools import cache, cached_property, lru_cache, partial
+    from typing import AnyStr, Generic, NamedTuple, Protocol, TypeVar
 else:
-    from operator import attrgetter
+    from _operator import attrgetter
+
+    Protocol = object
+    """Says what others must have, which only the type checker looks at."""
+
+    class Generic:
+        def __class_getitem__(cls, _item):
+            return cls
+
+    def TypeVar(name, *_, **__):
+        return name
+
+    try:
+        from _functools import _lru_cache_wrapper, partial
+    except ImportError:  # another Python than the usual one
+        from functools import cache, lru_cache, partial
+    else:
+
+        def lru_cache(maxsize):
+            def kept(function):
+                wrapper = _lru_cache_wrapper(function, maxsize, False, lambda *found: found)
+                wrapper.__wrapped__, wrapper.__doc__ = function, function.__doc__
+                wrapper.__name__ = wrapper.__qualname__ = function.__name__
+                return wrapper
+
+            return kept
+
+        def cache(function):
+            return lru_cache(None)(function)
 
     _NONE = object()
 
@@ -129,14 +163,16 @@ else:
             found.append(each)
         return tuple(found)
 
+    _FEW = 50
+    """Compiling what fills the fields of a class takes as long as filling them so many times without."""
+
     def _first_init(frozen):
         calls = 0
 
         def __init__(self, /, *args, **kwargs):
-            # Many classes have one instance, such as settings: who comes second has the real one compiled, for all after that.
             nonlocal calls
             calls += 1
-            if calls == 1 and _filled(self, args, kwargs):
+            if calls <= _FEW and _filled(self, args, kwargs):
                 return
             made = next(parent for parent in type(self).__mro__ if parent.__dict__.get("__init__") is __init__)
             real = _init_of(made, frozen)
@@ -145,23 +181,33 @@ else:
 
         return __init__
 
-    def _filled(one, args, kwargs):
+    def _filled(one, args, kwargs, _set=object.__setattr__):
         """Whether the arguments fit, and all fields are set; if not, whoever can say what is wrong is asked."""
         found = one.__light_fields__
-        given = dict(zip((each.name for each in found), args, strict=False))
-        if len(args) > len(found) or given.keys() & kwargs or hasattr(one, "__post_init__"):
+        count, left = len(args), len(kwargs)
+        if count + left > len(found):
             return False
-        given.update(kwargs)
+        at = 0
         for each in found:
-            if each.name not in given:
-                made = each.default if each.default_factory is _NONE else each.default_factory()
-                if made is _NONE:
+            name = each.name
+            if at < count:
+                if left and name in kwargs:
                     return False
-                given[each.name] = made
-        if len(given) > len(found):
+                _set(one, name, args[at])
+                at += 1
+            elif left and name in kwargs:
+                left -= 1
+                _set(one, name, kwargs[name])
+            elif each.default is not _NONE:
+                _set(one, name, each.default)
+            elif each.default_factory is not _NONE:
+                _set(one, name, each.default_factory())
+            else:
+                return False
+        if left:
             return False
-        for name, value in given.items():
-            object.__setattr__(one, name, value)
+        if hasattr(one, "__post_init__"):
+            one.__post_init__()
         return True
 
     def _init_of(cls, frozen):
@@ -243,6 +289,101 @@ else:
             cls.__dataclass_fields__ = shadow.__dataclass_fields__
             return cls.__dataclass_fields__
 
+    class suppress:
+        """Passes over some errors."""
+
+        __slots__ = ("kinds",)
+
+        def __init__(self, *kinds):
+            self.kinds = kinds
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, kind, error, trace):
+            return kind is not None and issubclass(kind, self.kinds)
+
+    class cached_property:
+        """What a method gives, worked out once for each object."""
+
+        def __init__(self, function):
+            self.function, self.name, self.__doc__ = function, None, function.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, one, owner=None):
+            if one is None:
+                return self
+            kept = one.__dict__
+            value = kept.get(self.name, _NONE)
+            if value is _NONE:
+                value = kept[self.name] = self.function(one)
+            return value
+
+    class _Named(type):
+        """Makes tuples whose items have names."""
+
+        def __new__(cls, name, bases, content):
+            if not bases:
+                return super().__new__(cls, name, bases, content)
+            names = tuple(content.pop("__annotations__", ()))
+            defaults = {each: content.pop(each) for each in names if each in content}
+            if names[len(names) - len(defaults) :] != tuple(defaults):
+                raise TypeError(f"{name}: an item without a default follows one that has one")
+            items = {each: _item(number, f"item {number}") for number, each in enumerate(names)}
+            content = {
+                **items, "__slots__": (), "_fields": names, "__match_args__": names, "_field_defaults": defaults,
+                "__new__": _new_tuple, "__repr__": _repr_tuple, "__getnewargs__": _items, "_make": classmethod(_make_tuple),
+                "_replace": _replace_tuple, "_asdict": _asdict_tuple, **content,
+            }  # fmt: skip
+            return type(name, (tuple,), content)
+
+    class NamedTuple(metaclass=_Named):
+        pass
+
+    def _item(number, doc):
+        try:
+            from _collections import _tuplegetter
+        except ImportError:
+            from _operator import itemgetter
+
+            return property(itemgetter(number), doc=doc)
+        return _tuplegetter(number, doc)
+
+    def _new_tuple(cls, /, *args, **kwargs):
+        names = cls._fields
+        if len(args) != len(names) or kwargs:
+            given = dict(zip(names, args, strict=False))
+            wrong = [each for each in kwargs if each in given or each not in names]
+            given = {**cls._field_defaults, **given, **kwargs}
+            if len(args) > len(names) or wrong or len(given) != len(names):
+                raise TypeError(f"{cls.__name__} takes {', '.join(names)}")
+            args = [given[each] for each in names]
+        return tuple.__new__(cls, args)
+
+    def _items(self):
+        return tuple(self)
+
+    def _make_tuple(cls, items):
+        made = tuple.__new__(cls, items)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"{cls.__name__} has {len(cls._fields)} items, not {len(made)}")
+        return made
+
+    def _repr_tuple(self):
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({shown})"
+
+    def _replace_tuple(self, /, **changes):
+        made = self._make([changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)])
+        if changes:
+            raise ValueError(f"{type(self).__name__} has no {', '.join(changes)}")
+        return made
+
+    def _asdict_tuple(self):
+        return dict(zip(self._fields, self, strict=True))
+
 
 def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """A regular expression that is compiled when it is first used, for those that most commands have no use for."""
@@ -256,10 +397,15 @@ class _Pattern:
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
+        import re
+
         compiled = re.compile(self._text, self._flags)
         for method in ("match", "search", "fullmatch", "findall", "finditer", "split", "sub", "subn", "pattern", "flags"):
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
 
 
-__all__ = ["Field", "asdict", "dataclass", "field", "fields", "pattern", "replace"]
+__all__ = [
+    "TYPE_CHECKING", "Field", "Generic", "NamedTuple", "Protocol", "TypeVar", "asdict", "cache", "cached_property", "dataclass",
+    "field", "fields", "lru_cache", "partial", "pattern", "replace", "suppress",
+]  # fmt: skip

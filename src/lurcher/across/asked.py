@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from lurcher.clock import Clock
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.history.asked import Histories
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.notes.asked import Notes
 from lurcher.planning.checks import several
 from lurcher.types import Answer, Degraded, Progress, Query
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from lurcher.answering import Findings
     from lurcher.index.project import View
 

@@ -19,14 +19,14 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from lurcher.budget.pack import PackState
 from lurcher.errors import CursorError
-from lurcher.light import asdict, dataclass
+from lurcher.light import TYPE_CHECKING, asdict, dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from _typeshed import DataclassInstance
 
 VERSION, RERANKED = 1, 2

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from functools import partial
+from _collections_abc import Sequence
 
 from lurcher.budget import tokens
 from lurcher.budget.excerpt import Place, around, beginning_at, densest, focus_of, lines_around, place_of, text_at
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
-from lurcher.lanes.lane import Located
+from lurcher.lanes.lane import located
 from lurcher.lanes.symbol import SymbolMatch
-from lurcher.light import replace
+from lurcher.light import partial, replace
 from lurcher.ranking.context import Context, Ranking
 from lurcher.rerank.reranker import Candidate
 from lurcher.types import Definition, Hit, Match, Query, Why
@@ -26,7 +25,7 @@ class Focus:
         self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
         self._asked: dict[int, SymbolMatch] = {}
         exact = context.plan.mode in ("literal", "structural")
-        self._located = next((lane for lane in context.lanes.values() if exact and isinstance(lane, Located)), None)
+        self._located = next((lane for lane in context.lanes.values() if exact and located(lane)), None)
         for match in context.symbols:
             if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
                 self._asked[match.unit] = match

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.answering import Findings, answer_of, with_notes
 from lurcher.budget import cursor as cursors
@@ -20,7 +16,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, cached_property, dataclass, replace
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
@@ -33,11 +29,16 @@ from lurcher.terms.split import compound
 from lurcher.types import Answer, Degraded, Filter, Progress, Query, SymbolAnswer, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import TypeVar
+
     from lurcher.stores.shared import Shared, Stand
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
+
 _WITHOUT_MEANING = ("lexical", "symbol", "literal", "structural")
 """Modes that look at no vectors."""
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}

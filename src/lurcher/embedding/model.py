@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.embedding.table import Table
 from lurcher.errors import ConfigError, LurcherError, ModelError
+from lurcher.light import cached_property
 
 BUILTIN_FILE = Path(__file__).with_name("builtin.table")
 BUILTIN, NONE = "builtin", "none"

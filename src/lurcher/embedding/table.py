@@ -12,12 +12,7 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.embedding.grams import grams_of
 from lurcher.embedding.meta import Meta, checked_meta
@@ -28,8 +23,13 @@ from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import write_atomically
 from lurcher.index.tally import Memory
+from lurcher.light import TYPE_CHECKING, cached_property, partial, pattern
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -290,7 +290,7 @@ class Table:
         return known
 
 
-_SPELLED = re.compile("[0-9A-Za-z]")
+_SPELLED = pattern("[0-9A-Za-z]")
 """What a term must have to be composed: n-grams are learnt from code, so those of other scripts say nothing."""
 _MOST = 1e6
 """Scales and weights are below this; larger ones, and what is no number, would spoil every sum."""

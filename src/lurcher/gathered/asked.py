@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.answering import with_notes
 from lurcher.errors import UsageError
 from lurcher.index.together import Together
-from lurcher.light import replace
+from lurcher.light import TYPE_CHECKING, replace
 from lurcher.planning.checks import several
 from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
     from lurcher.engine import Engine
     from lurcher.gathered.project import GatheredProject
 

@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
-from lurcher.light import replace
+from lurcher.light import TYPE_CHECKING, replace
 from lurcher.planning.checks import filter_of, several
 from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import TypeVar
+
     from lurcher.answering import Findings, Lap
     from lurcher.history.brief import BriefAnswer
     from lurcher.history.explain import Judged, Near
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from lurcher.index.reader import Snapshot
     from lurcher.survey.answers import Standing
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
 
 
 class Histories(ABC):

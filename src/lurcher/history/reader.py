@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lurcher.history.kinds import KINDS
@@ -22,6 +21,7 @@ from lurcher.index.segment import string_at
 from lurcher.index.store import vectors_by
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Desk, Direction
+from lurcher.light import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

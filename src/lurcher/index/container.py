@@ -18,18 +18,19 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, NamedTuple, cache
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+    from typing import Any, TypeVar
+
     from numpy.typing import NDArray
 
-Kind = TypeVar("Kind", bound="Container")
+    Kind = TypeVar("Kind", bound="Container")
 
 MAGIC = b"LURCHER1"
 BLOCK = 1 << 16
@@ -188,7 +189,6 @@ def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: 
         builder.add(name, kind, data)
     builder.finish(meta)
     return pieces
-
 
 
 class _Entry(NamedTuple):

@@ -9,15 +9,19 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from types import TracebackType
-from typing import IO
+
+from lurcher.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+    from types import TracebackType
+    from typing import IO, TypeAlias
 
 STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch")
 """What can be the last thing that a process did."""
 
-Watcher = Callable[[str, Path], None]
+Watcher: TypeAlias = "Callable[[str, Path], None]"
 _watcher: Watcher | None = None
 _numbers = itertools.count()
 

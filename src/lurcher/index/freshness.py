@@ -8,15 +8,18 @@ decides, because no program can set it; the modification time counts beside it f
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from pathlib import Path
 
 from lurcher.index.manifest import Manifest, Row
 from lurcher.kernel import native
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.decode import Text, read_text
 from lurcher.sources.files import Entry, Listing
 from lurcher.sources.standing import Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
 
 FINE_NS, COARSE_NS, LONG_NS = 50_000_000, 2_100_000_000, 10_000_000_000
 READ_TO_COUNT = 1000

@@ -6,11 +6,8 @@ the manifest is dead, whatever the segments hold; so there are no separate tombs
 
 from __future__ import annotations
 
-import re
 import struct
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from _collections_abc import Mapping
 
 from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.index.apart import Apart
@@ -18,16 +15,20 @@ from lurcher.index.apart import checked as checked_vectors
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
 from lurcher.sources.standing import Mark, Standing
 from lurcher.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Any
 
 NAME = "manifest"
 MARK = "CACHEDIR.TAG"
 """Marks the folder as ours, and for backup programs as not worth keeping."""
 _ROW = struct.Struct("<16sQqqQiI")
 _MARK = struct.Struct("<QqqQ")
-_SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
 NO_SEGMENT = -1
 _PARTS = ("folders", "files", "git")
 
@@ -191,7 +192,7 @@ def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:
     """Believe nothing that would lead outside of the index folder or of a table."""
     if type(meta["generation"]) is not int or type(meta["checked_ns"]) is not int or meta["generation"] < 1:
         raise ValueError("it has no generation")
-    if type(meta["segments"]) is not list or not all(_SEGMENT.fullmatch(name) for name in meta["segments"]):
+    if type(meta["segments"]) is not list or not all(map(_names_segment, meta["segments"])):
         raise ValueError("it names what is no segment")
     if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
         raise ValueError("it counts what was left out in no numbers")
@@ -200,6 +201,10 @@ def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:
         raise ValueError("a file is in no segment")
     if NO_SEGMENT in used and any(row.place >= len(SKIP_REASONS) for row in rows.values() if row.segment == NO_SEGMENT):
         raise ValueError("a file was left out for no reason")
+
+
+def _names_segment(name: object) -> bool:
+    return isinstance(name, str) and len(name) == 32 and name.endswith(".segment") and not name[:24].strip("0123456789abcdef")
 
 
 def difference(found: Any, expected: Mapping[str, Any]) -> str:

@@ -7,9 +7,8 @@ many bytes and rows a term has.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from lurcher.index.container import Container
+from lurcher.light import TYPE_CHECKING, NamedTuple
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:

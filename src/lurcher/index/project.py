@@ -7,9 +7,7 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
 
 from lurcher import config
 from lurcher.config import Settings
@@ -22,10 +20,14 @@ from lurcher.index.freshness import Changes, compare, differing, glance, settle,
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace
 from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
 from lurcher.types import Degraded, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 _ATTEMPTS = 5
 _LOOKS = 3

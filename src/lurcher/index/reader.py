@@ -7,10 +7,7 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.index.container import Container
 from lurcher.index.imports import read_imports, read_kind, read_some
@@ -31,15 +28,18 @@ from lurcher.index.segment import (
 )
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Direction, Nearness
+from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
 from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 
     from lurcher.literal.pattern import Pattern
     from lurcher.planning.groups import Group
-
 
 _FEW_FILES = 100
 """Files whose imports are read apart from those of all others."""

@@ -6,17 +6,17 @@ files give the same bytes however they were gathered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container
 from lurcher.index.imports import IMPORT
 from lurcher.index.postings import pack
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
 FORMAT = 9

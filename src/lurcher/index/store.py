@@ -7,11 +7,7 @@ import errno
 import itertools
 import math
 import os
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
 from lurcher.errors import CorruptIndex
 from lurcher.index import disk
@@ -23,18 +19,21 @@ from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass, field, pattern
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
-
 
 _SWEPT = ("*.segment", "*.vectors", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
-_OWN_NAME = re.compile(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
+_OWN_NAME = pattern(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
 _numbers = itertools.count()
 MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lurcher.errors import PathError, UsageError
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Segment, Snapshot
+from lurcher.light import TYPE_CHECKING
 from lurcher.types import Filter, IndexState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class Together:

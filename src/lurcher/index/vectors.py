@@ -6,14 +6,14 @@ A unit's row times its scale is one long, a card's at most.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
 from lurcher.kernel import native
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
-
 from lurcher.embedding.model import Model
 from lurcher.embedding.question import direction, unfit
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
 from lurcher.index.vectors import Direction, direction_of
 from lurcher.lanes.lane import Request
+from lurcher.light import TYPE_CHECKING, cached_property
 from lurcher.planning.groups import query_terms
 from lurcher.planning.plan import Plan
 from lurcher.types import LaneWhy

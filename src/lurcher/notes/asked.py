@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.index.project import View
 from lurcher.index.together import Together
-from lurcher.light import replace
+from lurcher.light import TYPE_CHECKING, replace
 from lurcher.planning.checks import filter_of, several
 from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
     from lurcher.answering import Findings, Lap
     from lurcher.budget.cursor import Fingerprint
     from lurcher.notes.question import NoteQuery
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
 
 
 class Notes(ABC):

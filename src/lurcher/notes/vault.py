@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import posixpath
 import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.index.reader import Snapshot
+from lurcher.light import TYPE_CHECKING, cached_property
 from lurcher.notes.kinds import MARKED_UP, is_note
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import HEADING, Import
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 

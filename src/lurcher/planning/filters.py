@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from lurcher.chunking.languages import LANGUAGES, resolve
 from lurcher.errors import FilterError
 from lurcher.index.reader import Snapshot
+from lurcher.light import TYPE_CHECKING
 from lurcher.types import Filter
 
 if TYPE_CHECKING:

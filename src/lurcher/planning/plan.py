@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from typing import TYPE_CHECKING
-
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass, pattern
 from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
 from lurcher.planning.intent import (
     LANGUAGE,
@@ -24,10 +20,13 @@ from lurcher.planning.report import Report, read_report
 from lurcher.types import Query
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from lurcher.literal.pattern import Pattern
 
 LANES = ("lexical", "symbol", "dense", "literal", "structural")
-_PHRASE = re.compile(r"[\w.'-]+(?: [\w.'-]+){1,3}")
+_PHRASE = pattern(r"[\w.'-]+(?: [\w.'-]+){1,3}")
+_PLAIN = str.maketrans("_.'-", "aaaa")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +104,17 @@ def _has_metavariables(text: str, languages: Collection[str] | None = None) -> b
     return looks_like_pattern(text) if languages is None else is_pattern(text, languages)
 
 
+def _few_plain_words(line: str) -> bool:
+    if not line.isascii():
+        return _PHRASE.fullmatch(line) is not None
+    found = line.split(" ")
+    return 1 < len(found) < 5 and all(word.translate(_PLAIN).isalnum() for word in found)
+
+
 def phrase_in(text: str) -> Pattern | None:
     """A query of a few plain words, as a phrase to be found as it stands. That is one more sign, and not the question."""
     line = text.strip()
-    if not _PHRASE.fullmatch(line):
+    if not _few_plain_words(line):
         return None
     from lurcher.literal.pattern import IGNORE, compiled
 

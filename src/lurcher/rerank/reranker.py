@@ -11,15 +11,17 @@ It raises a LurcherError where it cannot do its work; the order then stays as it
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
 
 from lurcher.config import Settings
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, dataclass, field
 from lurcher.types import Degraded
 
-Kind = TypeVar("Kind")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import Any, TypeVar
+
+    Kind = TypeVar("Kind")
 
 
 class Warm:

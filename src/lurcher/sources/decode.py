@@ -6,9 +6,11 @@ import errno
 import hashlib
 import os
 import stat
-from pathlib import Path
 
-from lurcher.light import dataclass, pattern
+from lurcher.light import TYPE_CHECKING, dataclass, pattern
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _HEAD = 8192
 MINIFIED_FILE = 10_000

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 from lurcher.errors import PathError
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass
 from lurcher.sources import git
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 INDEX_FOLDER = ".lurcher"
 

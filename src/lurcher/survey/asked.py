@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, PathError, QueryError
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together
+from lurcher.light import TYPE_CHECKING
 from lurcher.planning.checks import several
 from lurcher.types import Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import TypeVar
+
     from lurcher.survey.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer, Standing
     from lurcher.survey.whole import FileAnswer, GraphAnswer
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
 
 
 class Surveys(ABC):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
-from lurcher.light import pattern
+from lurcher.light import lru_cache, pattern
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"

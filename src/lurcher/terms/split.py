@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
+from lurcher.light import pattern
 from lurcher.terms.scripts import BORDERING, UNSPACED_RUN, bare, is_unspaced, word_pattern
-
-IDENTIFIER = re.compile(r"\w+")
-"""One pass over a text in ASCII; everything between identifiers separates."""
 
 MAX_IDENTIFIER = 128
 """Longer runs are data (base64, digests), not names."""
 
-_ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_BETWEEN = "".join(chr(i) if chr(i).isalnum() or i == 95 else " " for i in range(128))
+"""ASCII with a blank for everything that separates identifiers."""
+_ASCII_PARTS = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_NUMBER = 10
 _MAX_DIGIT_BORDERS = 6
 _LONGEST_RUN = 16
@@ -34,6 +33,8 @@ def split(identifier: str) -> tuple[str, ...]:
         return ()
     if compound.isdigit():
         return (compound,) if len(compound) <= _MAX_NUMBER else ()
+    if compound == identifier and compound.isalpha():
+        return (compound,)
     parts = _ASCII_PARTS.findall(identifier)
     if len(parts) == 1:
         return (compound,)
@@ -53,7 +54,7 @@ def compound(name: str) -> str:
 def words(text: str) -> list[str]:
     """The identifiers of a text, in order. An accent that follows its letter is put onto it first."""
     if text.isascii():
-        return IDENTIFIER.findall(text)
+        return text.translate(_BETWEEN).split()
     return word_pattern().findall(unicodedata.normalize("NFC", text))
 
 

@@ -9,10 +9,9 @@ they are near enough (`default.dense_alone`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.index.order import best_files
 from lurcher.lanes.dense import DenseCosines
+from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:

@@ -6,10 +6,14 @@ import contextlib
 import gc
 import os
 import sys
-from collections.abc import Sequence
 
 from lurcher.errors import LurcherError
 from lurcher.index import guard
+from lurcher.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
 

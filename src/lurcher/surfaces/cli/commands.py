@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import sys
 import zlib
-from argparse import Namespace
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import QueryError, UsageError
+from lurcher.light import TYPE_CHECKING
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.flags import overrides_of
 from lurcher.surfaces.cli.places import place_and_lines
@@ -19,6 +17,10 @@ from lurcher.surfaces.cli.progress import Meter
 from lurcher.types import Answer, Degraded
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
     from lurcher.engine import Engine
 
 FOUND, NOTHING, ERROR = 0, 1, 2

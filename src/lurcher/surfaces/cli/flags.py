@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from lurcher.light import TYPE_CHECKING, dataclass
 
-from lurcher.light import dataclass
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
 
 
 @dataclass(frozen=True, slots=True)
