@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 from lurcher import config
@@ -30,6 +29,7 @@ from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from threading import Event
     from types import TracebackType
     from typing import Any
 
@@ -377,7 +377,7 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         self,
         tell: Callable[[Update | Notice], None],
         *,
-        stop: threading.Event | None = None,
+        stop: Event | None = None,
         rebuild: bool = False,
         progress: Progress = silent,
         pace: Pace | None = None,
@@ -387,12 +387,14 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         Questions may be asked meanwhile, from other threads too. What goes wrong on the way is told and tried again; it
         ends by itself only with an error, such as a root that is gone.
         """
+        from threading import Event
+
         from lurcher.index.burst import Pace
         from lurcher.index.watch import watch
 
         for project in self._projects if rebuild else ():
             project.rebuild(progress)
-        watch(self._projects, self._reopened, tell, stop or threading.Event(), progress, pace or Pace())
+        watch(self._projects, self._reopened, tell, stop or Event(), progress, pace or Pace())
 
     def _reopened(self, project: Project, anew: bool) -> Project:
         """The project with its settings as they are now: the same one if they are as they were, unless it must be `anew`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from _collections_abc import Sequence
 
 from lurcher.budget import tokens
@@ -12,6 +11,7 @@ from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.light import partial, replace
+from lurcher.quick import blake2b
 from lurcher.ranking.context import Context, Ranking
 from lurcher.rerank.reranker import Candidate
 from lurcher.types import Definition, Hit, Match, Query, Why
@@ -171,7 +171,7 @@ class Shown:
         path = self._snapshot.path(place.file)
         about = self._focus.definition(unit, place.focus) if named else None
         why = self._ranked.why(position) if self._query.reasons else Why()
-        identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
+        identity = blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
             about.qualified if about else None, about.kind if about else None, self._ranked.score(position),

@@ -6,7 +6,6 @@ takes the lock next finds the name still there and can be more careful.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from lurcher.errors import IndexLocked
 from lurcher.index import disk
+from lurcher.light import suppress
 
 NAME = "lock"
 _UNKNOWN = 0
@@ -39,7 +39,7 @@ class Lock:
             try:
                 _acquire(descriptor, deadline)
                 # The file may have been removed, and made anew by somebody else, while we waited.
-                with contextlib.suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
                         return cls(descriptor)
             except BaseException:
@@ -52,13 +52,13 @@ class Lock:
         self._write(path)
 
     def release(self) -> None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
     def _write(self, path: str) -> None:
         # One write without truncating: what is left of a longer name lies behind the zero.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MOST] + b"\0", 0)
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
-import threading
 import time
+from _thread import RLock
 from pathlib import Path
 
 from lurcher import config
@@ -20,7 +18,8 @@ from lurcher.index.freshness import Changes, compare, differing, glance, settle,
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
-from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
+from lurcher.quick import blake2b
 from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
 from lurcher.types import Degraded, Progress
@@ -75,7 +74,7 @@ class Project:
         if folder.exists() and not folder.is_dir():
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
         self.store = Store(folder, root=root.path if folder.is_relative_to(root.path) else None)
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
         self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
@@ -95,7 +94,7 @@ class Project:
         if not self.store.folder.is_relative_to(self.root.path):
             place = root_digest(self.root)
         else:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 place = self.store.folder.stat().st_ino
         return {**manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest), "place": place}
 
@@ -430,7 +429,7 @@ class Project:
     def _tidy(self, manifest: Manifest) -> None:
         """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
         if self.store.writable and self.store.leftovers(manifest):
-            with contextlib.suppress(IndexLocked), self.store.lock(0):
+            with suppress(IndexLocked), self.store.lock(0):
                 # Another process may have written meanwhile: what is there now decides.
                 current = self._current([])
                 if current.generation:
@@ -474,7 +473,7 @@ def _index_folder(root: Root, settings: Settings) -> Path:
 
 
 def root_digest(root: Root) -> str:
-    return hashlib.blake2b(os.fsencode(root.path), digest_size=6).hexdigest()
+    return blake2b(os.fsencode(root.path), digest_size=6).hexdigest()
 
 
 def _within(folder: Path, root: Path) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
 import math
@@ -23,6 +22,7 @@ from lurcher.light import TYPE_CHECKING, Protocol, dataclass, field, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
     from typing import Any
 
@@ -192,9 +192,13 @@ class Store:
             disk.sync_folder(self.folder)  # a manifest must not come back without its segments
         return any([disk.remove(path) for path in self.leftovers(manifests.empty({}))]) or found
 
-    @contextlib.contextmanager
-    def lock(self, seconds: float) -> Iterator[None]:
+    def lock(self, seconds: float) -> AbstractContextManager[None]:
         """One writer at a time; the system frees the lock of a process that dies."""
+        from contextlib import contextmanager  # most queries write nothing
+
+        return contextmanager(self._locked)(seconds)
+
+    def _locked(self, seconds: float) -> Iterator[None]:
         try:
             self.prepare()
             lock = Lock.take(self.folder / locks.NAME, seconds)

@@ -5,7 +5,7 @@ A unit's row times its scale is one long, a card's at most.
 
 from __future__ import annotations
 
-import threading
+from _thread import _local
 
 from lurcher.index.container import Container
 from lurcher.kernel import native
@@ -88,7 +88,7 @@ def direction_of(vector: NDArray[np.float64]) -> Direction:
     return Direction(numbers.astype(np.float32), float(np.sqrt((numbers * numbers).sum())))
 
 
-class Desk(threading.local):
+class Desk(_local):
     """Where each thread takes rows apart: asking the system for new memory each time would cost more than the work."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ It raises a LurcherError where it cannot do its work; the order then stays as it
 
 from __future__ import annotations
 
-import threading
+from _thread import allocate_lock
 
 from lurcher.config import Settings
 from lurcher.light import TYPE_CHECKING, dataclass, field
@@ -28,7 +28,7 @@ class Warm:
     """What took long to load, kept for the next question; safe to use from several threads."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self._kept: dict[Any, Any] = {}
 
     def get(self, key: Any, make: Callable[[], Kind]) -> Kind:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 
+from lurcher.quick import blake2b
 from lurcher.sources import git
 from lurcher.sources.listing import Entry, FilesSettings, Listing
 from lurcher.sources.roots import Root
@@ -39,4 +39,4 @@ def circumstances(root: Root, settings: FilesSettings) -> str:
     """A digest of what decides about a listing besides the tree: settings, environment, and what the user may read."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     decisive = repr((root.git, settings, user, git.bearing()))
-    return hashlib.blake2b(os.fsencode(decisive), digest_size=16).hexdigest()
+    return blake2b(os.fsencode(decisive), digest_size=16).hexdigest()
