@@ -15,7 +15,6 @@ from lurcher.types import Answer, Degraded, Hit, IndexState, Why
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
     from typing import TypeAlias
 
 Lap: TypeAlias = "Callable[[str], None]"
@@ -71,7 +70,7 @@ class Findings:
     """Whether a second look makes sense; hits that match exactly have none."""
 
 
-def answer_of(found: Findings, query: Paged, settings: Settings, root: Path, warm: Warm, lap: Lap) -> Answer:
+def answer_of(found: Findings, query: Paged, settings: Settings, root: str, warm: Warm, lap: Lap) -> Answer:
     """One page of what was found; `root` is the folder that the project's own settings may name files of."""
     listing, notes = found.listing, found.notes
     names = query.rerank if found.reranked else ()

@@ -10,13 +10,13 @@ import os
 import sys
 from _collections_abc import Mapping
 from math import isfinite
-from pathlib import Path
 
 from lurcher.errors import ConfigError
 from lurcher.light import TYPE_CHECKING, Field, dataclass, field, fields, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
     from typing import Any
 
 PROJECT_FILE = "lurcher.toml"
@@ -530,18 +530,18 @@ def _declared() -> dict[str, Field[Any]]:
     return {f"{section}.{item.name}": item for section in sections() for item in fields(getattr(defaults, section))}
 
 
-def load(root: Path | None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
+def load(root: Path | str | None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
     """Read every layer for the project at `root`."""
     environ = os.environ if environ is None else environ
     settings = Settings()
-    user = _user_file(environ)
+    user = _user_place(environ)
     if user is not None:
         data = _read(user)
         if data is None and environ.get("LURCHER_CONFIG"):
             raise ConfigError(f"LURCHER_CONFIG names {user}, which does not exist", "create it, or unset the variable")
-        settings = _apply_file(settings, data, user.name)
+        settings = _apply_file(settings, data, os.path.split(user)[1])
     if root is not None:
-        data = _read(root / PROJECT_FILE)
+        data = _read(os.path.join(root, PROJECT_FILE))
         settings = _apply_pyproject(settings, root) if data is None else _apply_file(settings, data, PROJECT_FILE)
     settings = apply(settings, _environment(environ), "environment")
     if flags:
@@ -638,11 +638,18 @@ def _nearest(key: str, declared: Mapping[str, object]) -> str:
     return f"did you mean '{near[0]}'? `lurcher config show` lists them all" if near else "`lurcher config show` lists them all"
 
 
-def _user_file(environ: Mapping[str, str]) -> Path | None:
+def _user_place(environ: Mapping[str, str]) -> str | None:
     if environ.get("LURCHER_CONFIG"):
-        return Path(environ["LURCHER_CONFIG"])
+        return environ["LURCHER_CONFIG"]
     base = environ.get("XDG_CONFIG_HOME") or (os.path.join(environ["HOME"], ".config") if environ.get("HOME") else None)
-    return Path(base) / "lurcher" / "config.toml" if base else None
+    return os.path.join(base, "lurcher", "config.toml") if base else None
+
+
+def _user_file(environ: Mapping[str, str]) -> Path | None:
+    from pathlib import Path
+
+    place = _user_place(environ)
+    return None if place is None else Path(place)
 
 
 def toml_of(data: bytes, name: str) -> dict[str, Any]:
@@ -657,6 +664,8 @@ def user_file() -> Path | None:
 
 def data_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where what the user added is kept."""
+    from pathlib import Path
+
     environ = os.environ if environ is None else environ
     base = environ.get("XDG_DATA_HOME") or (os.path.join(environ["HOME"], ".local", "share") if environ.get("HOME") else None)
     if base is None:
@@ -666,6 +675,8 @@ def data_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 def state_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where what is counted over time is kept."""
+    from pathlib import Path
+
     environ = os.environ if environ is None else environ
     base = environ.get("XDG_STATE_HOME") or (os.path.join(environ["HOME"], ".local", "state") if environ.get("HOME") else None)
     if base is None:
@@ -675,6 +686,8 @@ def state_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 def named_folder(variable: str, below_home: str = "", environ: Mapping[str, str] | None = None) -> Path | None:
     """The folder that a variable of another tool names, else the one it has below the user's home."""
+    from pathlib import Path
+
     environ = os.environ if environ is None else environ
     if environ.get(variable):
         return Path(environ[variable])
@@ -683,6 +696,8 @@ def named_folder(variable: str, below_home: str = "", environ: Mapping[str, str]
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where what can be made again is kept for the user."""
+    from pathlib import Path
+
     environ = os.environ if environ is None else environ
     base = environ.get("XDG_CACHE_HOME") or (os.path.join(environ["HOME"], ".cache") if environ.get("HOME") else None)
     if base is None:
@@ -692,6 +707,8 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 def hub_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """Where the hub's own tools keep what they downloaded."""
+    from pathlib import Path
+
     environ = os.environ if environ is None else environ
     if environ.get("HF_HUB_CACHE"):
         return Path(environ["HF_HUB_CACHE"])
@@ -771,11 +788,11 @@ def _apply_file(settings: Settings, data: bytes | None, name: str) -> Settings:
     return settings if data is None else apply(settings, _flatten(_parsed(data, name), name), name)
 
 
-def _apply_pyproject(settings: Settings, root: Path) -> Settings:
+def _apply_pyproject(settings: Settings, root: Path | str) -> Settings:
     # The file belongs to others: where it cannot be used at all, it says nothing about us. Parsing TOML costs milliseconds
     # on every query, and most such files have no table for us.
     try:
-        data = _read(root / PYPROJECT)
+        data = _read(os.path.join(root, PYPROJECT))
     except ConfigError:
         return settings
     if data is None or b"lurcher" not in data:
@@ -787,18 +804,19 @@ def _apply_pyproject(settings: Settings, root: Path) -> Settings:
     return apply(settings, _flatten(table, PYPROJECT), PYPROJECT)
 
 
-def _read(path: Path) -> bytes | None:
+def _read(path: Path | str) -> bytes | None:
     """A configuration file's bytes, None where there is none. A pipe or a device in its place cannot hold us up."""
+    name = os.path.split(path)[1]
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as handle:
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as handle:
             data: bytes = handle.read(MAX_FILE_BYTES + 1) or b""
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigError(f"{path.name}: cannot be read: {reason}", "check what it is and its permissions") from error
+        raise ConfigError(f"{name}: cannot be read: {reason}", "check what it is and its permissions") from error
     if len(data) > MAX_FILE_BYTES:
-        raise ConfigError(f"{path.name}: larger than 1 MB", "a configuration file is a few lines of TOML")
+        raise ConfigError(f"{name}: larger than 1 MB", "a configuration file is a few lines of TOML")
     return data
 
 

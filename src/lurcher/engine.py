@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import os
 
 from lurcher import config
 from lurcher.across.asked import Across, wanted_sources
@@ -14,7 +14,6 @@ from lurcher.code.asked import Codes
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
 from lurcher.gathered.asked import Gathered, installed_source
-from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
@@ -29,6 +28,7 @@ from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
     from threading import Event
     from types import TracebackType
     from typing import Any
@@ -53,7 +53,7 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
         self._together = Together(projects, prefixes)
-        self._shared = _shared(settings, self._together.roots)
+        self._shared = _shared(settings, self._together)
         self._pasts = {}
         self._warm = Warm()
         self.settings = settings
@@ -81,25 +81,30 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         named = project if project is None or isinstance(project, str) else ",".join(project)
         own = {"store.url": store, "store.project": named, "store.fallback": fallback}
         overrides = {**(overrides or {}), **{key: value for key, value in own.items() if value is not None}}
-        paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(item) for item in path]
+        paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         if not paths:
             raise UsageError("no path was given", "name a folder, or leave the path out for the current one")
         if root is not None:
+            from pathlib import Path
+
             top = Path(root).resolve()
-            roots = [Root(top, (top / ".git").exists(), _inside(item, top)) for item in paths]
+            roots = [Root(top, (top / ".git").exists(), _inside(Path(item), top)) for item in paths]
         else:
-            roots = outermost([find_root(item) for item in paths], overrides)
+            roots = [find_root(item) for item in paths]
+            if len(roots) > 1:
+                from lurcher.index.outermost import outermost
+
+                roots = outermost(roots, overrides)
         projects: list[Project] = []
         prefixes: dict[int, tuple[str, ...] | None] = {}
         settings: Settings | None = None
         for found in roots:
-            number = next((i for i, project in enumerate(projects) if project.root.path == found.path), len(projects))
+            number = next((i for i, project in enumerate(projects) if project.root.place == found.place), len(projects))
             if number == len(projects):
-                mine = config.load(found.path, overrides)
+                mine = config.load(found.place, overrides)
                 settings = settings or mine
-                several = len({item.path for item in roots}) > 1
-                folder = None if index_dir is None else Path(index_dir) / root_digest(found) if several else Path(index_dir)
-                projects.append(Project(found, mine, folder))
+                several = len({item.place for item in roots}) > 1
+                projects.append(Project(found, mine, _own_folder(index_dir, found, several)))
                 prefixes[number] = (found.prefix,) if found.prefix else None
             else:
                 known = prefixes[number]
@@ -420,12 +425,21 @@ _STORE_ATTEMPTS = 3
 """How often a question is asked of a store whose project is replaced meanwhile."""
 
 
-def _shared(settings: Settings, roots: Sequence[Path]) -> Shared | None:
+def _own_folder(index_dir: str | Path | None, root: Root, several: bool) -> Path | None:
+    """Where the index of a root is asked to be, if anywhere."""
+    if index_dir is None:
+        return None
+    from pathlib import Path
+
+    return Path(index_dir) / root_digest(root) if several else Path(index_dir)
+
+
+def _shared(settings: Settings, together: Together) -> Shared | None:
     if not settings.store.url and not settings.store.project:  # most have none, and need not load what reads it
         return None
     from lurcher.stores.shared import shared_of
 
-    return shared_of(settings, roots)
+    return shared_of(settings, together.roots)
 
 
 def diagnose(
@@ -441,9 +455,9 @@ def diagnose(
     """
     from lurcher.index.doctor import PROBLEM, Finding, examine, examine_installation
 
-    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     for item in paths:
-        find_root(Path(item))
+        find_root(item)
     yield from examine_installation()
     try:
         engine = Engine.open(paths, overrides=overrides)

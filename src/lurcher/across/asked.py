@@ -112,7 +112,7 @@ class Across(Histories, Notes):
                 if not parts[0].reranked:
                     # Exact text and syntax are looked for in files, notes among them; commits have no such question.
                     whole = self._found(query, clock, (refresh, check), progress, views=seen)
-                    answer = answer_of(whole, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+                    answer = answer_of(whole, query, self.settings, self._together.places[0], self._warm, clock.lap)
                     said = Degraded("history", f"files alone are searched by {whole.mode} patterns", "use --mode hybrid")
                     return with_notes(answer, damage + (said,) * ("history" in sources))
             if "history" in sources:
@@ -122,7 +122,7 @@ class Across(Histories, Notes):
                 parts.append(self._sections(noted, dated, seen, clock.lap))
             found = merged(parts, query, self._together.snapshot(seen), self.settings.across)
             clock.lap("merge")
-            answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+            answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
             asked = any("history" in part.sources for part in parts)
             pasts = [root for root, _ in self._past_roots(False, progress)] if asked else []
             linker = Linker(self._together.snapshot(seen), pasts)

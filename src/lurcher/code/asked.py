@@ -153,7 +153,7 @@ class Codes(ABC):
     ) -> Answer:
         clock = Clock()
         found = self._found(query, clock, freshness, progress, plan, views, shared)
-        answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+        answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
         return replace(with_notes(answer, notes), timings_ms=clock.total())
 
     def _found(
@@ -177,7 +177,7 @@ class Codes(ABC):
         clock.lap("ranking")
         print_ = cursors.fingerprint(
             query,
-            root=stand.root if stand else "\0".join(str(root) for root in self._together.roots),
+            root=stand.root if stand else "\0".join(self._together.places),
             generation=snapshot.generation,
             checksum=stand.checksum if stand else ",".join(name for view in ranked.views for name in view.manifest.segments),
             options=self._options,
@@ -273,7 +273,7 @@ class Codes(ABC):
             notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
             plan, name = replace(plan, mode="lexical"), query.order
             found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
-        own = own_words(snapshot, plan, [root.name for root in self._together.roots] if names is None else names)
+        own = own_words(snapshot, plan, [project.root.name for project in self._together.projects] if names is None else names)
         context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
         return ranking_named(name)(context), context, name, notes + failed
 
@@ -288,7 +288,7 @@ class Codes(ABC):
 
     def _lane_names(self, ranking: str, plan: Plan, model: Model) -> tuple[str, ...]:
         names = ranking_lanes(ranking, plan, self.settings)
-        if model.path is None and plan.mode != "dense":
+        if model.place is None and plan.mode != "dense":
             # Who wants no model need not be told on each query that there is none.
             names = tuple(name for name in names if name != "dense")
         return names

@@ -12,6 +12,7 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 
 from __future__ import annotations
 
+import os
 from itertools import pairwise
 
 from lurcher.embedding.grams import grams_of
@@ -52,7 +53,7 @@ class _ModelFile(Container):
 class Table:
     """An open term table. Safe to use from several threads."""
 
-    def __init__(self, file: _ModelFile, path: Path | None = None) -> None:
+    def __init__(self, file: _ModelFile, path: Path | str | None = None) -> None:
         self._file = file
         self.path = path
         self.meta: Meta = checked_meta(file.meta, file.corrupt)
@@ -61,13 +62,13 @@ class Table:
         self._check_sizes()
 
     @classmethod
-    def open(cls, path: Path) -> Table:
+    def open(cls, path: Path | str) -> Table:
         try:
-            path = path.resolve()
+            path = os.path.realpath(path)
             return cls(_ModelFile.open(path), path)
         except (OSError, RuntimeError) as error:  # a chain of links without an end is the latter
             reason = error.strerror if isinstance(error, OSError) else error
-            raise ModelError(f"model file {path.name} cannot be read: {reason}", _ModelFile.HINT) from error
+            raise ModelError(f"model file {os.path.split(path)[1]} cannot be read: {reason}", _ModelFile.HINT) from error
 
     @classmethod
     def of(cls, data: bytes, name: str = "table") -> Table:

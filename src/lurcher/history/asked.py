@@ -82,7 +82,7 @@ class Histories(ABC):
             author=author, outcomes=outcomes, files=filter_of(languages, paths, excludes), rerank=rerank, budget=budget,
             cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress, lap=clock.lap,
         )  # fmt: skip
-        answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+        answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
         return replace(answer, timings_ms=clock.total())
 
     def _commits(

@@ -66,7 +66,7 @@ class PastProject:
         self.settings = settings
         self.model = model
         self._place = place
-        self.store = PastStore(folder, root=top if folder.is_relative_to(top) else None)
+        self.store = PastStore(str(folder), root=top if folder.is_relative_to(top) else None)
         self._lock = threading.RLock()
         self._view: tuple[PastManifest, Past] | None = None
         self._identity: tuple[int, int, int] | None = None

@@ -247,25 +247,26 @@ class Container:
         self._unpackers: dict[str, _Unpacker] = {}
 
     @classmethod
-    def open(cls: type[Kind], path: Path) -> Kind:
+    def open(cls: type[Kind], path: Path | str) -> Kind:
+        name = os.path.split(path)[1]
         try:
             # Neither a link nor a pipe that came with the tree is followed or waited for.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    raise cls.ERROR(f"{cls.WHAT} {path.name} is not a file", cls.HINT)
+                    raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT)
                 if status.st_size == 0:
-                    raise cls.ERROR(f"{cls.WHAT} {path.name} is damaged: it is empty", cls.HINT)
-                return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), path.name)
+                    raise cls.ERROR(f"{cls.WHAT} {name} is damaged: it is empty", cls.HINT)
+                return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), name)
             finally:
                 os.close(descriptor)
         except FileNotFoundError as error:
-            raise cls.ERROR(f"{cls.WHAT} {path.name} is missing", cls.HINT) from error
+            raise cls.ERROR(f"{cls.WHAT} {name} is missing", cls.HINT) from error
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
                 raise
-            raise cls.ERROR(f"{cls.WHAT} {path.name} is not a file", cls.HINT) from error
+            raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT) from error
 
     def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
         """Bytes [start, end) of a section, verified."""

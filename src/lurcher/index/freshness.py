@@ -63,7 +63,7 @@ class Changes:
         return len(self.suspects) + len(self.gone)
 
 
-def glance(manifest: Manifest, root: Path, circumstances: str, max_file_bytes: int) -> Changes | None:
+def glance(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Changes | None:
     """What changed, by a look at the files that the manifest knows; None where only a listing can tell.
 
     Every folder on the way to a file is one that the standing has seen to be a real one, so nothing outside of the root is
@@ -78,7 +78,7 @@ def glance(manifest: Manifest, root: Path, circumstances: str, max_file_bytes: i
         return None
     try:
         folders = standing.folders
-        if not standing.holds(str(root), opened, circumstances) or "" not in folders:
+        if not standing.holds(root, opened, circumstances) or "" not in folders:
             return None
         if any(folder.rpartition("/")[0] not in folders for folder in folders):
             return None

@@ -10,11 +10,13 @@ import errno
 import os
 import stat
 import time
-from pathlib import Path
 
 from lurcher.errors import IndexLocked
 from lurcher.index import disk
-from lurcher.light import suppress
+from lurcher.light import TYPE_CHECKING, suppress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "lock"
 _UNKNOWN = 0
@@ -90,7 +92,8 @@ def _from_system(descriptor: int) -> int:
     status = os.fstat(descriptor)
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
-        lines = Path("/proc/locks").read_text().splitlines()
+        with open("/proc/locks", encoding="utf-8") as file:
+            lines = file.read().splitlines()
     except (OSError, ValueError):
         return _UNKNOWN
     for line in lines:

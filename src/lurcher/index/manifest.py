@@ -6,6 +6,7 @@ the manifest is dead, whatever the segments hold; so there are no separate tombs
 
 from __future__ import annotations
 
+import os
 import struct
 from _collections_abc import Mapping
 
@@ -16,6 +17,7 @@ from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
 from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
+from lurcher.places import exists
 from lurcher.sources.standing import Mark, Standing
 from lurcher.version import VERSION
 
@@ -117,11 +119,12 @@ def write(folder: Path, manifest: Manifest) -> None:
     write_atomically(folder / NAME, pack(manifest))
 
 
-def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
+def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
     """The current manifest, or None where there is no index yet."""
-    if not (folder / NAME).exists():
+    path = os.path.join(folder, NAME)
+    if not exists(path):
         return None
-    container = Container.open(folder / NAME)
+    container = Container.open(path)
     try:
         meta = container.meta
         found = meta["fingerprint"]

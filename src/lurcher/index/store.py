@@ -18,7 +18,8 @@ from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
-from lurcher.light import TYPE_CHECKING, Protocol, dataclass, field, pattern
+from lurcher.light import TYPE_CHECKING, Protocol, cached_property, dataclass, field, pattern
+from lurcher.places import exists
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,22 +53,29 @@ class Naming(Protocol):
 class Store:
     """Where segments live: a folder, and memory for what the folder will not take."""
 
-    folder: Path
+    place: str
+    """The folder."""
     memory: dict[str, Container] = field(default_factory=dict)
     writable: bool = True
     problem: str = ""
     """Why nothing can be written, once that is known."""
     held: Lock | None = None
     """The lock, while we write."""
-    root: Path | None = None
+    root: Path | str | None = None
     """The tree around the folder, if it lies in one: that is not made anew when it is gone."""
     _retry_at: float = math.inf
     _pause: float = 30.0
 
+    @cached_property
+    def folder(self) -> Path:
+        from pathlib import Path
+
+        return Path(self.place)
+
     def container(self, name: str) -> Container:
         if name in self.memory:
             return self.memory[name]
-        container = self.checked(Container.open(self.folder / name))
+        container = self.checked(Container.open(os.path.join(self.place, name)))
         if name != f"{container.digest()}.segment":
             raise container.corrupt("it holds what belongs under another name")
         return container
@@ -76,7 +84,7 @@ class Store:
         """The file of that name, which is of `kind` and no segment."""
         if name in self.memory:
             return self.memory[name]
-        container = Container.open(self.folder / name)
+        container = Container.open(os.path.join(self.place, name))
         if name != f"{container.digest()}.{kind}":
             raise container.corrupt("it holds what belongs under another name")
         return container
@@ -100,7 +108,7 @@ class Store:
 
     def read(self, expected: Mapping[str, Any]) -> Manifest | None:
         """The manifest on disk; None where there is none of ours."""
-        return manifests.read(self.folder, expected) if (self.folder / MARK).exists() else None
+        return manifests.read(self.place, expected) if exists(os.path.join(self.place, MARK)) else None
 
     def put(self, fill: Callable[[Builder], str], kind: str = "segment") -> str:
         """Store the segment that `fill` writes, or what else `kind` says, under a name made from its content."""
@@ -151,7 +159,7 @@ class Store:
 
     def prepare(self) -> None:
         """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
-        if self.root is not None and not self.root.is_dir():
+        if self.root is not None and not os.path.isdir(self.root):
             raise OSError(errno.ENOENT, f"{self.root} is gone")
         disk.make_folder(self.folder)
         names = os.listdir(self.folder)

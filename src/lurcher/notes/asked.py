@@ -97,7 +97,7 @@ class Notes(ABC):
                 seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
             clock.lap("refresh")
             found = self._sections(query, dated, seen, clock.lap)
-            answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+            answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
             return with_notes(answer, damage)
 
         return replace(self._sound(work, progress), timings_ms=clock.total())

@@ -15,7 +15,6 @@ from lurcher.types import Degraded, Hit, StageWhy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
     from typing import TypeAlias
 
 NEUTRAL = 0.5
@@ -74,7 +73,7 @@ def look_again(
     query: str,
     head: Head,
     settings: Settings,
-    root: Path,
+    root: str,
     warm: Warm,
     *,
     said: tuple[Said, ...] | None = None,
@@ -116,7 +115,9 @@ def look_again(
         rerank, top = reranker_named(name)
         count = grow(top(settings))
         if said is None:
-            request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, root, warm)
+            from pathlib import Path
+
+            request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, Path(root), warm)
             entry, new = _asked(name, rerank, request)
             notes += new
         else:

@@ -26,13 +26,13 @@ def list_files(root: Root, settings: FilesSettings) -> Listing:
     if root.git:
         from lurcher.sources.worktree import list_work_tree
 
-        listing = list_work_tree(str(root.path), settings, started, about)
+        listing = list_work_tree(root.place, settings, started, about)
         if listing is not None:
             return listing
         about = ""  # git may well answer the next time: nothing here is to be relied on
     from lurcher.sources.walk import walk
 
-    return walk(str(root.path), settings, started, about)
+    return walk(root.place, settings, started, about)
 
 
 def circumstances(root: Root, settings: FilesSettings) -> str:
