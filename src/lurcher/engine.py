@@ -8,22 +8,20 @@ from __future__ import annotations
 import os
 
 from lurcher import config
-from lurcher.across.asked import Across, wanted_sources
 from lurcher.answering import with_notes
 from lurcher.code.asked import Codes
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
-from lurcher.gathered.asked import Gathered, installed_source
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
-from lurcher.libraries.asked import Libraries
 from lurcher.light import TYPE_CHECKING
+from lurcher.parts import Completed
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.plan import literal_pattern
+from lurcher.planning.wanted import installed_source, wanted_sources
 from lurcher.rerank.reranker import Warm
 from lurcher.sources.roots import Root, find_root
-from lurcher.survey.asked import Surveys
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
@@ -33,16 +31,35 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
+    from lurcher.across.asked import Across
+    from lurcher.gathered.asked import Gathered
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.look import Look
     from lurcher.index.project import View
     from lurcher.index.watch import Notice, Update
+    from lurcher.libraries.asked import Libraries
     from lurcher.stores.shared import Shared
     from lurcher.survey.answers import Standing
+    from lurcher.survey.asked import Surveys
 
 
-class Engine(Surveys, Codes, Across, Libraries, Gathered):
+if TYPE_CHECKING:
+
+    class _Parts(Codes, Surveys, Across, Libraries, Gathered): ...
+
+else:
+
+    class _Parts(Codes, Completed):
+        """What answers from code; other questions load what answers them."""
+
+        LATER = (
+            ("lurcher.survey.asked", "Surveys"), ("lurcher.across.asked", "Across"), ("lurcher.libraries.asked", "Libraries"),
+            ("lurcher.gathered.asked", "Gathered"),
+        )  # fmt: skip
+
+
+class Engine(_Parts):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(

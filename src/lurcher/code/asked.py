@@ -10,7 +10,7 @@ from lurcher.budget.hits import Focus, Shown, places_of
 from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import ModelError
+from lurcher.errors import CorruptIndex, ModelError
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
@@ -55,8 +55,16 @@ class Codes(ABC):
     _warm: Warm
 
     @abstractmethod
+    def _heal(self, progress: Progress) -> None:
+        """Make a damaged index anew."""
+
     def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
-        """Do some work, and once more if the index turned out to be damaged."""
+        """Do some work, and once more with a note about it if the index turned out to be damaged."""
+        try:
+            return work(())
+        except CorruptIndex as damage:
+            self._heal(progress)
+            return work((Degraded("index", f"{damage.message}; it was rebuilt", ""),))
 
     def related(
         self,
@@ -140,6 +148,13 @@ class Codes(ABC):
         if exact or mode not in ("auto", "hybrid", "lexical", "dense") or not isinstance(text, str):
             return False
         return mode != "auto" or literal_pattern(Query(text)) is None
+
+    def _only_notes(self, views: Sequence[View]) -> bool:
+        """Whether there are notes and no code at all."""
+        from lurcher.notes.vault import vault_of
+
+        vault = vault_of(self._together.snapshot(views))
+        return not vault.has_code and bool(vault.notes.any())
 
     def _answer(
         self,

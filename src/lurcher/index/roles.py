@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lurcher.chunking.languages import detect
 from lurcher.light import pattern
 
 TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
@@ -60,6 +59,8 @@ _VERSION = pattern(r"^v(\d{1,3})$")
 
 def roles(path: str) -> int:
     """The roles of a file as a set of flags."""
+    from lurcher.chunking.languages import detect
+
     *folders, name = path.split("/")
     lowered = [folder.lower() for folder in folders]
     stem, dot, extension = name.rpartition(".")

@@ -167,10 +167,3 @@ class Notes(ABC):
             checksum=",".join(name for view in views for name in view.manifest.segments),
             options=self._options + dated,
         )
-
-    def _only_notes(self, views: Sequence[View]) -> bool:
-        """Whether there are notes and no code at all."""
-        from lurcher.notes.vault import vault_of
-
-        vault = vault_of(self._together.snapshot(views))
-        return not vault.has_code and bool(vault.notes.any())

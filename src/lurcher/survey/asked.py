@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from lurcher.config import Settings
-from lurcher.errors import CorruptIndex, PathError, QueryError
+from lurcher.errors import PathError, QueryError
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together
 from lurcher.light import TYPE_CHECKING
@@ -154,13 +154,9 @@ class Surveys(ABC):
             raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
         return file
 
+    @abstractmethod
     def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
-        """Do some work, and once more with a note about it if the index turned out to be damaged."""
-        try:
-            return work(())
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return work((Degraded("index", f"{damage.message}; it was rebuilt", ""),))
+        """Do some work, and once more if the index turned out to be damaged."""
 
     def _survey(
         self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress

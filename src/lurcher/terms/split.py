@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from lurcher.light import pattern
 from lurcher.terms.scripts import BORDERING, UNSPACED_RUN, bare, is_unspaced, word_pattern
 
@@ -48,18 +46,18 @@ def compound(name: str) -> str:
     joined = "".join(words(name)).replace("_", "")
     if not joined:
         return name
-    return joined.lower() if joined.isascii() else _lower(bare(unicodedata.normalize("NFKC", joined)).replace("_", ""))
+    return joined.lower() if joined.isascii() else _lower(bare(_normalised("NFKC", joined)).replace("_", ""))
 
 
 def words(text: str) -> list[str]:
     """The identifiers of a text, in order. An accent that follows its letter is put onto it first."""
     if text.isascii():
         return text.translate(_BETWEEN).split()
-    return word_pattern().findall(unicodedata.normalize("NFC", text))
+    return word_pattern().findall(_normalised("NFC", text))
 
 
 def _split_unicode(identifier: str) -> tuple[str, ...]:
-    identifier = bare(unicodedata.normalize("NFKC", identifier))
+    identifier = bare(_normalised("NFKC", identifier))
     lowered = identifier.lower()
     if identifier[1:] == lowered[1:] and BORDERING.search(identifier) is None:
         return (_lower(identifier),) if identifier else ()
@@ -95,7 +93,7 @@ def _long(identifier: str) -> tuple[str, ...]:
     """Of a run that is too long for a name: what is in scripts without spaces, and the words between."""
     if identifier.isascii():
         return ()
-    text = bare(unicodedata.normalize("NFKC", identifier))
+    text = bare(_normalised("NFKC", identifier))
     found: list[str] = []
     position = 0
     for run in UNSPACED_RUN.finditer(text):
@@ -128,3 +126,9 @@ def _border(text: str, start: int, position: int) -> bool:
 
 def _bigrams(run: str) -> list[str]:
     return [run] if len(run) <= 2 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _normalised(form: str, text: str) -> str:
+    from unicodedata import normalize
+
+    return normalize(form, text)  # type: ignore[arg-type]
