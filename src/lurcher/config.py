@@ -37,7 +37,7 @@ def setting(
     return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices, "stage": stage})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IndexSettings:
     dir: str = setting("", "Folder under which each root gets its index; empty: `.lurcher` at the root.")
     chunk_chars: int = setting(1500, "Characters a chunk aims at.", low=200, high=20_000)
@@ -53,7 +53,7 @@ class IndexSettings:
     lock_seconds: float = setting(10.0, "How long to wait for another process that is indexing.", low=0, high=3600)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchSettings:
     limit: int = setting(10, "Hits in an answer.", low=1, high=1000)
     mode: str = setting("auto", "How a query is read.", choices=("auto", "hybrid", "lexical", "dense", "symbol"))
@@ -71,7 +71,7 @@ class SearchSettings:
     rerank: str = setting("none", "Second looks unless others are asked for, such as `cross` or `outcome llm`.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LexicalSettings:
     k1: float = setting(1.5, "BM25: how fast repeated terms saturate.", low=0, high=10)
     b: float = setting(0.75, "BM25: how much long units are held back.", low=0, high=1)
@@ -83,14 +83,14 @@ class LexicalSettings:
     variant: float = setting(0.3, "Weight of a word's other forms (same stem, known abbreviation).", low=0, high=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DenseSettings:
     """The model behind the dense lane."""
 
     model: str = setting("builtin", "`builtin`, `none` (no vectors, no dense lane), or the path of a term table.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EmbeddingSettings:
     """Models that embed text as it stands, in place of the term table: here (`onnx`) or on a server."""
 
@@ -116,7 +116,7 @@ class EmbeddingSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SparseSettings:
     """What the words of a shared store's units are compared by; a local index has its own words."""
 
@@ -136,7 +136,7 @@ class SparseSettings:
     query_seconds: float = setting(5.0, "How long a question may wait for its vector.", low=0.05, high=3600)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServicesSettings:
     """What holds for every server that models run on."""
 
@@ -146,7 +146,7 @@ class ServicesSettings:
     health_seconds: float = setting(3.0, "How long `lurcher doctor` waits for each service.", low=0.05, high=600)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DefaultRankingSettings:
     """The file-first ranking of short questions."""
 
@@ -166,7 +166,7 @@ class DefaultRankingSettings:
     dense_alone: float = setting(0.4, "Least cosine of a card that finds a file without any word of the query.", low=0, high=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReportRankingSettings:
     """The same ranking for long queries: issue reports, stack traces."""
 
@@ -183,7 +183,7 @@ class ReportRankingSettings:
     dense: float = setting(0.0, "The file is near the report's title in meaning.", low=0, high=10)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoiseSettings:
     """Factors that push a file down; they multiply."""
 
@@ -198,7 +198,7 @@ class NoiseSettings:
     barrel_definitions: int = setting(3, "A barrel defines fewer things than this.", low=0, high=1000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClassicRankingSettings:
     """Reciprocal rank fusion, then one stage after the other."""
 
@@ -218,7 +218,7 @@ class ClassicRankingSettings:
     saturation: float = setting(0.5, "Factor for each further unit of the same file.", low=0, high=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LinearRankingSettings:
     """`--fusion linear` over code: cosines and BM25 of units, added up."""
 
@@ -227,7 +227,7 @@ class LinearRankingSettings:
     mmr_top: int = setting(50, "Units among which `--mmr` chooses.", low=1, high=1000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GraphSettings:
     """What `impact` and `context` show."""
 
@@ -236,7 +236,7 @@ class GraphSettings:
     context_budget: int = setting(4000, "Tokens that `context` may take.", low=1, high=10_000_000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HistorySettings:
     """Which commits are indexed, and when."""
 
@@ -253,7 +253,7 @@ class HistorySettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PastRankingSettings:
     """How commits are ranked."""
 
@@ -277,7 +277,7 @@ class PastRankingSettings:
     alpha: float = setting(0.6, "`--fusion linear`: weight of cosines.", low=0, high=1)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class OutcomeSettings:
     """When a commit counts as mended by a later one."""
 
@@ -291,7 +291,7 @@ class OutcomeSettings:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CommitSettings:
     """Factors for commits that are rarely the answer; they multiply."""
 
@@ -305,7 +305,7 @@ class CommitSettings:
     fix: float = setting(1.1, "A commit whose subject reads as a fix, when the query reports a fault.", low=0, high=10)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RecencySettings:
     """A nudge for what is young: score · (1 + weight · exp(−age / days))."""
 
@@ -313,7 +313,7 @@ class RecencySettings:
     days: float = setting(90.0, "Age at which a third of that is left.", low=0.001, high=100_000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BlameSettings:
     """How `explain` finds the commits that wrote a line."""
 
@@ -325,7 +325,7 @@ class BlameSettings:
     excerpt_lines: int = setting(12, "Lines of a change that are shown.", low=1, high=1000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AcrossSettings:
     """`--in all`: what speaks for a source against code, in logarithms of odds."""
 
@@ -339,7 +339,7 @@ class AcrossSettings:
     floor: float = setting(0.6, "Share of the question that a source must say to be on the first page.", low=0, high=2)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RerankerSettings:
     """`--rerank cross`: a model that scores question and text as a pair, here or on a server."""
 
@@ -353,7 +353,7 @@ class RerankerSettings:
     batch: int = setting(8, "Pairs that are scored together.", low=1, high=1024)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class JudgeSettings:
     """`--rerank llm`: a chat model on a server gives each hit 0 to 10."""
 
@@ -366,7 +366,7 @@ class JudgeSettings:
     chars: int = setting(500, "Characters that it sees of each.", low=50, high=20_000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NoteSettings:
     """How sections of notes are ranked."""
 
@@ -393,14 +393,14 @@ class NoteSettings:
     compared: int = setting(40, "Notes whose sections are compared in meaning.", low=1, high=100_000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SavingsSettings:
     """What `lurcher stats` shows."""
 
     count: bool = setting(True, "Servers count, on this machine only, how many tokens their answers saved agents.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PostgresSettings:
     """A shared store in PostgreSQL."""
 
@@ -417,7 +417,7 @@ class PostgresSettings:
     write_seconds: float = setting(900.0, "How long it may take for one step of writing.", low=1, high=86_400)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ServeSettings:
     """`lurcher serve`. A project's own file cannot set these."""
 
@@ -428,7 +428,7 @@ class ServeSettings:
     editor: str = setting("vscode://file/{path}:{line}", "The address that opens a line in your editor; empty: none.")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class StoreSettings:
     """A store that a team shares, in place of the index of one machine. A project's own files cannot set these."""
 
@@ -450,7 +450,7 @@ class StoreSettings:
     lock_seconds: float = setting(30.0, "How long to wait for another machine that is writing the project.", low=0, high=3600)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class QdrantSettings:
     """A store in Qdrant ([qdrant.md](qdrant.md)). A project's own file cannot set these."""
 
@@ -476,7 +476,7 @@ class QdrantSettings:
     replicas: int = setting(1, "For a new collection: copies of each part.", low=1, high=100)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Settings:
     index: IndexSettings = IndexSettings()
     search: SearchSettings = SearchSettings()

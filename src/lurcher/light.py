@@ -67,7 +67,7 @@ else:
             return cls
 
     def field(*, default=_NONE, default_factory=_NONE, metadata=None, repr=True, compare=True):
-        return Field(default, default_factory, metadata or {}, repr, compare)
+        return Field(default, default_factory, metadata or _NO_METADATA, repr, compare)
 
     def fields(one):
         """The fields of a class or of its instance, in order."""
@@ -111,75 +111,86 @@ else:
         return _made(cls, frozen, slots, eq)
 
     def _made(cls, frozen, slots, eq):
-        if any(getattr(base, "__light_fields__", ()) for base in cls.__mro__[1:]):
-            raise TypeError(f"{cls.__name__} has a parent with fields")
-        found = _fields_of(cls)
-        names = tuple(each.name for each in found)
-        content = dict(cls.__dict__)
+        for base in cls.__mro__[1:-1]:
+            if getattr(base, "__light_fields__", ()):
+                raise TypeError(f"{cls.__name__} has a parent with fields")
+        own, found = cls.__dict__, _fields_of(cls)
+        content = dict(own) if slots else {}
         for each in found:
-            content.pop(each.name, None)
-            if each.default is not _NONE and not slots:
+            if slots:
+                content.pop(each.name, None)
+            elif each.default is not _NONE:
                 content[each.name] = each.default
-        values = _values([each.name for each in found if each.compare])
-        content.update(__light_fields__=found, __dataclass_fields__=_StandardFields())
-        content.setdefault("__init__", _first_init(frozen))
-        content.setdefault("__match_args__", names)
-        content.setdefault("__repr__", _repr)
-        own_eq = "__eq__" in cls.__dict__
-        own_hash = "__hash__" in cls.__dict__ and not (cls.__dict__["__hash__"] is None and own_eq)
+            elif each.name in own:
+                delattr(cls, each.name)
+        content["__light_fields__"] = found
+        content["__dataclass_fields__"] = _STANDARD
+        if "__init__" not in own:
+            content["__init__"], content["__light_made__"] = _init, [0, frozen]
+        if "__match_args__" not in own:
+            content["__match_args__"] = tuple([each.name for each in found])
+        if "__repr__" not in own:
+            content["__repr__"] = _repr
+        own_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
         if eq:
-            content.setdefault("__eq__", _eq(values))
+            content["__light_values__"] = _VALUES
+            if "__eq__" not in own:
+                content["__eq__"] = _eq
+            if not own_hash:
+                content["__hash__"] = _hash if frozen else None
         if frozen:
-            content.update(__setattr__=_no_change, __delattr__=_no_change)
+            content["__setattr__"] = content["__delattr__"] = _no_change
             if slots:
                 content.setdefault("__getstate__", _getstate)
                 content.setdefault("__setstate__", _setstate)
-        if eq and not own_hash:
-            content["__hash__"] = _hash(values) if frozen else None
+        if not slots:
+            for name, value in content.items():
+                setattr(cls, name, value)
+            return cls
         content.pop("__dict__", None)
         content.pop("__weakref__", None)
-        if slots:
-            content["__slots__"] = names
+        content["__slots__"] = tuple([each.name for each in found])
         qualname = cls.__qualname__
         cls = type(cls)(cls.__name__, cls.__bases__, content)
         cls.__qualname__ = qualname
         return cls
 
     def _fields_of(cls):
-        found, defaults = [], False
+        found, defaults, own = [], False, cls.__dict__
         for name, annotation in cls.__annotations__.items():
-            if not isinstance(annotation, str):
+            if type(annotation) is not str:
                 raise TypeError(f"{cls.__name__}: annotations are not strings")
             if annotation.startswith(("ClassVar", "typing.ClassVar")):
                 continue
-            given = cls.__dict__.get(name, _NONE)
-            each = given if isinstance(given, Field) else field(default=given)
+            each = own.get(name, _NONE)
+            if type(each) is not Field:
+                each = Field(each, _NONE, _NO_METADATA, True, True)
             each.name, each.type = name, annotation
-            if defaults and each.default is _NONE and each.default_factory is _NONE:
+            if each.default is not _NONE:
+                defaults = True
+                if each.default.__class__.__hash__ is None:
+                    raise ValueError(f"{cls.__name__}: '{name}' has a default that can change")
+            elif each.default_factory is not _NONE:
+                defaults = True
+            elif defaults:
                 raise TypeError(f"{cls.__name__}: '{name}' without a default follows one that has one")
-            if each.default.__class__.__hash__ is None:
-                raise ValueError(f"{cls.__name__}: '{name}' has a default that can change")
-            defaults = defaults or each.default is not _NONE or each.default_factory is not _NONE
             found.append(each)
         return tuple(found)
 
+    _NO_METADATA = {}
     _FEW = 50
     """Compiling what fills the fields of a class takes as long as filling them so many times without."""
 
-    def _first_init(frozen):
-        calls = 0
-
-        def __init__(self, /, *args, **kwargs):
-            nonlocal calls
-            calls += 1
-            if calls <= _FEW and _filled(self, args, kwargs):
-                return
-            made = next(parent for parent in type(self).__mro__ if parent.__dict__.get("__init__") is __init__)
-            real = _init_of(made, frozen)
-            made.__init__ = real
-            real(self, *args, **kwargs)
-
-        return __init__
+    def _init(self, /, *args, **kwargs):
+        made = self.__light_made__
+        made[0] += 1
+        if made[0] <= _FEW and _filled(self, args, kwargs):
+            return
+        owner = next(parent for parent in type(self).__mro__ if parent.__dict__.get("__light_made__") is made)
+        real = _init_of(owner, made[1])
+        if owner.__init__ is _init:
+            owner.__init__ = real
+        real(self, *args, **kwargs)
 
     def _filled(one, args, kwargs, _set=object.__setattr__):
         """Whether the arguments fit, and all fields are set; if not, whoever can say what is wrong is asked."""
@@ -233,29 +244,40 @@ else:
         real.__module__ = cls.__module__
         return real
 
-    def _values(names):
-        if not names:
-            return lambda one: ()
-        if len(names) == 1:
-            get = attrgetter(names[0])
-            return lambda one: (get(one),)
-        return attrgetter(*names)
+    class _Values:
+        """Gets what objects of a class are compared by, made when two are compared."""
+
+        def __get__(self, one, cls):
+            names = [each.name for each in cls.__light_fields__ if each.compare]
+            if len(names) > 1:
+                get = attrgetter(*names)
+            else:
+                get = _nothing if not names else _alone(attrgetter(names[0]))
+            get = staticmethod(get)
+            owner = next(parent for parent in cls.__mro__ if parent.__dict__.get("__light_values__") is self)
+            owner.__light_values__ = get
+            return get.__func__
+
+    _VALUES = _Values()
+
+    def _nothing(one):
+        return ()
+
+    def _alone(get):
+        return lambda one: (get(one),)
 
     def _repr(self):
         shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in self.__light_fields__ if each.repr)
         return f"{type(self).__qualname__}({shown})"
 
-    def _eq(values):
-        def __eq__(self, other):
-            return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+    def _eq(self, other):
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        values = self.__light_values__
+        return values(self) == values(other)
 
-        return __eq__
-
-    def _hash(values):
-        def __hash__(self):
-            return hash(values(self))
-
-        return __hash__
+    def _hash(self):
+        return hash(self.__light_values__(self))
 
     def _no_change(self, name, *_):
         from dataclasses import FrozenInstanceError
@@ -288,6 +310,8 @@ else:
             shadow = dataclasses.dataclass(init=False, repr=False, eq=False)(type(cls.__name__, (), content))
             cls.__dataclass_fields__ = shadow.__dataclass_fields__
             return cls.__dataclass_fields__
+
+    _STANDARD = _StandardFields()
 
     class suppress:
         """Passes over some errors."""
