@@ -16,11 +16,10 @@ from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.light import TYPE_CHECKING
-from lurcher.parts import Completed
+from lurcher.parts import Completed, Warm
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.plan import literal_pattern
 from lurcher.planning.wanted import installed_source, wanted_sources
-from lurcher.rerank.reranker import Warm
 from lurcher.sources.roots import Root, find_root
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 

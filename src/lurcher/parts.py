@@ -1,14 +1,18 @@
-"""Classes of which some parts are loaded when something of them is first asked for."""
+"""What is loaded when it is first asked for: parts of a class, and models that are kept for the next question."""
 
 from __future__ import annotations
 
 import sys
+from _thread import allocate_lock
 from abc import ABCMeta
 
 from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
+
+    Kind = TypeVar("Kind")
 
 
 class Later(ABCMeta):
@@ -53,3 +57,18 @@ def complete(cls: Any) -> bool:
             setattr(owner, key, value)
     owner.LATER = ()
     return True
+
+
+class Warm:
+    """What took long to load, kept for the next question; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._kept: dict[Any, Any] = {}
+
+    def get(self, key: Any, make: Callable[[], Kind]) -> Kind:
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = make()
+            found: Kind = self._kept[key]
+            return found

@@ -10,11 +10,13 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import located
 from lurcher.lanes.symbol import SymbolMatch
-from lurcher.light import partial, replace
+from lurcher.light import TYPE_CHECKING, partial, replace
 from lurcher.quick import blake2b
 from lurcher.ranking.context import Context, Ranking
-from lurcher.rerank.reranker import Candidate
 from lurcher.types import Definition, Hit, Match, Query, Why
+
+if TYPE_CHECKING:
+    from lurcher.rerank.reranker import Candidate
 
 
 class Focus:
@@ -157,6 +159,8 @@ class Shown:
         position, place = self._places[i]
         named = self._focus.definition(self._ranked.unit(position), place.focus)
         header = self._snapshot.path(place.file) + (f" {named.qualified}" if named else "")
+        from lurcher.rerank.reranker import Candidate
+
         return Candidate(header, text_at(self._snapshot, place), self.score(i))
 
     def location(self, i: int) -> str:

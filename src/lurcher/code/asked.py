@@ -17,14 +17,13 @@ from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
 from lurcher.light import TYPE_CHECKING, cached_property, dataclass, replace
+from lurcher.parts import Warm
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
-from lurcher.rerank.reranker import Warm
-from lurcher.rerank.second import checked_names
 from lurcher.terms.split import compound
 from lurcher.types import Answer, Degraded, Filter, Progress, Query, SymbolAnswer, silent
 
@@ -311,9 +310,13 @@ class Codes(ABC):
     def _rerankers(self, asked: Sequence[str] | None, past: bool = False) -> tuple[str, ...]:
         """The second looks that were asked for, else those that are set; one of them only works where commits are asked."""
         own = ("outcome",) if past else ()
-        if asked is not None:
-            return checked_names(several(asked), own)
-        return checked_names([name for name in self.settings.search.rerank.split() if past or name != "outcome"], own)
+        set_ = self.settings.search.rerank.split()
+        names = [name for name in set_ if past or name != "outcome"] if asked is None else several(asked)
+        if all(name == "none" for name in names):
+            return ()
+        from lurcher.rerank.second import checked_names
+
+        return checked_names(names, own)
 
     @property
     def _model(self) -> Model:

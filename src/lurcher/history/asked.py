@@ -12,8 +12,8 @@ from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
 from lurcher.light import TYPE_CHECKING, replace
+from lurcher.parts import Warm
 from lurcher.planning.checks import filter_of, several
-from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Filter, Progress, silent
 
 if TYPE_CHECKING:

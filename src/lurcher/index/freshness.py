@@ -12,8 +12,7 @@ import os
 from lurcher.index.manifest import Manifest, Row
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, dataclass, replace
-from lurcher.sources.decode import Text, read_text
-from lurcher.sources.files import Entry, Listing
+from lurcher.sources.listing import Entry, Listing
 from lurcher.sources.standing import Standing
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ def stale(manifest: Manifest, changes: Changes, root: Path, max_file_bytes: int,
     Their content tells, and files with young stamps are always read for that. Only where more than a thousand have other
     stamps than before, these are counted without a look inside.
     """
+    from lurcher.sources.decode import Text, read_text
+
     look = differing(manifest, changes) <= READ_TO_COUNT
     count = len(changes.gone)
     for entry in changes.suspects:

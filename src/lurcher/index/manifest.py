@@ -11,10 +11,7 @@ import struct
 from _collections_abc import Mapping
 
 from lurcher.errors import CorruptIndex, OutdatedIndex
-from lurcher.index.apart import Apart
-from lurcher.index.apart import checked as checked_vectors
 from lurcher.index.container import Container, pack_sections
-from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
 from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
 from lurcher.places import exists
@@ -25,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
     from typing import Any
+
+    from lurcher.index.apart import Apart
 
 NAME = "manifest"
 MARK = "CACHEDIR.TAG"
@@ -116,6 +115,8 @@ def pack(manifest: Manifest) -> list[bytes | memoryview]:
 
 
 def write(folder: Path, manifest: Manifest) -> None:
+    from lurcher.index.disk import write_atomically
+
     write_atomically(folder / NAME, pack(manifest))
 
 
@@ -146,10 +147,18 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
             raise ValueError("a file is outside of the tree")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
-            frozenset(settled), _standing(meta, container), checked_vectors(meta.get("vectors", {})),
+            frozenset(settled), _standing(meta, container), _vectors(meta),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
+
+
+def _vectors(meta: Mapping[str, Any]) -> Mapping[str, Apart]:
+    if "vectors" not in meta:
+        return {}
+    from lurcher.index.apart import checked  # few indexes have vectors apart from their segments
+
+    return checked(meta["vectors"])
 
 
 def _pack_standing(standing: Standing, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:

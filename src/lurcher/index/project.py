@@ -10,8 +10,6 @@ from lurcher import config
 from lurcher.config import Settings
 from lurcher.embedding.model import Model, model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
-from lurcher.index import disk
-from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, Manifest
@@ -292,6 +290,9 @@ class Project:
 
     def _lag(self) -> int:
         """How far the clock of the index folder's file system is behind ours, as a negative number of nanoseconds."""
+        from lurcher.index import disk
+        from lurcher.index import lock as locks
+
         stamp = disk.touch(self.store.folder / locks.NAME) if self.store.writable else None
         return 0 if stamp is None else min(0, stamp - time.time_ns())
 

@@ -9,12 +9,8 @@ import os
 import time
 
 from lurcher.errors import CorruptIndex
-from lurcher.index import disk
-from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
-from lurcher.index.apart import KIND, VECTOR_GROUPS, Apart, Group, check_apart, names_in
 from lurcher.index.container import MAGIC, Builder, Container
-from lurcher.index.lock import Lock
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
@@ -29,6 +25,9 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from lurcher.index.apart import Apart, Group
+    from lurcher.index.lock import Lock
 
 _SWEPT = ("*.segment", "*.vectors", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -91,6 +90,8 @@ class Store:
 
     def sound(self, vectors: Mapping[str, Apart]) -> dict[str, Apart]:
         """The same without files of vectors that are damaged."""
+        from lurcher.index.apart import KIND, Apart, names_in
+
         damaged = set()
         for name in names_in(vectors):
             try:
@@ -113,6 +114,8 @@ class Store:
     def put(self, fill: Callable[[Builder], str], kind: str = "segment") -> str:
         """Store the segment that `fill` writes, or what else `kind` says, under a name made from its content."""
         if self.writable:
+            from lurcher.index import disk
+
             try:
                 self.prepare()
                 with disk.Draft(self.folder, kind) as draft:
@@ -161,6 +164,8 @@ class Store:
         """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
         if self.root is not None and not os.path.isdir(self.root):
             raise OSError(errno.ENOENT, f"{self.root} is gone")
+        from lurcher.index import disk
+
         disk.make_folder(self.folder)
         names = os.listdir(self.folder)
         if MARK not in names:
@@ -183,17 +188,23 @@ class Store:
 
     def leftovers(self, manifest: Naming) -> list[Path]:
         """Segments and vectors that no manifest names, and what a killed writer left."""
+        from lurcher.index.apart import names_in
+
         found = (path for pattern in _SWEPT for path in self.folder.glob(pattern))
         kept = {*manifest.segments, *names_in(manifest.vectors)}
         return sorted(path for path in found if path.name not in kept)
 
     def sweep(self, manifest: Naming) -> None:
         """Remove what is left over. Readers keep what they have mapped."""
+        from lurcher.index import disk
+
         for path in self.leftovers(manifest):
             disk.remove(path)
 
     def clear(self) -> bool:
         """Remove the index, the manifest first; True if there was one. The caller holds the lock."""
+        from lurcher.index import disk
+
         self.memory.clear()
         found = disk.remove(self.folder / manifests.NAME, must=True)
         if found:
@@ -207,9 +218,11 @@ class Store:
         return contextmanager(self._locked)(seconds)
 
     def _locked(self, seconds: float) -> Iterator[None]:
+        from lurcher.index import lock as locks
+
         try:
             self.prepare()
-            lock = Lock.take(self.folder / locks.NAME, seconds)
+            lock = locks.Lock.take(self.folder / locks.NAME, seconds)
         except OSError as error:
             self.give_up(error)
             yield
@@ -252,12 +265,13 @@ def open_segments(store: Store, manifest: Manifest, model: str = "") -> list[Seg
         if places and max(places) >= count:
             raise CorruptIndex(f"the manifest does not fit {name}", "run: lurcher index --rebuild")
         segments.append(Segment(container, live_mask(count, places)))
-        segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model, VECTOR_GROUPS)
+        segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model)
     return segments
 
 
 def vectors_by(
-    store: Store, name: str, segment: Container, vectors: Mapping[str, Apart], model: str, groups: tuple[Group, ...]
+    store: Store, name: str, segment: Container, vectors: Mapping[str, Apart], model: str,
+    groups: tuple[Group, ...] | None = None,
 ) -> Container | None:
     """What holds a segment's vectors by the model of that digest: the segment itself, or a file apart from it."""
     if model and segment.meta.get("model") == model:
@@ -265,8 +279,10 @@ def vectors_by(
     apart = vectors.get(model)
     if apart is None or name not in apart.files:
         return None
+    from lurcher.index.apart import KIND, VECTOR_GROUPS, check_apart
+
     try:
-        return check_apart(store.other(apart.files[name], KIND), segment, model, groups)
+        return check_apart(store.other(apart.files[name], KIND), segment, model, groups or VECTOR_GROUPS)
     except (CorruptIndex, OSError):
         return None  # it is made again, when vectors are
 

@@ -11,8 +11,8 @@ from lurcher.embedding.model import Model
 from lurcher.index.project import View
 from lurcher.index.together import Together
 from lurcher.light import TYPE_CHECKING, replace
+from lurcher.parts import Warm
 from lurcher.planning.checks import filter_of, several
-from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:

@@ -16,13 +16,13 @@ from lurcher.planning.intent import (
     reads_as_pattern,
     wants_change,
 )
-from lurcher.planning.report import Report, read_report
 from lurcher.types import Query
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from lurcher.literal.pattern import Pattern
+    from lurcher.planning.report import Report
 
 LANES = ("lexical", "symbol", "dense", "literal", "structural")
 _PHRASE = pattern(r"[\w.'-]+(?: [\w.'-]+){1,3}")
@@ -81,6 +81,8 @@ def make_plan(
     elif mode == "symbol" and intent == LANGUAGE:
         intent = SYMBOL
     if intent == REPORT:
+        from lurcher.planning.report import read_report
+
         report = read_report(text)
         return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report, True)
     names: tuple[str, ...]

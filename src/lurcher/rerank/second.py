@@ -9,8 +9,9 @@ from __future__ import annotations
 from lurcher.config import Settings
 from lurcher.errors import CursorError, LurcherError, QueryError, UsageError
 from lurcher.light import TYPE_CHECKING, dataclass, replace
+from lurcher.parts import Warm
 from lurcher.registry import reranker_named
-from lurcher.rerank.reranker import Candidate, Judged, Request, Warm
+from lurcher.rerank.reranker import Candidate, Judged, Request
 from lurcher.types import Degraded, Hit, StageWhy
 
 if TYPE_CHECKING:
