@@ -17,12 +17,10 @@ from itertools import pairwise
 
 from lurcher.embedding.grams import grams_of
 from lurcher.embedding.meta import Meta, checked_meta
-from lurcher.embedding.pieces import pieces_of
 from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
 from lurcher.embedding.sums import Stored, weighted_sums
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
-from lurcher.index.disk import write_atomically
 from lurcher.index.tally import Memory
 from lurcher.light import TYPE_CHECKING, cached_property, partial, pattern
 
@@ -237,6 +235,8 @@ class Table:
             parts, owners = grams_of(terms, self.meta.gram_lengths, self.buckets)
             section, scales = "grams", "gram_scales"
         elif self.meta.compose == "wordpiece":
+            from lurcher.embedding.pieces import pieces_of
+
             found = [pieces_of(term, self._numbers, self._longest) for term in terms]
             parts = np.array([number for pieces in found for number in pieces], np.int64)
             owners = np.repeat(np.arange(len(terms)), [len(pieces) for pieces in found])
@@ -354,5 +354,7 @@ def write_table(
     """Quantise and write a table, and open it as a reader will."""
     pieces = pack_table(terms, rows, query_weights, document_weights, grams, meta, bits)
     Table.of(b"".join(pieces), path.name).verify()
+    from lurcher.index.disk import write_atomically
+
     write_atomically(path, pieces)
     return Table.open(path)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from lurcher.index.container import Container
 from lurcher.light import TYPE_CHECKING, NamedTuple
-from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from lurcher.terms.count import Postings
 
 
 class Packed(NamedTuple):
@@ -107,6 +108,8 @@ def read_one(container: Container, family: str, lists: Lists, position: int) -> 
 def read_range(container: Container, family: str, lists: Lists, first: int, last: int, owners: int) -> Postings:
     """The rows of the terms at positions [first, last); each owner is below `owners`."""
     import numpy as np
+
+    from lurcher.terms.count import Postings
 
     first_row, last_row, start, end = lists.span(first, last)
     terms = lists.terms[first:last]

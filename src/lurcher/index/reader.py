@@ -10,7 +10,6 @@ from bisect import bisect_right
 from itertools import islice
 
 from lurcher.index.container import Container
-from lurcher.index.imports import read_imports, read_kind, read_some
 from lurcher.index.postings import Lists, broken, lists_of, read_one
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
@@ -545,6 +544,8 @@ class Snapshot:
 
     def imports(self, files: Set[int]) -> dict[int, tuple[Import, ...]]:
         """What some files import; those that import nothing are not there."""
+        from lurcher.index.imports import read_imports, read_some
+
         found: dict[int, tuple[Import, ...]] = {}
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             if len(files) <= _FEW_FILES:
@@ -558,6 +559,8 @@ class Snapshot:
 
     def imports_of_kind(self, kind: str) -> Iterator[tuple[int, str]]:
         """File and words of each import of one kind, in files live or not."""
+        from lurcher.index.imports import read_kind
+
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             yield from ((base + file, words) for file, words in read_kind(segment.container, kind))
 

@@ -6,10 +6,8 @@ files give the same bytes however they were gathered.
 
 from __future__ import annotations
 
-from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container
 from lurcher.index.imports import IMPORT
-from lurcher.index.postings import pack
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
 from lurcher.light import TYPE_CHECKING, dataclass
 from lurcher.terms.count import Postings
@@ -146,6 +144,8 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
         "paths": ("u1", data.paths),
         "strings": (PACKED, data.strings),
     }
+    from lurcher.index.postings import pack
+
     all_packed = {family: pack(data.postings[family]) for family in FAMILIES}
     for family, packed in all_packed.items():
         sections[f"{family}.data"] = ("u1", as_bytes(packed.data))
@@ -160,6 +160,8 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
     vectors, dims = encode_vectors(data.vectors)
     sections.update(vectors)
     sections["text"] = (PACKED, b"".join(data.texts))
+    from lurcher.index.bloom import Entries
+
     entries = Entries()
     for text in data.texts:
         entries.add(text)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-import unicodedata
 
-from lurcher.chunking.languages import LANGUAGES
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING, cached_property
 from lurcher.notes.kinds import MARKED_UP, is_note
@@ -169,6 +167,8 @@ class Vault:
         """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
         import numpy as np
 
+        from lurcher.chunking.languages import LANGUAGES
+
         parsed = {name for name, language in LANGUAGES.items() if language.grammar is not None}
         for file in np.flatnonzero(files_in(self._snapshot, parsed) & self._snapshot.live_files).tolist():
             if not any(part.startswith(".") for part in self._snapshot.bare_path(file).split("/")[:-1]):
@@ -200,5 +200,7 @@ def stem_of(path: str) -> str:
 
 
 def slug_of(heading: str) -> str:
+    import unicodedata
+
     kept = (c for c in heading.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
     return "".join(kept).replace(" ", "-")
