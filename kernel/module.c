@@ -1,6 +1,6 @@
 /* lurcher._kernel: the loops that cost most, in C. Every function has a reference in Python or numpy, and equals it. */
 
-#include "kernel.h"
+#include "array.h"
 
 static int fill(PyObject *module) {
     PyObject *counter = PyType_FromSpec(&counter_spec);
@@ -9,6 +9,13 @@ static int fill(PyObject *module) {
     }
     if (PyModule_AddObject(module, "Counter", counter) < 0) {
         Py_DECREF(counter);
+        return -1;
+    }
+    if (array_type == NULL) {
+        array_type = (PyTypeObject *)PyType_FromSpec(&array_spec);
+    }
+    if (array_type == NULL || PyModule_AddObjectRef(module, "Array", (PyObject *)array_type) < 0 ||
+        PyModule_AddFunctions(module, array_functions) < 0) {
         return -1;
     }
     if (PyModule_AddIntConstant(module, "FAST_CRC32", checksum_is_fast()) < 0) {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.lanes.lane import Request
 from lurcher.light import TYPE_CHECKING
@@ -14,9 +15,6 @@ from lurcher.structural.pattern import Flaw, Pattern, checked, flawed, read, tol
 from lurcher.types import Degraded, LaneWhy, Match
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
     from numpy.typing import NDArray
 
 _MOST_NAMED = 6
@@ -95,8 +93,6 @@ def _text(data: bytes) -> str:
 
 
 def _by_language(snapshot: Snapshot, allowed: NDArray[np.bool_]) -> dict[str, list[int]]:
-    import numpy as np
-
     found: dict[str, list[int]] = {}
     for file in np.flatnonzero(allowed).tolist():
         found.setdefault(snapshot.language(file), []).append(file)

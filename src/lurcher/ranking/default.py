@@ -8,6 +8,10 @@ the same files fill what is left.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lurcher.arrays import np
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
@@ -19,9 +23,6 @@ from lurcher.ranking.evidence import content, definition, dense, folder, name, n
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
     from numpy.typing import NDArray
 
 DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
@@ -49,9 +50,7 @@ def _of(context: Context) -> DefaultRankingSettings | ReportRankingSettings:
 
 
 def rank(context: Context) -> Ranking:
-    import numpy as np
-
-    further = _further(context)
+    further = weighed(context)
     evidence = _gather(context) + [
         (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
     ]
@@ -178,16 +177,12 @@ def _lead_units(
 
 def _put_best(snapshot: Snapshot, scores: NDArray[np.float64], best: NDArray[np.int64]) -> None:
     """For each file with a score the unit that has its best."""
-    import numpy as np
-
     top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
     best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
 
 
 def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each file's best unit score. A file's units are numbered one after the other."""
-    import numpy as np
-
     best = np.zeros(snapshot.file_total)
     filled = np.flatnonzero(snapshot.file_column("units"))
     if len(filled):
@@ -197,8 +192,6 @@ def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.flo
 
 def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> Unordered:
     """The remaining matching units, by their file's score times their share of its best unit; below every first unit."""
-    import numpy as np
-
     unit_file = context.snapshot.unit_file
     scores = context.lexical.scores
     left = (scores > 0) & (x[unit_file] > 0)
