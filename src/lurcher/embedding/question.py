@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from lurcher.embedding.model import Model
 from lurcher.embedding.pointed import pointed
 from lurcher.errors import ModelError

@@ -12,10 +12,8 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 
 from __future__ import annotations
 
-import re
+import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
 from itertools import pairwise
 
 from lurcher.arrays import np as small
@@ -213,6 +211,8 @@ class Table:
 
     def pieces(self, term: str) -> list[int]:
         """The rows of the pieces of an unseen term."""
+        from lurcher.embedding.pieces import pieces_of
+
         return pieces_of(term, self._numbers, self._longest)
 
     def spelled(self, term: str) -> bool:

@@ -8,11 +8,10 @@ many bytes and rows a term has.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
 from lurcher.kernel import native
-from lurcher.terms.count import Postings
+from lurcher.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,13 +7,10 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from functools import cached_property
 from itertools import islice
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
-from lurcher.index.imports import read_imports, read_kind, read_some
 from lurcher.index.postings import Views, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
@@ -35,6 +32,9 @@ from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
 from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+    from typing import Any
+
     from numpy.typing import NDArray
 
     from lurcher.literal.pattern import Pattern

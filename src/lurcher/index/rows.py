@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from lurcher.arrays import np
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from lurcher.index.container import Layout
 
 _LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}

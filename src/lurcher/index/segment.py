@@ -6,20 +6,18 @@ files give the same bytes however they were gathered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container, Layout
 from lurcher.index.imports import IMPORT
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
 from lurcher.light import TYPE_CHECKING, dataclass
-from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
 
     from numpy.typing import NDArray
+
+    from lurcher.terms.count import Postings
 
 FORMAT = 9
 
@@ -64,7 +62,7 @@ DEFINITION = [
 ]  # fmt: skip
 
 
-Table = Callable[[Container, str, Layout], "NDArray[Any]"]
+Table: TypeAlias = "Callable[[Container, str, Layout], NDArray[Any]]"
 """How a table is read: as numpy's rows, or for a reader."""
 
 

@@ -9,6 +9,8 @@ from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
 Key = TypeVar("Key")

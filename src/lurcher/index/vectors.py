@@ -5,10 +5,8 @@ A unit's row times its scale is one long, a card's at most.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from _thread import _local
 from math import fsum, sqrt
-from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
@@ -16,6 +14,8 @@ from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _BLOCK = 256

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
 from lurcher.embedding.model import Model

@@ -15,6 +15,8 @@ from lurcher.structural.pattern import Flaw, Pattern, checked, flawed, read, tol
 from lurcher.types import Degraded, LaneWhy, Match
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _MOST_NAMED = 6

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Set
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.index.order import by_path
 from lurcher.index.reader import Snapshot
@@ -18,6 +14,8 @@ from lurcher.terms.split import compound
 from lurcher.types import Definition, LaneWhy, SymbolHit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Set
+
     from numpy.typing import NDArray
 
 _MOST_HOLDERS = 100

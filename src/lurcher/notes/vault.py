@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 
 from lurcher.arrays import np
-from lurcher.chunking.languages import LANGUAGES
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING, cached_property
 from lurcher.notes.kinds import MARKED_UP, is_note
@@ -14,6 +13,8 @@ from lurcher.terms.stem import stem
 from lurcher.types import HEADING, Import
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
 _LEADING = ("wikilink", "embed", "link")
@@ -160,6 +161,8 @@ class Vault:
     @cached_property
     def has_code(self) -> bool:
         """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
+        from lurcher.chunking.languages import LANGUAGES
+
         parsed = {name for name, language in LANGUAGES.items() if language.grammar is not None}
         for file in np.flatnonzero(files_in(self._snapshot, parsed) & self._snapshot.live_files).tolist():
             if not any(part.startswith(".") for part in self._snapshot.bare_path(file).split("/")[:-1]):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
-from lurcher.chunking.languages import LANGUAGES, resolve
 from lurcher.errors import FilterError
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING

@@ -5,8 +5,6 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.fusion.rrf import fuse
 from lurcher.index.order import best_first

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.config import Settings
 from lurcher.index.reader import Snapshot
@@ -18,6 +15,8 @@ from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from numpy.typing import NDArray
 
 

@@ -8,9 +8,6 @@ the same files fill what is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import best_first
@@ -23,6 +20,8 @@ from lurcher.ranking.evidence import content, definition, dense, folder, name, n
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
@@ -50,7 +49,7 @@ def _of(context: Context) -> DefaultRankingSettings | ReportRankingSettings:
 
 
 def rank(context: Context) -> Ranking:
-    further = weighed(context)
+    further = _further(context)
     evidence = _gather(context) + [
         (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
     ]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.index.order import best_first
 from lurcher.lanes.literal import LiteralMatches

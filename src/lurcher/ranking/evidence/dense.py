@@ -9,8 +9,6 @@ they are near enough (`default.dense_alone`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.index.order import best_files
 from lurcher.lanes.dense import DenseCosines

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.lanes.literal import LiteralMatches
 from lurcher.light import TYPE_CHECKING
