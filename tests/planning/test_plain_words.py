@@ -59,4 +59,5 @@ def test_words_of_ascii_are_runs_of_word_characters(text: str) -> None:
     assert split.words(text) == re.findall(r"\w+", text)
     for word in split.words(text):
         parts = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", word)
+        assert split._parts(word) == parts
         assert split.split(word)[1:] in ((), tuple(part.lower() for part in parts if len(part) > 1 or part.isdigit()))

@@ -24,7 +24,7 @@ from lurcher.embedding.sums import Stored, weighted_sums
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.tally import Memory
-from lurcher.light import TYPE_CHECKING, cached_property, partial, pattern
+from lurcher.light import TYPE_CHECKING, cached_property, partial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -217,7 +217,7 @@ class Table:
 
     def spelled(self, term: str) -> bool:
         """Whether an unseen term can be composed of n-grams."""
-        return _SPELLED.search(term) is not None
+        return any(letter.isascii() and letter.isalnum() for letter in term)
 
     # -- vectors ----------------------------------------------------------------------------------------------------------
 
@@ -255,7 +255,7 @@ class Table:
             numbers[seen] = self._stored("rows", found[seen])
             scales[seen] = self._scales("scales")[found[seen]]
         if self.meta.compose == "grams":
-            unseen = np.array([i for i in unseen.tolist() if _SPELLED.search(terms[i])], np.int64)
+            unseen = np.array([i for i in unseen.tolist() if self.spelled(terms[i])], np.int64)
         for first in range(0, len(unseen), _TOGETHER):
             places = unseen[first : first + _TOGETHER]
             numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
@@ -325,7 +325,6 @@ class Table:
         return known
 
 
-_SPELLED = pattern("[0-9A-Za-z]")
 """What a term must have to be composed: n-grams are learnt from code, so those of other scripts say nothing."""
 _SINGLE = struct.Struct("<f")
 _MOST = 1e6

@@ -54,7 +54,6 @@ _SETUP_NAMES = {
 }  # fmt: skip
 _SETUP_FOLDERS = {".github", ".circleci", ".gitlab", "ci", ".ci", ".azure-pipelines", ".vscode", ".devcontainer"}
 _VENDORED = {"vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdparty", "external", "node_modules", "extern"}
-_VERSION = pattern(r"^v(\d{1,3})$")
 
 
 def roles(path: str) -> int:
@@ -87,16 +86,20 @@ def roles(path: str) -> int:
         flags |= SETUP
     if any(folder in _VENDORED for folder in lowered) or _LIBRARY_NAME.match(low_name):
         flags |= VENDORED
-    if any(_VERSION.match(folder) for folder in lowered):
+    if any(map(_is_version, lowered)):
         flags |= VERSIONED
     return flags
+
+
+def _is_version(folder: str) -> bool:
+    """Whether a folder is called v1, v2 and so on."""
+    return folder[:1] == "v" and len(folder) < 5 and folder[1:].isdecimal()
 
 
 def version_of(path: str) -> tuple[str, int] | None:
     """The path up to its first version folder, and that version: `api/v2/x.py` → ("api", 2)."""
     folders = path.lower().split("/")[:-1]
     for i, folder in enumerate(folders):
-        match = _VERSION.match(folder)
-        if match:
-            return "/".join(folders[:i]), int(match[1])
+        if _is_version(folder):
+            return "/".join(folders[:i]), int(folder[1:])
     return None

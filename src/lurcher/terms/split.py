@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from lurcher.light import pattern
 from lurcher.terms.scripts import BORDERING, UNSPACED_RUN, bare, is_unspaced, word_pattern
 
@@ -33,12 +35,39 @@ def split(identifier: str) -> tuple[str, ...]:
         return (compound,) if len(compound) <= _MAX_NUMBER else ()
     if compound == identifier and compound.isalpha():
         return (compound,)
-    parts = _ASCII_PARTS.findall(identifier)
+    parts = _ASCII_PARTS.findall(identifier) if "re" in sys.modules else _parts(identifier)
     if len(parts) == 1:
         return (compound,)
     if sum(part.isdigit() for part in parts) > _MAX_DIGIT_BORDERS:
         return (compound,)
     return (compound, *(part.lower() for part in parts if len(part) > 1 or part.isdigit()))
+
+
+def _parts(identifier: str) -> list[str]:
+    """What the expression for parts finds, for who has not loaded what compiles it: a few names do not pay for that."""
+    found: list[str] = []
+    start = 0
+    while start < len(identifier):
+        end = start + 1
+        kind = identifier[start]
+        if kind.isupper():
+            while end < len(identifier) and identifier[end].isupper():
+                end += 1
+            if end < len(identifier) and identifier[end].islower():
+                if end - start > 1:
+                    end -= 1  # the last capital begins the next part
+                else:
+                    kind = "a"
+        if kind.islower():
+            while end < len(identifier) and identifier[end].islower():
+                end += 1
+        elif kind.isdigit():
+            while end < len(identifier) and identifier[end].isdigit():
+                end += 1
+        if kind != "_":
+            found.append(identifier[start:end])
+        start = end
+    return found
 
 
 def compound(name: str) -> str:
