@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 
-from lurcher.index.manifest import Manifest, Row
+from lurcher.index.manifest import ROW_BYTES, STAMPS_AT, Manifest, Row, Rows
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.listing import Entry, Listing
-from lurcher.sources.standing import Standing
+from lurcher.sources.standing import Mark, Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
 
@@ -94,9 +94,10 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
     checked, settled = manifest.checked_ns, manifest.settled
     old = checked - COARSE_NS
     suspects = []
-    if not {path.rpartition("/")[0] for path in manifest.rows} <= folders.keys():
+    unlike = _unlike(manifest, opened, old, folders)
+    if unlike is None:
         return None
-    for path, (_, size, mtime, ctime, inode, _, _) in _unlike(manifest, opened, old):
+    for path, (_, size, mtime, ctime, inode, _, _) in unlike:
         status = stat(path, dir_fd=opened, follow_symlinks=False)
         if (
             status.st_ctime_ns == ctime
@@ -112,10 +113,21 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
     return Changes(tuple(suspects), ())
 
 
-def _unlike(manifest: Manifest, opened: int, old: int) -> Iterable[tuple[str, Row]]:
-    """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young."""
-    kernel, rows = native(), manifest.rows
-    if kernel is None or os.name != "posix" or not isinstance(rows, dict):
+def _unlike(
+    manifest: Manifest, opened: int, old: int, folders: Mapping[str, Mark]
+) -> Iterable[tuple[str, Row]] | None:
+    """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young.
+
+    None where one of them is in none of the folders.
+    """
+    rows = manifest.rows
+    kernel = native() if os.name == "posix" else None
+    if kernel is not None and isinstance(rows, Rows) and isinstance(folders, dict):
+        found = kernel.unlike_rows(rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, old, folders)
+        return None if found is None else map(rows.at, found)
+    if not {path.rpartition("/")[0] for path in rows} <= folders.keys():
+        return None
+    if kernel is None or not isinstance(rows, dict):
         return rows.items()
     return [(path, rows[path]) for path in kernel.unlike(rows, 1, opened, old, False)]
 

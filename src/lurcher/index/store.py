@@ -11,7 +11,7 @@ import time
 from lurcher.errors import CorruptIndex
 from lurcher.index import manifest as manifests
 from lurcher.index.container import MAGIC, Builder, Container
-from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
+from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest, Rows
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
 from lurcher.light import TYPE_CHECKING, Protocol, cached_property, dataclass, field, pattern
@@ -238,9 +238,11 @@ class Store:
 def live_places(manifest: Manifest) -> list[list[int]]:
     """For each segment the rows of its file table that are live."""
     live: list[list[int]] = [[] for _ in manifest.segments]
-    for row in manifest.rows.values():
-        if row.segment != NO_SEGMENT:
-            live[row.segment].append(row.place)
+    rows = manifest.rows
+    where = rows.where() if isinstance(rows, Rows) else zip(*((row.segment, row.place) for row in rows.values()), strict=True)
+    for segment, place in zip(*where, strict=True):
+        if segment != NO_SEGMENT:
+            live[segment].append(place)
     return live
 
 
