@@ -33,6 +33,9 @@ static PyMethodDef functions[] = {
     {"text_entries", kernel_text_entries, METH_VARARGS, "A text, and 2^21 marks for its threes: the hashes of its words."},
     {"unlike", kernel_unlike, METH_VARARGS,
      "Rows by path, where in them size and times and inode are, a folder, since when times are young, whether they are folders."},
+    {"unlike_rows", kernel_unlike_rows, METH_VARARGS,
+     "Paths with zeros between, packed rows, their width, where in them size and times and inode are, a folder, since when times "
+     "are young, folders that are known: the numbers of rows, or None where a path is in no such folder."},
     {"tally", kernel_tally, METH_VARARGS,
      "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},
     {"bm25", kernel_bm25, METH_VARARGS, "Units, frequencies, lengths, times, scores: what each unit gains, added to its score."},

@@ -5,16 +5,17 @@ It is what `Table.vectors` gives, times the amounts, without a matrix: the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import sqrt
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
 from lurcher.embedding.grams import grams_of_one
 from lurcher.embedding.sums import TOTAL
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from lurcher.embedding.table import Table

@@ -7,14 +7,10 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
-from lurcher.index.imports import read_imports, read_kind, read_some
 from lurcher.index.postings import Views, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
@@ -32,14 +28,17 @@ from lurcher.index.segment import (
 )
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Direction, Nearness
+from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
 from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+    from typing import Any
+
     from numpy.typing import NDArray
 
     from lurcher.literal.pattern import Pattern
     from lurcher.planning.groups import Group
-
 
 _FEW_FILES = 100
 """Files whose imports are read apart from those of all others."""
@@ -528,6 +527,8 @@ class Snapshot:
 
     def imports(self, files: Set[int]) -> dict[int, tuple[Import, ...]]:
         """What some files import; those that import nothing are not there."""
+        from lurcher.index.imports import read_imports, read_some
+
         found: dict[int, tuple[Import, ...]] = {}
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             if len(files) <= _FEW_FILES:
@@ -541,6 +542,8 @@ class Snapshot:
 
     def imports_of_kind(self, kind: str) -> Iterator[tuple[int, str]]:
         """File and words of each import of one kind, in files live or not."""
+        from lurcher.index.imports import read_kind
+
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             yield from ((base + file, words) for file, words in read_kind(segment.container, kind))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
-from typing import Any
 
 from lurcher.arrays import np
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, cache
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
 

@@ -6,19 +6,18 @@ files give the same bytes however they were gathered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container, Layout
 from lurcher.index.imports import IMPORT
-from lurcher.index.postings import pack
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
-from lurcher.light import dataclass
-from lurcher.terms.count import Postings
+from lurcher.light import TYPE_CHECKING, dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
     from numpy.typing import NDArray
+
+    from lurcher.terms.count import Postings
 
 FORMAT = 9
 
@@ -63,7 +62,7 @@ DEFINITION = [
 ]  # fmt: skip
 
 
-Table = Callable[[str, Layout], "NDArray[Any]"]
+Table: TypeAlias = "Callable[[str, Layout], NDArray[Any]]"
 """How a table is read: as numpy's rows, or for a reader."""
 
 
@@ -151,6 +150,8 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
         "paths": ("u1", data.paths),
         "strings": (PACKED, data.strings),
     }
+    from lurcher.index.postings import pack
+
     all_packed = {family: pack(data.postings[family]) for family in FAMILIES}
     for family, packed in all_packed.items():
         sections[f"{family}.data"] = ("u1", as_bytes(packed.data))
@@ -165,6 +166,8 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
     vectors, dims = encode_vectors(data.vectors)
     sections.update(vectors)
     sections["text"] = (PACKED, b"".join(data.texts))
+    from lurcher.index.bloom import Entries
+
     entries = Entries()
     for text in data.texts:
         entries.add(text)

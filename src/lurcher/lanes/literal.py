@@ -6,23 +6,24 @@ kinds that its file is marked for. So files without such terms need no look, and
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
+from lurcher import light
 from lurcher.arrays import np
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.lanes.lane import Request
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, dataclass, field
 from lurcher.literal.pattern import Pattern
 from lurcher.types import LaneWhy, Match
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
     from numpy.typing import NDArray
 
-_FRAGMENT = re.compile(r"[A-Za-z0-9_]+")
+_FRAGMENT = light.pattern(r"[A-Za-z0-9_]+")
 _SHORTEST = 3
 """Shorter pieces are in most files."""
 _MOST_TERMS = 3000

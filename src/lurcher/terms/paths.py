@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
-
 from lurcher.terms.split import split, words
 
 _PLACEHOLDER_NAMES = frozenset(("index", "mod", "init", "__init__", "lib", "main", "core", "__main__"))
@@ -11,11 +9,17 @@ _PLACEHOLDER_NAMES = frozenset(("index", "mod", "init", "__init__", "lib", "main
 
 def name_of(path: str) -> str:
     """The name a file goes by: its stem, or its folder's name when the stem says nothing (`index`, `mod`, `__init__`)."""
-    pure = PurePosixPath(path)
-    stem = pure.name.split(".")[0] or pure.stem
-    if stem.lower() in _PLACEHOLDER_NAMES and pure.parent.name:
-        return pure.parent.name
+    parts = _parts(path)
+    name = parts[-1] if parts else ""
+    dot = name.rfind(".")
+    stem = name.split(".")[0] or (name[:dot] if 0 < dot < len(name) - 1 else name)
+    if stem.lower() in _PLACEHOLDER_NAMES and len(parts) > 1:
+        return parts[-2]
     return stem
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part and part != "."]
 
 
 def name_parts(name: str) -> list[str]:
@@ -29,4 +33,4 @@ def name_parts(name: str) -> list[str]:
 
 def folders_of(path: str) -> list[str]:
     """The last three folders of a path."""
-    return list(PurePosixPath(path).parent.parts[-3:])
+    return _parts(path)[:-1][-3:]

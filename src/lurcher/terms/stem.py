@@ -5,10 +5,8 @@ The algorithm is Porter's (An algorithm for suffix stripping, Program 14(3), 198
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from lurcher.light import lru_cache
 
-_VOWEL_RUNS = re.compile(r"(?:[aeiou]|(?<=[^aeiou])y)+")
 _STEP2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("abli", "able"),
     ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"), ("ator", "ate"),
@@ -26,8 +24,18 @@ _STEP4 = (
 
 def _measure(stem: str) -> int:
     """How many vowel–consonant sequences the stem has."""
-    runs = len(_VOWEL_RUNS.findall(stem))
+    runs = _vowel_runs(stem)
     return runs - 1 if runs and _ends_in_vowel(stem) else runs
+
+
+def _vowel_runs(stem: str) -> int:
+    """How many runs of vowels the stem has; y is one behind anything but a vowel."""
+    runs, before, inside = 0, "a", False
+    for letter in stem:
+        vowel = letter in "aeiou" or (letter == "y" and before not in "aeiou")
+        runs += vowel and not inside
+        before, inside = letter, vowel
+    return runs
 
 
 def _ends_in_vowel(stem: str) -> bool:
@@ -35,7 +43,7 @@ def _ends_in_vowel(stem: str) -> bool:
 
 
 def _has_vowel(stem: str) -> bool:
-    return bool(_VOWEL_RUNS.search(stem))
+    return _vowel_runs(stem) > 0
 
 
 def _double_consonant(word: str) -> bool:

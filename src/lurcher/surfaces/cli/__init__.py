@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
-from collections.abc import Sequence
 
 from lurcher.errors import LurcherError
 from lurcher.index import guard
+from lurcher.light import TYPE_CHECKING, suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
 
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -53,6 +57,13 @@ def _as_a_process() -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
+    from lurcher.surfaces.cli.straight import straight
+
+    usual: Any = straight(arguments)
+    if usual is not None:
+        from lurcher.surfaces.cli.asking import run_search
+
+        return run_search(usual)
     from lurcher.surfaces.cli.flags import parse
 
     parsed = parse(arguments)
@@ -82,7 +93,7 @@ def _prepare_streams() -> None:
 
 def _discard_output() -> None:
     """Let nothing that is still buffered fail a second time when the interpreter ends."""
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         target = os.open(os.devnull, os.O_WRONLY)
         os.dup2(target, sys.stdout.fileno())
         os.close(target)
