@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lurcher.chunking.code import parse
-from lurcher.chunking.languages import detect
+from lurcher.chunking.languages import HEAD, detect
 from lurcher.index.imports import ImportPool
 from lurcher.index.roles import roles
 from lurcher.index.segment import (
@@ -71,7 +71,7 @@ def build(
         number = len(files)
         if begin is not None:
             begin(path)
-        language = "text" if path in plain else detect(path, text[:512])
+        language = "text" if path in plain else detect(path, text[:HEAD])
         parsed = parse_note(text, language) if is_note(path, language) else parse(text, language, chunk_chars)
         name, folders = name_of(path), folders_of(path)
         parts, stem = name_parts(name), compound(name)

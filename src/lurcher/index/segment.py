@@ -19,7 +19,7 @@ from lurcher.terms.count import Postings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FORMAT = 9
+FORMAT = 10
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
