@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 2
+#define KERNEL_VERSION 3
 
 /* Memory that grows. */
 typedef struct {
@@ -61,5 +61,7 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *data);
 PyObject *kernel_text_entries(PyObject *module, PyObject *arguments);
+PyObject *kernel_extract(PyObject *module, PyObject *arguments);
+PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 
 #endif

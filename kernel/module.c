@@ -1,14 +1,20 @@
 /* lurcher._kernel: the loops that cost most, in C. Every function has a reference in Python or numpy, and equals it. */
 
+#include "found.h"
 #include "kernel.h"
 
-static int fill(PyObject *module) {
-    PyObject *counter = PyType_FromSpec(&counter_spec);
-    if (counter == NULL) {
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
+    PyObject *type = PyType_FromSpec(spec);
+    if (type == NULL || PyModule_AddObject(module, name, type) < 0) {
+        Py_XDECREF(type);
         return -1;
     }
-    if (PyModule_AddObject(module, "Counter", counter) < 0) {
-        Py_DECREF(counter);
+    return 0;
+}
+
+static int fill(PyObject *module) {
+    if (add_type(module, "Counter", &counter_spec) < 0 || add_type(module, "Ruler", &ruler_spec) < 0 ||
+        add_type(module, "Found", &found_spec) < 0) {
         return -1;
     }
     if (PyModule_AddIntConstant(module, "FAST_CRC32", checksum_is_fast()) < 0) {
@@ -33,6 +39,11 @@ static PyMethodDef functions[] = {
      "Scores of units, first unit and number of units of each file, which files may answer, a divisor per place, where the sums "
      "go."},
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
+    {"extract", kernel_extract, METH_VARARGS,
+     "Matches of a query, a kind or reader per pattern, a ruler, a language's rules: definitions, and ranges of comments."},
+    {"cuts", kernel_cuts, METH_VARARGS,
+     "The root of a tree, a ruler, a target, types that lead, types that are divided, definitions, how lines are cut: where chunks "
+     "begin."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };
