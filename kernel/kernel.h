@@ -49,6 +49,7 @@ static inline const char *texts_at(const Texts *texts, uint32_t number, size_t *
 Py_ssize_t items_of(const Py_buffer *view, size_t size, const char *what);
 
 extern PyType_Spec counter_spec;
+extern PyType_Spec shelf_spec;
 
 PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);

@@ -14,7 +14,7 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
 
 static int fill(PyObject *module) {
     if (add_type(module, "Counter", &counter_spec) < 0 || add_type(module, "Ruler", &ruler_spec) < 0 ||
-        add_type(module, "Found", &found_spec) < 0) {
+        add_type(module, "Found", &found_spec) < 0 || add_type(module, "Shelf", &shelf_spec) < 0) {
         return -1;
     }
     if (PyModule_AddIntConstant(module, "FAST_CRC32", checksum_is_fast()) < 0) {
