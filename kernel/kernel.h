@@ -50,6 +50,7 @@ Py_ssize_t items_of(const Py_buffer *view, size_t size, const char *what);
 
 extern PyType_Spec counter_spec;
 extern PyType_Spec shelf_spec;
+extern PyType_Spec entries_spec;
 
 PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);
@@ -61,7 +62,6 @@ PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *data);
-PyObject *kernel_text_entries(PyObject *module, PyObject *arguments);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 

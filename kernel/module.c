@@ -14,7 +14,8 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
 
 static int fill(PyObject *module) {
     if (add_type(module, "Counter", &counter_spec) < 0 || add_type(module, "Ruler", &ruler_spec) < 0 ||
-        add_type(module, "Found", &found_spec) < 0 || add_type(module, "Shelf", &shelf_spec) < 0) {
+        add_type(module, "Found", &found_spec) < 0 || add_type(module, "Shelf", &shelf_spec) < 0 ||
+        add_type(module, "Entries", &entries_spec) < 0) {
         return -1;
     }
     if (PyModule_AddIntConstant(module, "FAST_CRC32", checksum_is_fast()) < 0) {
@@ -29,7 +30,6 @@ static PyMethodDef functions[] = {
     {"unit_sums", kernel_unit_sums, METH_VARARGS, "The same, as bytes and the scales that make them one long."},
     {"products", kernel_products, METH_VARARGS,
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
-    {"text_entries", kernel_text_entries, METH_VARARGS, "A text, and 2^21 marks for its threes: the hashes of its words."},
     {"unlike", kernel_unlike, METH_VARARGS,
      "Rows by path, where in them size and times and inode are, a folder, since when times are young, whether they are folders."},
     {"tally", kernel_tally, METH_VARARGS,

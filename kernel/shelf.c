@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MAX_PARTS = 64, MANY_SLOTS = 4096 };
+enum { MAX_PARTS = 64, MANY_SLOTS = 4096, CARD_NAMES = 40 };
 
 enum { START_BYTE, END_BYTE, START_LINE, END_LINE, NAME, KIND, CONTAINER, SIGNATURE, EXPORTED, ATTRIBUTES };
 static const char *const ATTRIBUTE_NAMES[] = {
@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyObject *counter;
-    unsigned int body, comments, symbols, types; /* fields of the counter */
+    unsigned int body, comments, symbols, types, named; /* fields of the counter */
     PyObject *kinds, *type_kinds, *function_kinds, *heading, *headings, *spelled;
     Bytes units;       /* UnitRow each */
     Bytes definitions; /* DefinitionRow each */
@@ -363,9 +363,20 @@ static int keep_key(Shelf *self, PyObject *key) {
     return failed ? -1 : 0;
 }
 
+/* A name's place: its unit, its number among all definitions, and its file where it goes onto the file's card, else -1. */
+typedef struct {
+    uint32_t unit, number;
+    int64_t card;
+    int type;
+} Place;
+
 /* A name in ASCII: counted, filed under its letters and digits alone, and its parts counted where it is that of a type. */
-static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t size, uint32_t unit, uint32_t number, int type, uint16_t *parts) {
-    if (counter_piece(self->counter, self->symbols, data, size) < 0 || counter_close(self->counter, self->symbols, unit) < 0) {
+static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t size, const Place *place, uint16_t *parts) {
+    if (counter_piece(self->counter, self->symbols, data, size) < 0 || counter_close(self->counter, self->symbols, place->unit) < 0) {
+        return no_memory();
+    }
+    if (place->card >= 0 && (counter_piece(self->counter, self->named, data, size) < 0 ||
+                             counter_close(self->counter, self->named, (uint32_t)place->card) < 0)) {
         return no_memory();
     }
     self->key.used = 0;
@@ -383,7 +394,7 @@ static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t siz
                 return no_memory();
             }
         }
-        if (type) {
+        if (place->type) {
             Terms terms;
             split_ascii(data + start, at - start, &terms);
             for (size_t i = terms.count > 1 ? 1 : 0; i < terms.count && count < MAX_PARTS; i++, count++) {
@@ -393,7 +404,7 @@ static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t siz
             }
         }
     }
-    if (count && counter_close(self->counter, self->types, number) < 0) {
+    if (count && counter_close(self->counter, self->types, place->number) < 0) {
         return no_memory();
     }
     *parts = count;
@@ -405,8 +416,8 @@ static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t siz
 }
 
 /* Any other name, as Python spells it: its words, the term it is filed under, and its parts. */
-static int count_spelled(Shelf *self, PyObject *name, uint32_t unit, uint32_t number, int type, uint16_t *parts) {
-    PyObject *spelled = PyObject_CallFunctionObjArgs(self->spelled, name, type ? Py_True : Py_False, NULL);
+static int count_spelled(Shelf *self, PyObject *name, const Place *place, uint16_t *parts) {
+    PyObject *spelled = PyObject_CallFunctionObjArgs(self->spelled, name, place->type ? Py_True : Py_False, NULL);
     if (spelled == NULL) {
         return -1;
     }
@@ -418,15 +429,20 @@ static int count_spelled(Shelf *self, PyObject *name, uint32_t unit, uint32_t nu
         Py_ssize_t count = PyList_Size(named);
         *parts = (uint16_t)(count < MAX_PARTS ? count : MAX_PARTS);
         Py_INCREF(key);
-        failed = keep_key(self, key) < 0 || counter_words(self->counter, self->symbols, unit, words) < 0 ||
-                 (count && counter_words(self->counter, self->types, number, named) < 0);
+        failed = keep_key(self, key) < 0 || counter_words(self->counter, self->symbols, place->unit, words) < 0 ||
+                 (place->card >= 0 && counter_words(self->counter, self->named, (uint32_t)place->card, words) < 0) ||
+                 (count && counter_words(self->counter, self->types, place->number, named) < 0);
     }
     Py_DECREF(spelled);
     return failed ? -1 : 0;
 }
 
-static int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32_t first_unit) {
+static int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32_t first_unit, size_t *names) {
     uint32_t number = (uint32_t)(self->definitions.used / sizeof(DefinitionRow)), unit = first_unit + (uint32_t)entry->owner;
+    /* The first types and functions of a file name it. */
+    int naming = (entry->rank & 3) == 2, on_card = naming && *names < CARD_NAMES;
+    *names += (size_t)naming;
+    Place place = {unit, number, on_card ? (int64_t)file : -1, entry->rank & 4};
     DefinitionRow row = {file, unit, (uint32_t)entry->start, (uint32_t)entry->end, (uint32_t)entry->line, (uint32_t)entry->last,
                          0, 0, 0, 0, entry->exported ? 1 : 0, 0};
     if (PyUnicode_Compare(entry->kind, self->heading) == 0) {
@@ -441,9 +457,9 @@ static int put_definition(Shelf *self, const Entry *entry, uint32_t file, uint32
         if (data == NULL) {
             PyErr_Clear();
         }
-        int type = entry->rank & 4, ascii = data != NULL && size == PyUnicode_GetLength(entry->name);
-        if ((ascii ? count_ascii(self, entry->name, data, (size_t)size, unit, number, type, &row.parts)
-                   : count_spelled(self, entry->name, unit, number, type, &row.parts)) < 0) {
+        int ascii = data != NULL && size == PyUnicode_GetLength(entry->name);
+        if ((ascii ? count_ascii(self, entry->name, data, (size_t)size, &place, &row.parts)
+                   : count_spelled(self, entry->name, &place, &row.parts)) < 0) {
             return -1;
         }
     }
@@ -499,8 +515,9 @@ static PyObject *shelf_put(PyObject *object, PyObject *arguments) {
                  read_entries(self, &parts, definitions, (size_t)size) < 0 ||
                  put_units(self, &parts, data, file, first_definition, left) < 0;
     Entry *entries = (Entry *)(void *)parts.entries.data;
+    size_t names = 0;
     for (size_t i = 0; i < parts.entries.used / sizeof *entries; i++) {
-        failed = failed || put_definition(self, &entries[i], file, first_unit) < 0;
+        failed = failed || put_definition(self, &entries[i], file, first_unit, &names) < 0;
         entry_free(&entries[i]);
     }
     bytes_free(&parts.chunks);
@@ -543,15 +560,15 @@ static PyObject *shelf_take(PyObject *object, PyObject *unused) {
 
 static PyObject *shelf_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
     (void)keywords;
-    unsigned int fields[4];
+    unsigned int fields[5];
     PyObject *counter, *kinds, *types, *functions, *heading, *headings, *spelled;
     unsigned long long seed;
     if (!PyArg_ParseTuple(
-            arguments, "KO(IIII)O!OOUUO:Shelf", &seed, &counter, &fields[0], &fields[1], &fields[2], &fields[3], &PyDict_Type, &kinds,
-            &types, &functions, &heading, &headings, &spelled)) {
+            arguments, "KO(IIIII)O!OOUUO:Shelf", &seed, &counter, &fields[0], &fields[1], &fields[2], &fields[3], &fields[4],
+            &PyDict_Type, &kinds, &types, &functions, &heading, &headings, &spelled)) {
         return NULL;
     }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
         if (!counter_takes(counter, fields[i])) {
             return NULL;
         }
@@ -570,6 +587,7 @@ static PyObject *shelf_new(PyTypeObject *type, PyObject *arguments, PyObject *ke
     self->comments = fields[1];
     self->symbols = fields[2];
     self->types = fields[3];
+    self->named = fields[4];
     PyObject *const given[] = {counter, kinds, types, functions, heading, headings, spelled};
     PyObject **const places[] = {&self->counter,  &self->kinds,    &self->type_kinds, &self->function_kinds,
                                  &self->heading,  &self->headings, &self->spelled};

@@ -39,16 +39,17 @@ class Entries:
         self._threes = np.zeros(1 << 21, bool)
         self._words: list[NDArray[np.uint64]] = []
         self._waiting = 0
+        kernel = native()
+        self._native = None if kernel is None else kernel.Entries()
 
     def add(self, text: bytes | memoryview) -> None:
         """One whole file, or any text that begins and ends between words."""
         import numpy as np
 
-        kernel = native()
-        if kernel is None:
-            self._add_by_reference(np.frombuffer(text, np.uint8))
-        else:
-            self._keep(np.frombuffer(kernel.text_entries(text, self._threes), np.uint64))
+        if self._native is not None:
+            self._native.add(text, self._threes)
+            return
+        self._add_by_reference(np.frombuffer(text, np.uint8))
         if self._waiting > _MANY:
             self._words = [np.unique(np.concatenate(self._words))]
             self._waiting = 0
@@ -65,7 +66,10 @@ class Entries:
     def hashes(self) -> NDArray[np.uint64]:
         import numpy as np
 
-        return np.unique(np.concatenate([*self._words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
+        words = [*self._words]
+        if self._native is not None:
+            words.append(np.frombuffer(self._native.hashes(), np.uint64))
+        return np.unique(np.concatenate([*words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
 
     def take(self, hashes: NDArray[np.uint64]) -> None:
         """What others gathered."""

@@ -15,6 +15,7 @@ from lurcher.index.imports import ImportPool
 from lurcher.index.roles import roles
 from lurcher.index.segment import (
     FILE,
+    NAMED,
     UNIT_FAMILIES,
     UNSEEN,
     SegmentData,
@@ -90,7 +91,7 @@ def build(
         counter.require(stem)
     for key in keys:
         counter.require(key)
-    terms, postings = counter.finish((*UNIT_FAMILIES, "name", "folder", "types"))
+    terms, postings = counter.finish((*UNIT_FAMILIES, "name", "folder", "types", NAMED))
     numbers = counter.required()
     postings["stem"] = _one_each(numbers[: len(stems)], [count for _, count in stems])
     postings["definitions"] = _one_each(numbers[len(stems) :], [1] * len(keys))

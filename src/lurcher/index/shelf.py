@@ -1,11 +1,11 @@
-"""What a segment holds of the chunks and definitions of its files, gathered file by file: rows, strings, and what is counted."""
+"""What a segment holds of the chunks and definitions of its files, gathered file by file: rows, strings and counts."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lurcher.index.segment import DEFINITION, EXPORTED, FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT, StringPool
+from lurcher.index.segment import DEFINITION, EXPORTED, FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT, StringPool
 from lurcher.terms.count import NativeCounter, TermCounter
 from lurcher.terms.paths import name_parts
 from lurcher.terms.split import compound, words
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 HEADINGS = "§"
 """The term under which all headings are filed."""
+_CARD_NAMES = 40
+"""Types and functions whose names go onto a file's card; the kernel has the same."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
@@ -40,7 +42,7 @@ class NativeShelf:
 
     def __init__(self, counter: NativeCounter) -> None:
         self._counter = counter
-        fields = tuple(map(counter.field, ("body", "comments", "symbols", "types")))
+        fields = tuple(map(counter.field, ("body", "comments", "symbols", "types", NAMED)))
         self._shelf = counter.kernel.Shelf(
             counter.seed, counter.counter, fields, _KIND_NUMBERS, TYPE_KINDS, FUNCTION_KINDS, HEADING, HEADINGS, _spelled
         )
@@ -91,7 +93,12 @@ class ReferenceShelf:
                 file, chunk.start_byte, chunk.end_byte, chunk.start_line, chunk.end_line,
                 -1 if shown[i] < 0 else first_definition + shown[i], 0, 0, 0, 0,
             ))  # fmt: skip
+        names = 0
         for definition, owner in zip(parsed.definitions, owners, strict=True):
+            if definition.kind in TYPE_KINDS or definition.kind in FUNCTION_KINDS:
+                names += 1
+                if names <= _CARD_NAMES:
+                    counter.add(NAMED, file, definition.name)
             # A heading is no name that code would ask for: it is filed apart and counts among what stands above its unit.
             heading = definition.kind == HEADING
             if not heading:
