@@ -195,3 +195,36 @@ static PyType_Slot type_slots[] = {
 };
 
 PyType_Spec entries_spec = {"lurcher._kernel.Entries", sizeof(Entries), 0, Py_TPFLAGS_DEFAULT, type_slots};
+
+enum { HASHES = 7 };
+
+/* Hashes, how many bytes the filter has: its bytes. */
+PyObject *kernel_filter(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Py_buffer hashes;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(arguments, "y*n:filter", &hashes, &size)) {
+        return NULL;
+    }
+    PyObject *found = NULL;
+    Py_ssize_t count = items_of(&hashes, sizeof(uint64_t), "the hashes");
+    if (count >= 0 && (size < 0 || size > PY_SSIZE_T_MAX / 8 || (size == 0 && count))) {
+        PyErr_SetString(PyExc_ValueError, "no size for a filter");
+    } else if (count >= 0) {
+        found = PyByteArray_FromStringAndSize(NULL, size);
+    }
+    unsigned char *bytes = found == NULL ? NULL : (unsigned char *)PyByteArray_AsString(found);
+    if (bytes != NULL) {
+        const uint64_t *hash = hashes.buf;
+        uint64_t bits = (uint64_t)size * 8;
+        memset(bytes, 0, (size_t)size);
+        for (Py_ssize_t i = 0; i < count; i++) {
+            uint64_t place = hash[i] & UINT32_MAX, step = hash[i] >> 32 | 1;
+            for (int n = 0; n < HASHES; n++, place += step) {
+                bytes[place % bits >> 3] |= (unsigned char)(1 << (place % bits & 7));
+            }
+        }
+    }
+    PyBuffer_Release(&hashes);
+    return found;
+}

@@ -62,6 +62,9 @@ PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *data);
+PyObject *kernel_filter(PyObject *module, PyObject *arguments);
+PyObject *kernel_united_terms(PyObject *module, PyObject *parts);
+PyObject *kernel_merged_postings(PyObject *module, PyObject *parts);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 

@@ -44,6 +44,12 @@ static PyMethodDef functions[] = {
     {"cuts", kernel_cuts, METH_VARARGS,
      "The root of a tree, a ruler, a target, types that lead, types that are divided, definitions, how lines are cut: where chunks "
      "begin."},
+    {"filter", kernel_filter, METH_VARARGS, "Hashes, and how many bytes a filter over them has: its bytes."},
+    {"united_terms", kernel_united_terms, METH_O,
+     "(terms, ends) of each part: all terms in order, their ends, and for each part the numbers of its own."},
+    {"merged_postings", kernel_merged_postings, METH_O,
+     "(numbers of terms, ends of rows, ends of lists, first row, bytes, first byte, targets of owners) of each part: terms, rows and "
+     "sizes of lists, and their bytes."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };

@@ -415,19 +415,19 @@ static int count_ascii(Shelf *self, PyObject *name, const char *data, size_t siz
     return keep_key(self, name);
 }
 
-/* Any other name, as Python spells it: its words, the term it is filed under, and its parts. */
+/* Any other name, as Python spells it: its words, the term it is filed under, the words of its parts and how many those are. */
 static int count_spelled(Shelf *self, PyObject *name, const Place *place, uint16_t *parts) {
     PyObject *spelled = PyObject_CallFunctionObjArgs(self->spelled, name, place->type ? Py_True : Py_False, NULL);
     if (spelled == NULL) {
         return -1;
     }
     PyObject *words, *key, *named;
+    unsigned short count;
     int failed = 1;
     if (!PyTuple_Check(spelled)) {
-        PyErr_SetString(PyExc_TypeError, "a name is spelled as words, a key and parts");
-    } else if (PyArg_ParseTuple(spelled, "O!UO!", &PyList_Type, &words, &key, &PyList_Type, &named)) {
-        Py_ssize_t count = PyList_Size(named);
-        *parts = (uint16_t)(count < MAX_PARTS ? count : MAX_PARTS);
+        PyErr_SetString(PyExc_TypeError, "a name is spelled as words, a key, words of its parts and their number");
+    } else if (PyArg_ParseTuple(spelled, "O!UO!H", &PyList_Type, &words, &key, &PyList_Type, &named, &count)) {
+        *parts = count;
         Py_INCREF(key);
         failed = keep_key(self, key) < 0 || counter_words(self->counter, self->symbols, place->unit, words) < 0 ||
                  (place->card >= 0 && counter_words(self->counter, self->named, (uint32_t)place->card, words) < 0) ||

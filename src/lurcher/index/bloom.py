@@ -81,6 +81,9 @@ class Entries:
 
         hashes = self.hashes()
         size = -(-len(hashes) * BITS // (8 * _BLOCK)) * _BLOCK
+        kernel = native()
+        if kernel is not None:
+            return bytes(kernel.filter(hashes, size))
         bits = np.zeros(size * 8, bool)
         for places in _places(hashes, len(bits)) if size else ():
             bits[places] = True

@@ -63,9 +63,10 @@ class NativeShelf:
         return np.frombuffer(units, UNIT), np.frombuffer(definitions, DEFINITION), strings, keys
 
 
-def _spelled(name: str, is_type: bool) -> tuple[list[str], str, list[str]]:
-    """The words of a name, the term that it is filed under, and its parts if it is that of a type."""
-    return words(name), compound(name), words(" ".join(name_parts(name))) if is_type else []
+def _spelled(name: str, is_type: bool) -> tuple[list[str], str, list[str], int]:
+    """The words of a name, the term that it is filed under, and if it is that of a type, its parts' words and number."""
+    parts = name_parts(name) if is_type else []
+    return words(name), compound(name), words(" ".join(parts)), len(parts)
 
 
 class ReferenceShelf:
