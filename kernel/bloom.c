@@ -151,11 +151,64 @@ static PyObject *entries_add(PyObject *object, PyObject *arguments) {
     Py_RETURN_NONE;
 }
 
+static int is_busy(const Entries *self) {
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "a text is being read");
+    }
+    return self->busy;
+}
+
+/* What others gathered. */
+static PyObject *entries_take(PyObject *object, PyObject *arguments) {
+    Entries *self = (Entries *)object;
+    Py_buffer hashes;
+    if (!PyArg_ParseTuple(arguments, "y*:take", &hashes)) {
+        return NULL;
+    }
+    Py_ssize_t count = is_busy(self) ? -1 : items_of(&hashes, sizeof(uint64_t), "the hashes");
+    int failed = 0;
+    for (Py_ssize_t i = 0; !failed && i < count; i++) {
+        failed = set_put(&self->set, ((const uint64_t *)hashes.buf)[i]) < 0;
+    }
+    PyBuffer_Release(&hashes);
+    if (failed) {
+        return PyErr_NoMemory();
+    }
+    if (count < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+/* The threes that are marked are hashed like words. */
+static PyObject *entries_mark(PyObject *object, PyObject *arguments) {
+    Entries *self = (Entries *)object;
+    Py_buffer threes;
+    if (!PyArg_ParseTuple(arguments, "y*:mark", &threes)) {
+        return NULL;
+    }
+    int failed = is_busy(self);
+    if (!failed && threes.len != THREES) {
+        PyErr_SetString(PyExc_ValueError, "there is no room for all threes");
+        failed = 1;
+    }
+    for (uint64_t i = 0; !failed && i < THREES; i++) {
+        if (((const unsigned char *)threes.buf)[i] && set_put(&self->set, mixed(i)) < 0) {
+            PyErr_NoMemory();
+            failed = 1;
+        }
+    }
+    PyBuffer_Release(&threes);
+    if (failed) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
 static PyObject *entries_hashes(PyObject *object, PyObject *unused) {
     (void)unused;
     Entries *self = (Entries *)object;
-    if (self->busy) {
-        PyErr_SetString(PyExc_RuntimeError, "a text is being read");
+    if (is_busy(self)) {
         return NULL;
     }
     size_t count = self->set.used + (size_t)self->set.zero, place = 0;
@@ -183,7 +236,9 @@ static void entries_dealloc(PyObject *object) {
 
 static PyMethodDef methods[] = {
     {"add", entries_add, METH_VARARGS, "A text, and 2^21 marks for its threes."},
-    {"hashes", entries_hashes, METH_NOARGS, "The hashes of all words, each once, in no order."},
+    {"take", entries_take, METH_VARARGS, "Hashes that others gathered."},
+    {"mark", entries_mark, METH_VARARGS, "The marks of threes, which are hashed like words."},
+    {"hashes", entries_hashes, METH_NOARGS, "All hashes, each once, in no order."},
     {NULL, NULL, 0, NULL},
 };
 

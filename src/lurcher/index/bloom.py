@@ -64,16 +64,20 @@ class Entries:
         self._waiting += len(words)
 
     def hashes(self) -> NDArray[np.uint64]:
+        """All of them, each once, in any order."""
         import numpy as np
 
-        words = [*self._words]
         if self._native is not None:
-            words.append(np.frombuffer(self._native.hashes(), np.uint64))
-        return np.unique(np.concatenate([*words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
+            self._native.mark(self._threes)
+            return np.frombuffer(self._native.hashes(), np.uint64)
+        return np.unique(np.concatenate([*self._words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
 
     def take(self, hashes: NDArray[np.uint64]) -> None:
         """What others gathered."""
-        self._words.append(hashes)
+        if self._native is not None:
+            self._native.take(hashes)
+        else:
+            self._words.append(hashes)
 
     def filter(self) -> bytes:
         """The filter's bytes: as many as the entries need."""

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 Files = list[tuple[str, bytes]]
 
 SHARD_BYTES = 2_000_000
+LEAST_SHARD_BYTES = 600_000
+SHARE = 4
+"""A shard is no larger than this part of what is left, or the process that takes the last one is waited for."""
 PARALLEL_BYTES = 3_000_000
 """Below this a child process costs more than it saves."""
 MAX_WORKERS = 3
@@ -128,17 +131,20 @@ class _Reading:
     def shards(self) -> Iterator[Files]:
         self._progress("indexing", 0, len(self._suspects))
         shard: Files = []
-        filled = 0
+        filled, left = 0, self.size
+        most = _shard_bytes(left)
         for entry in self._suspects:
             text = self._read(entry)
+            left -= entry.size
             if text is None:
                 self._done += 1
                 if self._done % 256 == 0:
                     self.done(0)
                 continue
-            if shard and filled + len(text) > SHARD_BYTES:
+            if shard and filled + len(text) > most:
                 yield shard
                 shard, filled = [], 0
+                most = _shard_bytes(left)
             shard.append((entry.path, text))
             filled += len(text)
         if shard:
@@ -173,6 +179,11 @@ class _Reading:
         self.rows[entry.path] = row
         if belief is None:
             self.settled.add(entry.path)
+
+
+def _shard_bytes(left: int) -> int:
+    """How large the next shard may be: the last ones are small, so that all processes end at about the same time."""
+    return min(SHARD_BYTES, max(left // SHARE, min(LEAST_SHARD_BYTES, SHARD_BYTES)))
 
 
 class _Making:
