@@ -1,7 +1,7 @@
 /* lurcher._kernel: the loops that cost most, in C. Every function has a reference in Python or numpy, and equals it. */
 
+#include "array.h"
 #include "found.h"
-#include "kernel.h"
 
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
     PyObject *type = PyType_FromSpec(spec);
@@ -16,6 +16,13 @@ static int fill(PyObject *module) {
     if (add_type(module, "Counter", &counter_spec) < 0 || add_type(module, "Ruler", &ruler_spec) < 0 ||
         add_type(module, "Found", &found_spec) < 0 || add_type(module, "Shelf", &shelf_spec) < 0 ||
         add_type(module, "Entries", &entries_spec) < 0) {
+        return -1;
+    }
+    if (array_type == NULL) {
+        array_type = (PyTypeObject *)PyType_FromSpec(&array_spec);
+    }
+    if (array_type == NULL || PyModule_AddObjectRef(module, "Array", (PyObject *)array_type) < 0 ||
+        PyModule_AddFunctions(module, array_functions) < 0) {
         return -1;
     }
     if (PyModule_AddIntConstant(module, "FAST_CRC32", checksum_is_fast()) < 0) {

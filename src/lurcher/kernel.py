@@ -13,7 +13,7 @@ from types import ModuleType
 
 from lurcher.config import kernel_wanted
 
-VERSION = 3
+VERSION = 4
 """Of what the kernel offers; one that was built for another is not used."""
 
 

@@ -26,7 +26,7 @@ def test_files_have_the_same_sums(counts: list[int], seed: int, power: float, sh
     number = np.array(counts, np.int64)
     snapshot: Any = SimpleNamespace(
         unit_counts=number, first_unit=np.cumsum(number) - number, unit_file=np.repeat(np.arange(len(counts)), number),
-        file_total=len(counts),
+        file_total=len(counts), divisors={},
     )  # fmt: skip
     total = int(number.sum())
     scores = np.where(random.random(total) < share, random.choice([random.random(), 1.0, 2.5, random.random()], total), 0.0)

@@ -43,7 +43,7 @@ def test_sums_are_the_same(given: tuple[int, list[tuple[Any, Any, float]]]) -> N
         patch.setattr(tally, "native", lambda: None)
         plain = sums.sparse(total)
     assert [array.tolist() for array in native] == [array.tolist() for array in plain]
-    assert [array.dtype for array in native] == [np.int64, np.float64]
+    assert [np.asarray(array).dtype for array in native] == [np.int64, np.float64]
     assert not tally._DESK.room(total).any()
 
 

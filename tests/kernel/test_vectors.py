@@ -82,9 +82,9 @@ def test_products_are_the_same(seed: int, dims: int, height: int, one_sided: boo
         vector[0] = 1e6
     direction = direction_of(vector)
     for places in (None, random.integers(0, height, 50)):
-        native = Desk().products(rows, places, direction)
+        native = Desk().products(memoryview(rows.tobytes()), dims, places, direction)
         with reference():
-            assert native.tobytes() == Desk().products(rows, places, direction).tobytes()
+            assert native.tobytes() == Desk().products(memoryview(rows.tobytes()), dims, places, direction).tobytes()
 
 
 def whole(*numbers: float) -> NDArray[np.float64]:
@@ -117,10 +117,10 @@ def test_products_of_rows_that_are_not_there_are_refused() -> None:
     direction = Direction(np.array([1, 2, 3, 4], np.float32), 1.0)
     for places in (np.array([0, 3]), np.array([-1]), np.array([1 << 60])):
         with pytest.raises(ValueError, match="not there"):
-            desk.products(rows, places, direction)
+            desk.products(memoryview(rows.tobytes()), 4, places, direction)
     for numbers in ([1, 2, 3], [1, 2, 3, 0.5], [1, 2, 3, 1e9], [1, 2, 3, np.nan], []):
         with pytest.raises(ValueError, match="not"):
-            desk.products(rows, None, Direction(np.array(numbers, np.float32), 1.0))
+            desk.products(memoryview(rows.tobytes()), 4, None, Direction(np.array(numbers, np.float32), 1.0))
     found = np.zeros(3)
     found.flags.writeable = False
     with pytest.raises((ValueError, TypeError, BufferError)):

@@ -14,6 +14,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 OFFSET, PRIME = 2166136261, 16777619
+_WHOLE = (1 << 32) - 1
+
+
+def grams_of_one(term: str, lengths: Sequence[int], buckets: int) -> list[int]:
+    """The buckets of every n-gram of one term; by place, then length."""
+    if not lengths or not buckets:
+        return []
+    data = b"<%b>" % term.encode("utf-8", "surrogatepass")
+    wanted, longest = set(lengths), max(lengths)
+    found = []
+    for start in range(len(data)):
+        state = OFFSET
+        for count, byte in enumerate(data[start : start + longest], 1):
+            state = ((state ^ byte) * PRIME) & _WHOLE
+            if count in wanted:
+                found.append(state % buckets)
+    return found
 
 
 def grams_of(

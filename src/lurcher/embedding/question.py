@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
-
 from lurcher.embedding.model import Model
-from lurcher.embedding.table import QUERY
+from lurcher.embedding.pointed import pointed
 from lurcher.errors import ModelError
 from lurcher.index.vectors import Direction, direction_of
 
 
 def direction(model: Model, words: Mapping[str, float], text: str, dims: int) -> tuple[Direction, bool]:
     """The direction, and whether the model knows any of the words; `dims` are what the index has."""
-    import numpy as np
-
     if model.textual:
         from lurcher.embedding.text import TextModel
 
@@ -25,10 +21,8 @@ def direction(model: Model, words: Mapping[str, float], text: str, dims: int) ->
         return direction_of(vector), True
     table = model.table
     assert table is not None
-    terms = list(words)
-    amounts = np.array([sqrt(weight) for weight in words.values()])
-    found = table.find(terms)
-    return direction_of(amounts @ table.vectors(terms, QUERY, found).astype(np.float64)), bool((found >= 0).any())
+    vector, known = pointed(table, words)
+    return direction_of(vector), known
 
 
 def other_size(given: int, kept: int) -> ModelError:

@@ -13,12 +13,14 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.arrays import np as small
 from lurcher.embedding.grams import grams_of
 from lurcher.embedding.meta import Meta, checked_meta
 from lurcher.embedding.pieces import pieces_of
@@ -119,7 +121,7 @@ class Table:
 
         if "_numbers" not in self.__dict__:
             if len(terms) <= _FEW:
-                return np.fromiter(map(self._place, terms), np.int64, len(terms))
+                return np.fromiter(map(self.place, terms), np.int64, len(terms))
             if len(terms) <= _SOME:
                 return np.fromiter(self._places(terms), np.int64, len(terms))
         known = self._numbers
@@ -139,7 +141,8 @@ class Table:
                     high = middle
             yield low if low < len(ends) - 1 and data[ends[low] : ends[low + 1]] == key else -1
 
-    def _place(self, term: str) -> int:
+    def place(self, term: str) -> int:
+        """The row of a term, -1 where there is none."""
         known = self._searched.get(term)
         if known is None:
             known = self._search(term)
@@ -148,12 +151,11 @@ class Table:
 
     @cached_property
     def _ends(self) -> memoryview:
-        import numpy as np
-
-        ends = self._file.array("term_ends", "<u4")
-        if len(ends) and (int(ends[-1]) != self._file.length("terms") or bool((np.diff(ends.astype(np.int64)) < 0).any())):
+        ends = self._file.of_kind("term_ends", "<u4").cast("I")
+        numbers = small.frombuffer(ends.cast("B"), small.uint32)
+        if len(ends) and (ends[-1] != self._file.length("terms") or bool((numbers[1:] < numbers[:-1]).any())):
             raise self._file.corrupt("its terms do not end where they should")
-        return self._file.section("term_ends").cast("I")
+        return ends
 
     @cached_property
     def _terms(self) -> memoryview:
@@ -185,6 +187,36 @@ class Table:
     @cached_property
     def _longest(self) -> int:
         return max(map(len, self._numbers), default=0)
+
+    # -- a few terms of a question ----------------------------------------------------------------------------------------
+
+    def query_factor(self, place: int) -> float:
+        """What a row is multiplied by on the side of questions: its scale and its weight, in single precision."""
+        (scale,), (weight,) = self.scales_at("rows", [place]), self._singles(f"{QUERY}_weights", [place])
+        return float((small.asarray([scale], small.float32) * small.asarray([weight], small.float32))[0])
+
+    def scales_at(self, section: str, places: Sequence[int]) -> list[float]:
+        """The scales of some rows or grams."""
+        return self._singles("scales" if section == "rows" else "gram_scales", places)
+
+    def _singles(self, section: str, places: Sequence[int]) -> list[float]:
+        found = [_SINGLE.unpack(self._file.section(section, 4 * place, 4 * place + 4))[0] for place in places]
+        if not all(abs(number) < _MOST for number in found):
+            raise self._file.corrupt(f"section '{section}' holds what is no usable number")
+        return found
+
+    def packed(self, section: str, places: Sequence[int]) -> bytes:
+        """Some rows or grams as they are stored."""
+        width = self._width
+        return b"".join(self._file.section(section, place * width, (place + 1) * width) for place in places)
+
+    def pieces(self, term: str) -> list[int]:
+        """The rows of the pieces of an unseen term."""
+        return pieces_of(term, self._numbers, self._longest)
+
+    def spelled(self, term: str) -> bool:
+        """Whether an unseen term can be composed of n-grams."""
+        return _SPELLED.search(term) is not None
 
     # -- vectors ----------------------------------------------------------------------------------------------------------
 
@@ -292,6 +324,7 @@ class Table:
 
 _SPELLED = re.compile("[0-9A-Za-z]")
 """What a term must have to be composed: n-grams are learnt from code, so those of other scripts say nothing."""
+_SINGLE = struct.Struct("<f")
 _MOST = 1e6
 """Scales and weights are below this; larger ones, and what is no number, would spoil every sum."""
 

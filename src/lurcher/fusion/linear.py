@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
+
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """From 0 (the smallest) to 1 (the largest); where all are equal nobody is ahead, so all are 0."""
-    import numpy as np
-
     if not len(values):
         return values
     low, high = float(values.min()), float(values.max())

@@ -513,10 +513,10 @@ class Past:
         kept = segment.vectors
         if kept is None or not kept.has(f"{kind}_vectors"):
             return np.zeros(int(segment.meta[f"{kind}s"]) if places is None else len(places))
-        rows, scales = kept.array(f"{kind}_vectors", "i1").reshape(-1, self.dims), kept.array(f"{kind}_scales", "<f4")
+        rows, scales = kept.of_kind(f"{kind}_vectors", "i1"), kept.array(f"{kind}_scales", "<f4")
         if len(scales) and not 0 <= float(scales.min()) <= float(scales.max()) <= 1:
             raise kept.corrupt("its vectors are of no length")
-        products = self._desk.products(rows, places, direction)
+        products = self._desk.products(rows, self.dims, places, direction)
         products *= scales if places is None else scales[places]
         products /= direction.length or 1.0
         return products

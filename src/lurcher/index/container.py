@@ -216,6 +216,10 @@ def _checked_table(table: Any, end: int) -> dict[str, _Entry]:
     return entries
 
 
+Layout = list[tuple[str, str]]
+"""The columns of a table, and the kind of each."""
+
+
 class Container:
     """Read access to a container held in any buffer."""
 
@@ -313,17 +317,33 @@ class Container:
             return self._packed(name).length
         return entry.length if entry else 0
 
+    def of_kind(self, name: str, kind: str) -> memoryview:
+        """A whole section, if its numbers are of `kind`."""
+        data = self.section(name)
+        if self._table[name].kind != kind:
+            raise self.corrupt(f"section '{name}' is of another kind")
+        return data
+
     def array(self, name: str, kind: str) -> NDArray[Any]:
         """A whole section as a numpy array of `kind`, without a copy."""
         import numpy as np
 
-        data = self.section(name)
-        if self._table[name].kind != kind:
-            raise self.corrupt(f"section '{name}' is of another kind")
-        return np.frombuffer(data, kind)
+        return np.frombuffer(self.of_kind(name, kind), kind)
 
-    def table(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
-        """A whole section as rows of `layout`, without a copy."""
+    def rows(self, name: str, layout: Layout) -> NDArray[Any]:
+        """A whole section as rows for a reader, who needs no numpy for them where the kernel is there."""
+        if native() is None:
+            return self.table(name, layout)
+        from lurcher.index.rows import Rows, shape_of
+
+        rows, shape = self.section(name), shape_of(tuple(layout))
+        if len(rows) % shape.row.size:
+            raise self.corrupt(f"section '{name}' ends in the middle of a row")
+        found: Any = Rows(rows, shape)
+        return found  # type: ignore[no-any-return]
+
+    def table(self, name: str, layout: Layout) -> NDArray[Any]:
+        """A whole section as numpy's rows of `layout`, without a copy."""
         import numpy as np
 
         rows, row = self.section(name), np.dtype(layout)

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.kernel import native
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def best_first(snapshot: Snapshot, units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Positions of `units` by value, then path, then line: a total order."""
-    import numpy as np
-
     files = snapshot.unit_file[units]
     return np.lexsort((units, snapshot.path_rank[files], -values))
 
 
 def by_path(snapshot: Snapshot, numbers: NDArray[np.int64], files: NDArray[np.int64]) -> NDArray[np.int64]:
     """`numbers`, each of something in one of `files`, by path and then by number: the order in which a limit may cut them."""
-    import numpy as np
-
     if len(snapshot.segments) < 2:
         return numbers
     return numbers[np.lexsort((numbers, snapshot.path_rank[files]))]
@@ -33,8 +29,6 @@ def best_files(
     snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int
 ) -> NDArray[np.int64]:
     """Those of `files` with the largest values, at most so many, sorted by number; of equals the first by path."""
-    import numpy as np
-
     if len(files) <= most:
         return files
     border = np.partition(values, len(values) - most)[len(values) - most]
@@ -46,8 +40,6 @@ def best_files(
 
 def place_of(snapshot: Snapshot, scores: NDArray[np.float64], unit: int) -> int:
     """A unit's place among all units by score, 1-based and in the total order; 0 where it has no score."""
-    import numpy as np
-
     value = scores[unit]
     if not value > 0:
         return 0
@@ -60,8 +52,6 @@ def place_of(snapshot: Snapshot, scores: NDArray[np.float64], unit: int) -> int:
 
 def standing(scores: NDArray[np.float64], value: float) -> tuple[int, int]:
     """How many scores are above a value, and how many equal it."""
-    import numpy as np
-
     kernel = native()
     if kernel is not None:
         found: tuple[int, int] = kernel.standing(scores, value)

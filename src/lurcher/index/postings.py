@@ -7,9 +7,11 @@ many bytes and rows a term has.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
+from lurcher.kernel import native
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
@@ -81,27 +83,60 @@ class Lists(NamedTuple):
 def lists_of(container: Container, family: str) -> Lists:
     """A family's lists, mapped; the ends of single terms are checked as they are used."""
     found = Lists(*(container.array(f"{family}.{part}", "<u4") for part in ("terms", "rows", "ends")))
+    _check(container, family, found)
+    return found
+
+
+def _check(container: Container, family: str, found: Lists | Views) -> None:
     count = len(found.terms)
     if not count == len(found.rows) == len(found.ends) or (count and int(found.terms[-1]) >= container.meta["terms"]):
         raise broken(container, family)
-    return found
 
 
 def broken(container: Container, family: str) -> Exception:
     return container.corrupt(f"broken postings in '{family}'")
 
 
-def read_one(container: Container, family: str, lists: Lists, position: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The owners of the term at `position`, and how often each has it."""
+class Views(NamedTuple):
+    """The same as they are mapped, for looking up one term after the other."""
+
+    terms: memoryview
+    rows: memoryview
+    ends: memoryview
+
+    def place(self, term: int) -> int:
+        """The position of a term, or -1."""
+        position = bisect_left(self.terms, term)
+        return position if position < len(self.terms) and self.terms[position] == term else -1
+
+
+def views_of(container: Container, family: str) -> Views:
+    found = Views(*(container.of_kind(f"{family}.{part}", "<u4").cast("I") for part in ("terms", "rows", "ends")))
+    _check(container, family, found)
+    return found
+
+
+def read_one(
+    container: Container, family: str, views: Views, position: int, total: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The owners of the term at `position`, each below `total`, and how often each has it."""
+    first, start = (views.rows[position - 1], views.ends[position - 1]) if position else (0, 0)
+    rows, size = views.rows[position] - first, views.ends[position] - start
+    if rows <= 0 or size not in (2 * rows, 3 * rows, 5 * rows):
+        raise broken(container, family)
+    data = container.section(f"{family}.data", start, start + size)
+    kernel = native()
+    if kernel is not None:
+        found: tuple[NDArray[np.int64], NDArray[np.uint8]] | None = kernel.postings(data, rows, total)
+        if found is None:
+            raise broken(container, family)
+        return found
     import numpy as np
 
-    first, last, start, end = lists.span(position, position + 1)
-    rows = last - first
-    if rows <= 0 or (end - start) not in (2 * rows, 3 * rows, 5 * rows):
-        raise broken(container, family)
-    data = container.section(f"{family}.data", start, end)
-    width = (end - start) // rows - 1
+    width = size // rows - 1
     owners = np.cumsum(np.frombuffer(data[: width * rows], f"<u{width}"), dtype=np.int64)
+    if int(owners[-1]) >= total:
+        raise broken(container, family)
     return owners, np.frombuffer(data[width * rows :], np.uint8)
 
 

@@ -6,15 +6,16 @@ number comes from.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lurcher.arrays import np
 from lurcher.index.container import Container
 from lurcher.index.imports import read_imports, read_kind, read_some
-from lurcher.index.postings import Lists, broken, lists_of, read_one
+from lurcher.index.postings import Views, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
     EXPORTED,
@@ -34,7 +35,6 @@ from lurcher.index.vectors import Direction, Nearness
 from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from lurcher.literal.pattern import Pattern
@@ -70,22 +70,18 @@ class Segment:
 
     @cached_property
     def files(self) -> NDArray[Any]:
-        return files_of(self.container)
+        return files_of(self.container, Container.rows)
 
     @cached_property
     def units(self) -> NDArray[Any]:
-        return units_of(self.container)
+        return units_of(self.container, Container.rows)
 
     @cached_property
     def definitions(self) -> NDArray[Any]:
-        return definitions_of(self.container)
+        return definitions_of(self.container, Container.rows)
 
     @cached_property
-    def _term_ends(self) -> memoryview:
-        return self.container.section("term_ends").cast("I")
-
-    @cached_property
-    def _families(self) -> dict[str, Lists]:
+    def _families(self) -> dict[str, Views]:
         return {}
 
     @cached_property
@@ -98,11 +94,11 @@ class Segment:
         return bytes(self._terms)
 
     @cached_property
-    def term_ends(self) -> NDArray[Any]:
-        return self.container.array("term_ends", "<u4")
+    def term_ends(self) -> memoryview:
+        return self.container.of_kind("term_ends", "<u4").cast("I")
 
     def term_at(self, number: int) -> bytes:
-        ends = self._term_ends
+        ends = self.term_ends
         return bytes(self._terms[ends[number - 1] if number else 0 : ends[number]])
 
     def term_text(self, number: int) -> str:
@@ -113,7 +109,7 @@ class Segment:
 
     def lower_bound(self, term: bytes) -> int:
         """The position of the first term that is not below `term`."""
-        low, high = 0, len(self._term_ends)
+        low, high = 0, len(self.term_ends)
         while low < high:
             middle = (low + high) // 2
             if self.term_at(middle) < term:
@@ -133,22 +129,18 @@ class Segment:
     def _find(self, term: str) -> int:
         key = term.encode("utf-8", "surrogatepass")
         position = self.lower_bound(key)
-        return position if position < len(self._term_ends) and self.term_at(position) == key else -1
+        return position if position < len(self.term_ends) and self.term_at(position) == key else -1
 
-    def _family(self, family: str) -> Lists:
+    def _family(self, family: str) -> Views:
         known = self._families.get(family)
         if known is None:
-            known = self._families[family] = lists_of(self.container, family)
+            known = self._families[family] = views_of(self.container, family)
         return known
 
     def in_family(self, family: str, first: int, last: int) -> list[int]:
         """The numbers in [first, last) of terms that occur in `family`."""
-        import numpy as np
-
         terms = self._family(family).terms
-        a, b = terms.searchsorted(np.array((first, last), terms.dtype))
-        found: list[int] = terms[a:b].tolist()
-        return found
+        return terms[bisect_left(terms, first) : bisect_left(terms, last)].tolist()
 
     def postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
         """The live owners of a term in `family`, and how often each has it."""
@@ -177,15 +169,9 @@ class Segment:
         return owners[kept], counts[kept]
 
     def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
-        lists = self._family(family)
-        terms = lists.terms
-        position = int(terms.searchsorted(terms.dtype.type(term)))  # another type would copy the whole array
-        if position >= len(terms) or terms[position] != term:
-            return None
-        owners, counts = read_one(self.container, family, lists, position)
-        if int(owners[-1]) >= self._owner_total(family):
-            raise broken(self.container, family)
-        return owners, counts
+        views = self._family(family)
+        position = views.place(term)
+        return None if position < 0 else read_one(self.container, family, views, position, self._owner_total(family))
 
     def _owner_total(self, family: str) -> int:
         return owners_in(self.container, family)
@@ -258,8 +244,6 @@ class Snapshot:
 
     @cached_property
     def live_files(self) -> NDArray[np.bool_]:
-        import numpy as np
-
         return np.concatenate([
             np.ones(len(segment.files), bool) if segment.live is None else segment.live for segment in self.segments
         ] or [np.zeros(0, bool)])  # fmt: skip
@@ -283,8 +267,6 @@ class Snapshot:
         return self._numbered("units", "file", "files")
 
     def _numbered(self, kind: str, column: str, base: str) -> NDArray[np.int64]:
-        import numpy as np
-
         return np.concatenate([
             getattr(segment, kind)[column].astype(np.int64) + offset
             for segment, offset in zip(self.segments, self._bases[base], strict=False)
@@ -297,8 +279,6 @@ class Snapshot:
     @cached_property
     def unit_definitions(self) -> NDArray[np.int64]:
         """How many definitions begin in each unit."""
-        import numpy as np
-
         return np.bincount(self.definition_unit, minlength=self.unit_total)
 
     @cached_property
@@ -335,12 +315,11 @@ class Snapshot:
     @cached_property
     def path_rank(self) -> NDArray[np.int64]:
         """Each file's place among all live files in path order."""
-        import numpy as np
-
         ranks = np.arange(self.file_total)
         if len(self.segments) > 1:
-            pairs = np.array(self._path_order, np.int64).reshape(-1, 2)
-            ranks[np.array(self._bases["files"])[pairs[:, 0]] + pairs[:, 1]] = np.arange(len(pairs))
+            bases = self._bases["files"]
+            numbers = [bases[segment] + place for segment, place in self._path_order]
+            ranks[np.array(numbers, np.int64)] = np.arange(len(numbers))
         return ranks
 
     def file_column(self, column: str) -> NDArray[Any]:
@@ -360,8 +339,6 @@ class Snapshot:
         return known
 
     def _gathered(self, kind: str, column: str) -> NDArray[Any]:
-        import numpy as np
-
         columns = [getattr(segment, kind)[column] for segment in self.segments]
         return np.concatenate(columns) if columns else np.zeros(0, np.int64)
 
@@ -372,8 +349,6 @@ class Snapshot:
     @cached_property
     def superseded(self) -> dict[int, int]:
         """Files in a version folder (`v1`) that has a later one beside it, with their version."""
-        import numpy as np
-
         flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
         if len(flagged) > _MANY_PATHS:
             self._read_paths()
@@ -391,8 +366,6 @@ class Snapshot:
     @cached_property
     def unit_counts(self) -> NDArray[np.int64]:
         """How many units each file has."""
-        import numpy as np
-
         counts: NDArray[np.int64] = self.file_column("units").astype(np.int64)
         return counts
 
@@ -410,10 +383,13 @@ class Snapshot:
         """Room for lengths under given field weights, worked out once."""
         return {}
 
+    @cached_property
+    def divisors(self) -> dict[float, NDArray[np.float64]]:
+        """Room for what the best units of a file are divided by, for each power."""
+        return {}
+
     def lengths(self, field: str) -> tuple[NDArray[np.float64], float]:
         """A field's length for every unit, and the mean over live units. File fields count for each unit of the file."""
-        import numpy as np
-
         known = self._lengths.get(field)
         if known is None:
             if field in UNIT_FAMILIES:
@@ -447,8 +423,6 @@ class Snapshot:
                 parts.append((found[0] + offset, found[1]) if offset else found)
         if len(parts) == 1:
             return parts[0]
-        import numpy as np
-
         if not parts:
             return np.zeros(0, np.int64), np.zeros(0, np.uint8)
         return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
@@ -517,8 +491,6 @@ class Snapshot:
     @cached_property
     def live_paths(self) -> dict[str, int]:
         """Every live file by its path."""
-        import numpy as np
-
         self._read_paths()
         return {self.path(file): file for file in np.flatnonzero(self.live_files).tolist()}
 
@@ -569,8 +541,6 @@ class Snapshot:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """The languages of live files, sorted."""
-        import numpy as np
-
         found: set[str] = set()
         for segment in self.segments:
             numbers = segment.files["language"] if segment.live is None else segment.files["language"][segment.live]

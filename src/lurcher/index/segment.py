@@ -6,10 +6,11 @@ files give the same bytes however they were gathered.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.bloom import Entries
-from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.container import PACKED, Builder, Container, Layout
 from lurcher.index.imports import IMPORT
 from lurcher.index.postings import pack
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
@@ -62,6 +63,10 @@ DEFINITION = [
     ("file", "<u4"), ("unit", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("name", "<u4"),
     ("container", "<u4"), ("signature", "<u4"), ("kind", "u1"), ("flags", "u1"), ("parts", "<u2"),
 ]  # fmt: skip
+
+
+Table = Callable[[Container, str, Layout], "NDArray[Any]"]
+"""How a table is read: as numpy's rows, or for a reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +218,9 @@ def check_shape(container: Container) -> Container:
     return container
 
 
-def files_of(container: Container) -> NDArray[Any]:
+def files_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
     """The table of files, each row leading to what exists."""
-    rows, meta = container.table("files", FILE), container.meta
+    rows, meta = table(container, "files", FILE), container.meta
     if len(rows) and (
         _furthest(rows, "unit", "units") > meta["units"]
         or _furthest(rows, "definition", "definitions") > meta["definitions"]
@@ -228,9 +233,9 @@ def files_of(container: Container) -> NDArray[Any]:
     return rows
 
 
-def units_of(container: Container) -> NDArray[Any]:
+def units_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
     """The table of units, each row leading to what exists."""
-    rows, meta = container.table("units", UNIT), container.meta
+    rows, meta = table(container, "units", UNIT), container.meta
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]
         or int(rows["definition"].max()) >= meta["definitions"]
@@ -240,9 +245,9 @@ def units_of(container: Container) -> NDArray[Any]:
     return rows
 
 
-def definitions_of(container: Container) -> NDArray[Any]:
+def definitions_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
     """The table of definitions, each row leading to what exists."""
-    rows, meta = container.table("definitions", DEFINITION), container.meta
+    rows, meta = table(container, "definitions", DEFINITION), container.meta
     strings = container.length("strings")
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]
@@ -255,7 +260,7 @@ def definitions_of(container: Container) -> NDArray[Any]:
 
 
 def _furthest(rows: NDArray[Any], first: str, count: str) -> int:
-    starts = rows[first].astype("u8")
+    starts = rows[first].astype("uint64")
     return int(starts.max()) + int(rows[count].max()) if int(starts.max()) >> 62 else int((starts + rows[count]).max())
 
 

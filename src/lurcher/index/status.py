@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.arrays import np
 from lurcher.errors import IndexError_
 from lurcher.history.status import history_entry
 from lurcher.index.freshness import compare
@@ -144,16 +145,14 @@ def _content(names: Sequence[str], segments: Sequence[Segment]) -> dict[str, Any
 
 def _segment(segment: Segment, languages: dict[str, int]) -> Mapping[str, int]:
     """What the live files of a segment come to."""
-    import numpy as np
-
     rows = segment.files if segment.live is None else segment.files[segment.live]
-    for number, count in enumerate(np.bincount(rows["language"], minlength=0).tolist()):
+    for number, count in enumerate(np.bincount(rows["language"]).tolist()):
         if count:
             name = segment.meta["languages"][number]
             languages[name] = languages.get(name, 0) + count
     return {
         "files": len(rows),
-        "units": int(rows["units"].sum(dtype=np.int64)),
-        "definitions": int(rows["definitions"].sum(dtype=np.int64)),
-        "text_bytes": int(rows["size"].sum(dtype=np.int64)),
+        "units": int(rows["units"].sum()),
+        "definitions": int(rows["definitions"].sum()),
+        "text_bytes": int(rows["size"].sum()),
     }

@@ -224,7 +224,7 @@ def live_mask(count: int, places: Sequence[int]) -> NDArray[np.bool_] | None:
     """Which of `count` files are live; None where all are."""
     if len(places) == count:
         return None
-    import numpy as np
+    from lurcher.arrays import np
 
     mask = np.zeros(count, bool)
     mask[list(places)] = True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from lurcher.arrays import np
 from lurcher.kernel import native
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 Key = TypeVar("Key")
@@ -41,8 +41,6 @@ class _Desk(threading.local):
         self._room: NDArray[np.float64] | None = None
 
     def room(self, total: int) -> NDArray[np.float64]:
-        import numpy as np
-
         wanted = total + total // 64 + 1
         if self._room is None or len(self._room) < wanted or len(self._room) > 4 * wanted + (1 << 16):
             self._room = np.zeros(wanted)
@@ -64,8 +62,6 @@ class Sum:
 
     def over(self, total: int) -> NDArray[np.float64] | None:
         """One sum per owner 0 … total - 1; None where nothing was added."""
-        import numpy as np
-
         if not self._parts:
             return None
         owners = np.concatenate([owners for owners, _, _ in self._parts])
@@ -74,8 +70,6 @@ class Sum:
 
     def sparse(self, total: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The owners whose sum is not zero, in order, and their sums."""
-        import numpy as np
-
         kernel = native()
         if kernel is not None and self._parts:
             owners, sums = kernel.tally(self._parts, total, _DESK.room(total))

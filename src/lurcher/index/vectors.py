@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from math import fsum, sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
+from lurcher.arrays import np
 from lurcher.index.container import Container
 from lurcher.kernel import native
 from lurcher.light import dataclass
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _BLOCK = 256
@@ -56,17 +57,50 @@ def check_vectors(container: Container) -> None:
 
 def vectors_of(container: Container) -> Vectors | None:
     """The vectors of a segment, mapped; None where it has none."""
+    part = _part_of(container)
+    if part is None:
+        return None
+    import numpy as np
+
+    units, cards = (np.frombuffer(rows.data, np.int8).reshape(-1, part.dims) for rows in (part.units, part.cards))
+    return Vectors(units, np.asarray(part.units.scales), cards, np.asarray(part.cards.scales))
+
+
+class Matrix(NamedTuple):
+    """Rows of bytes as they are mapped, and the scale of each."""
+
+    data: memoryview
+    dims: int
+    scales: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+    def vector(self, row: int) -> NDArray[np.float64]:
+        bytes_ = np.frombuffer(self.data[row * self.dims : (row + 1) * self.dims], np.int8)
+        vector: NDArray[np.float64] = bytes_.astype(np.float64) * float(self.scales[row])
+        return vector
+
+
+class _Part(NamedTuple):
+    """The vectors of one segment."""
+
+    dims: int
+    units: Matrix
+    cards: Matrix
+
+
+def _part_of(container: Container) -> _Part | None:
     dims = container.meta["dims"]
     if not dims:
         return None
-    found = Vectors(
-        container.array("vectors", "i1").reshape(-1, dims), container.array("vector_scales", "<f4"),
-        container.array("cards", "i1").reshape(-1, dims), container.array("card_scales", "<f4"),
-    )  # fmt: skip
-    for scales in (found.unit_scales, found.card_scales):
-        if len(scales) and not 0 <= float(scales.min()) <= float(scales.max()) <= 1:
+    found = []
+    for rows, scales in (("vectors", "vector_scales"), ("cards", "card_scales")):
+        matrix = Matrix(container.of_kind(rows, "i1"), dims, np.frombuffer(container.of_kind(scales, "<f4"), np.float32))
+        if len(matrix) and not 0 <= float(matrix.scales.min()) <= float(matrix.scales.max()) <= 1:
             raise container.corrupt("its vectors are of no length")
-    return found
+        found.append(matrix)
+    return _Part(dims, *found)
 
 
 class Direction(NamedTuple):
@@ -81,11 +115,9 @@ def direction_of(vector: NDArray[np.float64]) -> Direction:
 
     A cosine must not depend on the rows around it, or an index that grew would answer differently from one made at once.
     """
-    import numpy as np
-
-    total = float(np.abs(vector).sum())
+    total = fsum(np.abs(vector).tolist())
     numbers = np.trunc(vector * ((1 << 17) / total)) if total > 0 else np.zeros(len(vector))
-    return Direction(numbers.astype(np.float32), float(np.sqrt((numbers * numbers).sum())))
+    return Direction(numbers.astype(np.float32), sqrt(fsum((numbers * numbers).tolist())))
 
 
 class Desk(threading.local):
@@ -103,17 +135,24 @@ class Desk(threading.local):
         return self._bytes, self._numbers
 
     def products(
-        self, rows: NDArray[np.int8], places: NDArray[np.int64] | None, direction: Direction
+        self, data: memoryview, dims: int, places: NDArray[np.int64] | None, direction: Direction
     ) -> NDArray[np.float64]:
         """The products of a direction with all rows, or with those at some places."""
+        height = len(data) // dims
+        count = height if places is None else len(places)
+        kernel = native()
+        if kernel is not None and height:
+            found = np.empty(count)
+            kernel.products(data, places, direction.numbers, found)
+            return found
+        return self._reference(data, dims, places, count, direction)
+
+    def _reference(
+        self, data: memoryview, dims: int, places: NDArray[np.int64] | None, count: int, direction: Direction
+    ) -> NDArray[np.float64]:
         import numpy as np
 
-        kernel = native()
-        if kernel is not None and rows.size:
-            found = np.empty(len(rows) if places is None else len(places))
-            kernel.products(rows.ravel(), places, direction.numbers, found)
-            return found
-        count = len(rows) if places is None else len(places)
+        rows = np.frombuffer(data, np.int8).reshape(-1, dims)
         products = np.empty(count, np.float32)
         chosen, numbers = self._numbers_for(rows.shape[1])
         for first in range(0, count, _BLOCK):
@@ -137,9 +176,9 @@ class Nearness:
     """
 
     def __init__(self, containers: Sequence[Container | None]) -> None:
-        found = [vectors_of(container) if container is not None else None for container in containers]
+        found = [_part_of(container) if container is not None else None for container in containers]
         self._parts = [part for part in found if part is not None]
-        sizes = {part.units.shape[1] for part in self._parts}
+        sizes = {part.dims for part in self._parts}
         self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
         self._desk = Desk()
@@ -148,46 +187,37 @@ class Nearness:
         """A unit's own vector."""
         for part in self._parts:
             if unit < len(part.units):
-                found: NDArray[np.float64] = part.units[unit].astype("f8") * float(part.unit_scales[unit])
-                return found
+                return part.units.vector(unit)
             unit -= len(part.units)
         raise IndexError(unit)
 
     def of_cards(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per file."""
-        return self._joined([self._cosines(part.cards, part.card_scales, direction) for part in self._parts])
+        return self._joined([self._cosines(part.cards, direction) for part in self._parts])
 
     def of_all_units(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per unit."""
-        return self._joined([self._cosines(part.units, part.unit_scales, direction) for part in self._parts])
+        return self._joined([self._cosines(part.units, direction) for part in self._parts])
 
     def of_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         """The cosines of some units."""
-        import numpy as np
-
         if len(self._parts) == 1:
-            return self._cosines(self._parts[0].units, self._parts[0].unit_scales, direction, units)
+            return self._cosines(self._parts[0].units, direction, units)
         cosines = np.zeros(len(units))
         base = 0
         for part in self._parts:
             here = np.flatnonzero((units >= base) & (units < base + len(part.units)))
-            cosines[here] = self._cosines(part.units, part.unit_scales, direction, units[here] - base)
+            cosines[here] = self._cosines(part.units, direction, units[here] - base)
             base += len(part.units)
         return cosines
 
     def _cosines(
-        self,
-        rows: NDArray[np.int8],
-        scales: NDArray[np.float32],
-        direction: Direction,
-        places: NDArray[np.int64] | None = None,
+        self, rows: Matrix, direction: Direction, places: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        products = self._desk.products(rows, places, direction)
-        products *= scales if places is None else scales[places]
+        products = self._desk.products(rows.data, rows.dims, places, direction)
+        products *= rows.scales if places is None else rows.scales[places]
         products /= direction.length or 1.0
         return products
 
     def _joined(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-        import numpy as np
-
         return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from functools import cached_property
+from math import sqrt
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.embedding.model import Model
 from lurcher.embedding.question import direction, unfit
 from lurcher.index.order import best_first
@@ -16,7 +18,6 @@ from lurcher.planning.plan import Plan
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -56,12 +57,12 @@ class DenseCosines:
         cosines = cosines[cosines != 0]
         if len(cosines) < FEW:
             return MEAN, 1.0
-        mean, spread = float(cosines.mean()), float(cosines.std())
+        mean = float(cosines.sum()) / len(cosines)
+        away = cosines - mean
+        spread = sqrt(float((away * away).sum()) / len(cosines))
         return mean, min(MOST, SPREAD / max(spread, 1e-6))
 
     def _level(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-        import numpy as np
-
         if not self._levelled:
             return cosines
         mean, factor = self._scale
@@ -70,8 +71,6 @@ class DenseCosines:
 
     def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The units of given files, which are sorted by number, and their cosines."""
-        import numpy as np
-
         first, count = self._snapshot.first_unit[files], self._snapshot.file_column("units")[files].astype(np.int64)
         before = np.cumsum(count) - count
         units = np.repeat(first - before, count) + np.arange(int(count.sum()))
@@ -81,8 +80,6 @@ class DenseCosines:
 
     def scan(self) -> NDArray[np.float64]:
         """One cosine per unit, live or not."""
-        import numpy as np
-
         cosines = self._snapshot.nearness.of_all_units(self._direction)
         live = np.flatnonzero(self._snapshot.live_units)
         self._compared = live, cosines[live]
@@ -90,8 +87,6 @@ class DenseCosines:
 
     def why(self, unit: int) -> LaneWhy | None:
         """A unit's place among those that were compared."""
-        import numpy as np
-
         if self._compared is None:
             return None
         units, cosines = self._compared
@@ -107,8 +102,6 @@ class DenseCosines:
 
 
 def run(request: Request) -> DenseCosines:
-    import numpy as np
-
     model, snapshot, plan = request.model, request.snapshot, request.plan
     dims = snapshot.nearness.dims
     problem = unfit(model, dims if snapshot.unit_total else None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from lurcher.arrays import np
 from lurcher.errors import ConfigError, CorruptIndex
 from lurcher.lanes.lane import Request, failure
 from lurcher.planning.plan import LANES
@@ -15,7 +16,6 @@ from lurcher.registry import lane_named
 from lurcher.types import Degraded, LaneWhy
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from lurcher.index.reader import Snapshot
@@ -77,8 +77,6 @@ def weighed(context: Context) -> list[tuple[str, float, NDArray[np.float64]]]:
     """Each further lane that was run: its name, what it counts, and its scores, without those of files that may not answer."""
     if not context.settings.search.lanes:
         return []
-    import numpy as np
-
     may = context.allowed[context.snapshot.unit_file]
     return [
         (name, weight, np.where(may, lane.scores, 0.0))
@@ -89,8 +87,6 @@ def weighed(context: Context) -> list[tuple[str, float, NDArray[np.float64]]]:
 
 def _checked(found: Any, units: int) -> Scored:
     """A lane's scores, which rankings rely on."""
-    import numpy as np
-
     if not isinstance(found, Scored):
         raise TypeError("it gives something else than lurcher.lanes.further.Scored")
     found.scores = np.asarray(found.scores, np.float64)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.config import LexicalSettings
 from lurcher.index.order import place_of
 from lurcher.index.reader import Snapshot
@@ -22,7 +23,6 @@ from lurcher.planning.intent import REPORT
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -70,8 +70,6 @@ def run(request: Request) -> LexicalScores:
 
 def nothing(snapshot: Snapshot) -> LexicalScores:
     """What stands in where the lane did not run."""
-    import numpy as np
-
     return LexicalScores(snapshot, np.zeros(snapshot.unit_total), (), {})
 
 
@@ -84,8 +82,6 @@ def score(
     keep: int | None = None,
 ) -> LexicalScores:
     """Score every unit. `keep` limits the groups to the best by weight · idf."""
-    import numpy as np
-
     field_weights = {field: float(getattr(settings, field)) for field in (*UNIT_FIELDS, "name", "folder")}
     field_weights["stem"] = field_weights["name"]
     b = settings.b if b is None else b
@@ -116,8 +112,6 @@ def _added(
     times: float,
 ) -> Share:  # fmt: skip
     """What a group gives to the units that have it, added to their scores."""
-    import numpy as np
-
     kernel = native()
     if kernel is not None:
         return Share(group.word, units, np.frombuffer(kernel.bm25(units, tf, norm, times, scores)))
@@ -127,8 +121,6 @@ def _added(
 
 
 def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[np.float64]:
-    import numpy as np
-
     key = tuple(weights.items())
     known = snapshot.relative_lengths.get(key)
     if known is None:
@@ -193,8 +185,6 @@ def _in_units(
     snapshot: Snapshot, files: NDArray[np.int64], amounts: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The units of given files, each with its file's amount."""
-    import numpy as np
-
     count = snapshot.file_column("units")[files].astype(np.int64)
     total = int(count.sum())
     if total > snapshot.unit_total:

@@ -7,9 +7,11 @@ kinds that its file is marked for. So files without such terms need no look, and
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lurcher.arrays import np
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.lanes.lane import Request
@@ -18,7 +20,6 @@ from lurcher.literal.pattern import Pattern
 from lurcher.types import LaneWhy, Match
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _FRAGMENT = re.compile(r"[A-Za-z0-9_]+")
@@ -49,8 +50,6 @@ class LiteralMatches:
     _read: tuple[int, bytes] = field(default=(-1, b""))
 
     def _place(self, unit: int) -> int:
-        import numpy as np
-
         place = int(np.searchsorted(self.units, unit))
         return place if place < len(self.units) and self.units[place] == unit else -1
 
@@ -128,8 +127,6 @@ def search(
     snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_], most: int | None = None
 ) -> LiteralMatches:
     """The units of allowed files that match; none where more than `most` bytes would have to be read."""
-    import numpy as np
-
     wanted = candidates(snapshot, pattern)
     mask = allowed if wanted is None else allowed & wanted
     if most is not None and int(snapshot.file_column("size")[mask].sum()) > most:
@@ -161,8 +158,6 @@ def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None
 
 def _with_piece(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
     """Files with a term that contains `piece`; None where too many terms do."""
-    import numpy as np
-
     mask = np.zeros(snapshot.file_total, bool)
     base = 0
     for segment in snapshot.segments:
@@ -178,8 +173,6 @@ def _with_piece(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
 
 
 def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
-    import numpy as np
-
     numbers = terms_containing(segment, piece)
     if numbers is None:
         return None
@@ -198,8 +191,8 @@ def terms_containing(segment: Segment, piece: bytes) -> list[int] | None:
     numbers: list[int] = []
     at = blob.find(piece)
     while at >= 0:
-        number = int(ends.searchsorted(ends.dtype.type(at), "right"))  # of its own type, or all ends are converted first
-        end = int(ends[number])
+        number = bisect_right(ends, at)
+        end = ends[number]
         if at + len(piece) <= end:
             numbers.append(number)
             if len(numbers) > _MOST_TERMS:
@@ -216,8 +209,6 @@ Group = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.int64]"]
 
 def _by_group(snapshot: Snapshot, pattern: Pattern, mask: NDArray[np.bool_]) -> Iterator[Group]:
     """What is found in the files of the mask, many files at a time: to go through them one by one would take longer."""
-    import numpy as np
-
     base = first_unit = 0
     for segment in snapshot.segments:
         files, units = segment.files, segment.units
@@ -250,8 +241,6 @@ class _Texts:
 
 def _texts_of(segment: Segment, rows: NDArray[Any], plain: bool) -> _Texts:
     """The texts of some files. Neighbours need not be taken apart for plain bytes: what reaches over a border is no match."""
-    import numpy as np
-
     places, sizes = rows["text"].astype(np.int64), rows["size"].astype(np.int64)
     origin, end = int(places[0]), int(places[-1] + sizes[-1])
     section = segment.container.section
@@ -266,8 +255,6 @@ def _texts_of(segment: Segment, rows: NDArray[Any], plain: bool) -> _Texts:
 
 def _found(pattern: Pattern, texts: _Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where matches begin in some texts put together, and where each of these texts does."""
-    import numpy as np
-
     sizes = texts.sizes
     if texts.together is not None and pattern.plain is not None:
         begin = np.cumsum(sizes) - sizes
@@ -280,8 +267,6 @@ def _found(pattern: Pattern, texts: _Texts) -> tuple[NDArray[np.int64], NDArray[
 
 def _starts(pattern: Pattern, texts: list[bytes], begin: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where matches begin in the texts joined by line breaks."""
-    import numpy as np
-
     if pattern.multiline:  # one that reaches into the next text would hide others
         parts = [np.array(pattern.starts(text), np.int64) + start for text, start in zip(texts, begin.tolist(), strict=True)]
         return np.concatenate(parts)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.lanes.lane import Request
 from lurcher.structural import match
@@ -15,7 +16,6 @@ from lurcher.structural.pattern import Flaw, Pattern, checked, flawed, read, tol
 from lurcher.types import Degraded, LaneWhy, Match
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _MOST_NAMED = 6
@@ -94,8 +94,6 @@ def _text(data: bytes) -> str:
 
 
 def _by_language(snapshot: Snapshot, allowed: NDArray[np.bool_]) -> dict[str, list[int]]:
-    import numpy as np
-
     found: dict[str, list[int]] = {}
     for file in np.flatnonzero(allowed).tolist():
         found.setdefault(snapshot.language(file), []).append(file)

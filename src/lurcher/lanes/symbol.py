@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Set
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.order import by_path
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
@@ -17,7 +18,6 @@ from lurcher.terms.split import compound
 from lurcher.types import Definition, LaneWhy, SymbolHit
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _MOST_HOLDERS = 100
@@ -84,8 +84,6 @@ def fitting(matches: Iterable[SymbolMatch]) -> list[SymbolMatch]:
 
 def _inside(snapshot: Snapshot, numbers: NDArray[np.int64], container: str) -> NDArray[np.int64]:
     """Definitions within the container come first, then those in files that mention it: a common name has too many."""
-    import numpy as np
-
     files = snapshot.definition_file[numbers]
     starts = snapshot.definition_start[numbers]
     far = np.where(np.isin(files, list(_files_with(snapshot, container))), 1, 2)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.index.reader import Snapshot
 from lurcher.notes.kinds import MARKED_UP, is_note
@@ -16,7 +17,6 @@ from lurcher.terms.stem import stem
 from lurcher.types import HEADING, Import
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _LEADING = ("wikilink", "embed", "link")
@@ -40,8 +40,6 @@ class Vault:
     @cached_property
     def notes(self) -> NDArray[np.bool_]:
         """Which files are notes and live."""
-        import numpy as np
-
         snapshot = self._snapshot
         found = files_in(snapshot, MARKED_UP) & snapshot.live_files
         for file in np.flatnonzero(files_in(snapshot, {"text"}) & snapshot.live_files).tolist():
@@ -95,8 +93,6 @@ class Vault:
 
     def tagged(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
         """Notes that have every one of the tags, or one below it: `area/home` is in `area`."""
-        import numpy as np
-
         asked = [tag.strip().lstrip("#").strip("/").casefold() for tag in wanted]
         found = np.zeros(self._snapshot.file_total, bool)
         for file, facts in self.facts.items():
@@ -167,8 +163,6 @@ class Vault:
     @cached_property
     def has_code(self) -> bool:
         """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
-        import numpy as np
-
         parsed = {name for name, language in LANGUAGES.items() if language.grammar is not None}
         for file in np.flatnonzero(files_in(self._snapshot, parsed) & self._snapshot.live_files).tolist():
             if not any(part.startswith(".") for part in self._snapshot.bare_path(file).split("/")[:-1]):
@@ -185,8 +179,6 @@ def vault_of(snapshot: Snapshot) -> Vault:
 
 def files_in(snapshot: Snapshot, languages: Iterable[str]) -> NDArray[np.bool_]:
     """Which files, live or not, are in one of some languages."""
-    import numpy as np
-
     wanted = set(languages)
     parts = [
         np.isin(segment.files["language"], [i for i, name in enumerate(segment.meta["languages"]) if name in wanted])

@@ -5,13 +5,13 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.chunking.languages import LANGUAGES, resolve
 from lurcher.errors import FilterError
 from lurcher.index.reader import Snapshot
 from lurcher.types import Filter
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _MAX_GLOB = 1000
@@ -40,8 +40,6 @@ def check_globs(globs: tuple[str, ...]) -> tuple[str, ...]:
 
 def allowed_files(snapshot: Snapshot, filter: Filter) -> NDArray[np.bool_]:
     """Live files that pass the filter."""
-    import numpy as np
-
     allowed: NDArray[np.bool_] = snapshot.live_files.copy()
     if filter.prefixes is None and not filter.languages and not filter.globs and not filter.excludes:
         return allowed

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.fusion.rrf import fuse
 from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
@@ -18,15 +19,12 @@ from lurcher.ranking.stages import coherence, definition, noise, proximity, satu
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 STAGES = (coherence, definition, proximity, stem, noise, saturation)
 
 
 def rank(context: Context) -> Ranking:
-    import numpy as np
-
     lexical = np.where(context.allowed[context.snapshot.unit_file], context.lexical.scores, 0.0)
     matched = np.flatnonzero(lexical > 0)
     candidates = matched[best_first(context.snapshot, matched, lexical[matched])]
@@ -65,8 +63,6 @@ def _with_phrase(context: Context) -> list[int]:
 
 def _nearest(context: Context) -> NDArray[np.int64]:
     """The dense lane's candidates, best first: those of the lexical lane are all that match, but everything is near somehow."""
-    import numpy as np
-
     lane = context.lanes.get("dense")
     if not isinstance(lane, DenseCosines) or not lane:
         return np.zeros(0, np.int64)

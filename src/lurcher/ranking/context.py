@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.config import Settings
 from lurcher.index.reader import Snapshot
 from lurcher.lanes import lexical
@@ -17,7 +18,6 @@ from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -87,8 +87,6 @@ class Ranking:
 
     def _reach(self, position: int) -> None:
         if position >= len(self._units) and self._more is not None:
-            import numpy as np
-
             units, scores = self._more.order()
             self._units = np.concatenate((self._units, units))
             self._scores = np.concatenate((self._scores, scores))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lurcher.arrays import np
 from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context, Ranking, lane_whys
@@ -9,8 +10,6 @@ from lurcher.types import Why
 
 
 def rank(context: Context) -> Ranking:
-    import numpy as np
-
     lane = context.lanes.get("dense")
     cosines = lane.scan() if isinstance(lane, DenseCosines) else np.zeros(context.snapshot.unit_total)
     units = np.flatnonzero((cosines > 0) & context.allowed[context.snapshot.unit_file])

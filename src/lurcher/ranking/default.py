@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
@@ -37,7 +38,6 @@ from lurcher.ranking.evidence import (
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
@@ -65,8 +65,6 @@ def _of(context: Context) -> DefaultRankingSettings | ReportRankingSettings:
 
 
 def rank(context: Context) -> Ranking:
-    import numpy as np
-
     further = weighed(context)
     evidence = _gather(context) + [
         (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
@@ -174,16 +172,12 @@ def _lead_units(
 
 def _put_best(snapshot: Snapshot, scores: NDArray[np.float64], best: NDArray[np.int64]) -> None:
     """For each file with a score the unit that has its best."""
-    import numpy as np
-
     top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
     best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
 
 
 def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each file's best unit score. A file's units are numbered one after the other."""
-    import numpy as np
-
     best = np.zeros(snapshot.file_total)
     filled = np.flatnonzero(snapshot.file_column("units"))
     if len(filled):
@@ -193,8 +187,6 @@ def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.flo
 
 def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> Unordered:
     """The remaining matching units, by their file's score times their share of its best unit; below every first unit."""
-    import numpy as np
-
     unit_file = context.snapshot.unit_file
     scores = context.lexical.scores
     left = (scores > 0) & (x[unit_file] > 0)

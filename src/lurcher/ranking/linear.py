@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.fusion.linear import scaled
 from lurcher.fusion.mmr import choose
 from lurcher.index.order import best_first
@@ -17,7 +18,6 @@ from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.types import Why
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -27,8 +27,6 @@ def rank(context: Context) -> Ranking:
 
 def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]) -> Ranking:
     """The order by words and meaning, of the units that may answer."""
-    import numpy as np
-
     snapshot, settings = context.snapshot, context.settings.linear
     alpha = settings.alpha if context.alpha is None else context.alpha
     lane = context.lanes.get("dense")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.order import best_first
 from lurcher.lanes.literal import LiteralMatches
 from lurcher.literal.pattern import Pattern
@@ -13,7 +14,6 @@ from lurcher.ranking.evidence import noise
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _WORD = re.compile(r"\w+")
@@ -25,8 +25,6 @@ _MOST = 5000
 
 
 def rank(context: Context) -> Ranking:
-    import numpy as np
-
     found = context.lanes.get("literal")
     if not isinstance(found, LiteralMatches) or not len(found.units):
         empty = np.zeros(0)
@@ -52,8 +50,6 @@ def rank(context: Context) -> Ranking:
 
 def _defining(context: Context, found: LiteralMatches) -> dict[int, float]:
     """Places in `found` of units that define a name with the pattern in it, and how well the name fits."""
-    import numpy as np
-
     snapshot = context.snapshot
     wanted: NDArray[np.int64] = np.full(snapshot.unit_total, -1, np.int64)
     wanted[found.units] = np.arange(len(found.units))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from lurcher.arrays import np
 from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context, Ranking, lane_whys
@@ -17,8 +18,6 @@ LEAST = 0.05
 
 
 def rank(context: Context) -> Ranking:
-    import numpy as np
-
     snapshot, asked = context.snapshot, context.plan.like
     assert asked is not None, "planned without a unit"
     usable = context.allowed[snapshot.unit_file].copy()

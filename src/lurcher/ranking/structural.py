@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lurcher.arrays import np
 from lurcher.config import Settings
 from lurcher.index.order import best_first
 from lurcher.lanes.structural import StructuralMatches
@@ -19,8 +20,6 @@ def lanes(plan: Plan, settings: Settings) -> tuple[str, ...]:
 
 
 def rank(context: Context) -> Ranking:
-    import numpy as np
-
     lane = context.lanes.get("structural")
     found = lane.units if isinstance(lane, StructuralMatches) else {}
     units = np.fromiter(found, np.int64, len(found))

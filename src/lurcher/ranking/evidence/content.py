@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.kernel import native
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -17,19 +17,33 @@ def score(context: Context, power: float) -> NDArray[np.float64]:
     return harmonic(context.snapshot, context.lexical.scores, context.allowed, power)
 
 
+def _divisors(snapshot: Snapshot, most: int, power: float) -> NDArray[np.float64]:
+    """What the first, second, … best unit of a file is divided by."""
+    known = snapshot.divisors.get(power)
+    if known is None or len(known) != most:
+        known = snapshot.divisors[power] = np.array([place**power for place in range(1, most + 1)], np.float64)
+    return known
+
+
 def harmonic(
     snapshot: Snapshot, scores: NDArray[np.float64], allowed: NDArray[np.bool_], power: float
 ) -> NDArray[np.float64]:
     """The sum of each allowed file."""
-    import numpy as np
-
     counts = snapshot.unit_counts
-    divisors = np.arange(1, int(counts.max(initial=0)) + 1) ** power
+    divisors = _divisors(snapshot, int(counts.max(initial=0)), power)
     kernel = native()
     if kernel is not None:
         sums = np.empty(snapshot.file_total)
         kernel.harmonic(scores, snapshot.first_unit, counts, allowed, divisors, sums)
         return sums
+    return _reference(snapshot, scores, allowed, divisors)
+
+
+def _reference(
+    snapshot: Snapshot, scores: NDArray[np.float64], allowed: NDArray[np.bool_], divisors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    import numpy as np
+
     unit_file = snapshot.unit_file
     units = np.flatnonzero((scores > 0) & allowed[unit_file])
     files = unit_file[units]

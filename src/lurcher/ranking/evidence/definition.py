@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def score(context: Context, *, shared: bool = False) -> NDArray[np.float64]:
     """`shared` divides by the number of files that define the name, so that rare names count."""
-    import numpy as np
-
     found = np.zeros(context.snapshot.file_total)
     files_of: dict[str, set[int]] = {}
     for match in context.symbols:

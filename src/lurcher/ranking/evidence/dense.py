@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.order import best_files
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 STEEPNESS = 4.0
@@ -31,8 +31,6 @@ LOWEST = 0.95
 
 def score(context: Context, others: NDArray[np.float64], card: float, units: float) -> NDArray[np.float64] | None:
     """What each file gains or loses, given the sum of all `others`; None where the lane has nothing to say."""
-    import numpy as np
-
     lane = context.lanes.get("dense")
     if not isinstance(lane, DenseCosines) or not lane or not (card or units):
         return None
@@ -58,8 +56,6 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
 
 def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean cosine of each file's nearest units. The nearest is remembered for files that no word leads to."""
-    import numpy as np
-
     units, cosines = lane.units(pool)
     counts = context.snapshot.file_column("units")[pool].astype(np.int64)
     starts = np.cumsum(counts) - counts
@@ -79,8 +75,6 @@ def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -
 
 def _largest(values: NDArray[np.float64], starts: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
     """The position of the largest value of each run, the first of equals. Runs begin at `starts`, `number` tells them apart."""
-    import numpy as np
-
     highest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[number])[::-1]
     found = np.empty(len(starts), np.int64)
     found[number[highest]] = highest  # the last write stays

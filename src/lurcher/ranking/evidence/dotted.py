@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.lanes.symbol import find
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.places import files_at
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    import numpy as np
-
     found = np.zeros(context.snapshot.file_total)
     for name in context.plan.report.dotted if context.plan.report else ():
         files = _module(context, name) or _symbol(context, name)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    import numpy as np
-
     snapshot = context.snapshot
     found = np.zeros(snapshot.file_total)
     total = 0.0

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.places import files_at
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    import numpy as np
-
     found = np.zeros(context.snapshot.file_total)
     for path in context.plan.report.paths if context.plan.report else ():
         files = files_at(context, path)

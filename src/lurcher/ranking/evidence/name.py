@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.tally import Sum
 from lurcher.ranking.context import Context
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 EXACT, FORM, PREFIX = 1.0, 0.9, 0.7
@@ -20,8 +20,6 @@ MIN_PREFIX = 4
 
 def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The share of each file's name that is explained, and 1 where every word of it is."""
-    import numpy as np
-
     snapshot = context.snapshot
     explained, complete = Sum(), Sum()
     whole = np.zeros(snapshot.file_total)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index import roles
 from lurcher.ranking.context import Context
 from lurcher.types import StageWhy
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _LIFTED_BY = {
@@ -24,8 +24,6 @@ _LIFTED_BY = {
 
 def score(context: Context) -> NDArray[np.float64]:
     """One factor per file."""
-    import numpy as np
-
     flags = context.snapshot.file_roles
     factors = np.ones(len(flags))
     for role, factor in _factors(context).items():
@@ -82,8 +80,6 @@ def _for_query(context: Context) -> dict[int, float]:
 
 def _superseded(context: Context) -> NDArray[np.int64]:
     """Files of a version folder that has a later one beside it, unless the query names the version."""
-    import numpy as np
-
     asked = {group.word for group in context.plan.groups}
     older = context.snapshot.superseded.items()
     return np.array([file for file, version in older if f"v{version}" not in asked], np.int64)

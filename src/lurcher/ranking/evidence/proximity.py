@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.order import best_files
 from lurcher.ranking.context import Context
 from lurcher.ranking.neighbours import SOURCES, near, told
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def score(context: Context, others: NDArray[np.float64]) -> NDArray[np.float64]:
     """How near each file is, given the sum of all `others`; files that nothing else leads to stay out."""
-    import numpy as np
-
     gained = np.zeros(len(others))
     found = np.flatnonzero((others > 0) & context.allowed)
     if not len(found):

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.planning.intent import parts_of
 from lurcher.ranking.context import Context
 from lurcher.terms.split import compound
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    import numpy as np
-
     found = np.zeros(context.snapshot.file_total)
     for name in context.plan.names:
         parts = parts_of(name)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.places import files_at
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _DECAY = 0.5
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    import numpy as np
-
     found = np.zeros(context.snapshot.file_total)
     value = 1.0
     for path in reversed(context.plan.report.frames if context.plan.report else ()):

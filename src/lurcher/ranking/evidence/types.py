@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.index.tally import Sum
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.name import matches
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    import numpy as np
-
     snapshot = context.snapshot
     found = np.zeros(snapshot.file_total)
     total = sum(context.lexical.idf.values())

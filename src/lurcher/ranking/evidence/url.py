@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lurcher.arrays import np
 from lurcher.light import pattern
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.places import files_at
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _BLOB = pattern(r"/(?:blob|blame|tree|raw|edit|src)/(?:branch/)?[^/]+/([^?#]+)")
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    import numpy as np
-
     found = np.zeros(context.snapshot.file_total)
     for url in context.plan.report.urls if context.plan.report else ():
         match = _BLOB.search(url)

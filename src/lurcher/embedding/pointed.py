@@ -1,0 +1,76 @@
+"""The vector of a question by a term table: few terms, each looked up or composed by itself, added up in their order.
+
+It is what `Table.vectors` gives, times the amounts, without a matrix: the same bytes with the kernel and without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from lurcher.arrays import np
+from lurcher.embedding.grams import grams_of_one
+from lurcher.embedding.sums import TOTAL
+from lurcher.kernel import native
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lurcher.embedding.table import Table
+
+_STEPS = 127
+
+
+def pointed(table: Table, words: Mapping[str, float]) -> tuple[NDArray[np.float64], bool]:
+    """Σ √number · weight · row over the words, and whether the table knows any of them."""
+    vector = np.zeros(table.dims)
+    known = False
+    for word, number in words.items():
+        place = table.place(word)
+        if place >= 0:
+            known = True
+            row, factor = _summed(table, "rows", [place], [1.0]), table.query_factor(place)
+        else:
+            row, factor = _composed(table, word)
+        if row is not None:
+            vector += sqrt(number) * (row * factor).astype(np.float64)
+    return vector, known
+
+
+def _composed(table: Table, word: str) -> tuple[NDArray[np.float32] | None, float]:
+    """The row of an unseen word in whole steps, as rows are stored, and what one step is; None where it has no parts."""
+    meta = table.meta
+    if meta.compose == "grams":
+        parts, section = (grams_of_one(word, meta.gram_lengths, table.buckets) if table.spelled(word) else []), "grams"
+    elif meta.compose == "wordpiece":
+        parts, section = table.pieces(word), "rows"
+    else:
+        parts, section = [], "rows"
+    if not parts:
+        return None, 0.0
+    amounts = table.scales_at(section, parts)
+    share = 0.0
+    for amount in amounts:
+        share += abs(amount)
+    step = (share if share > 0 else 1.0) / TOTAL
+    whole = [float(int(amount / step)) for amount in amounts]
+    values = _summed(table, section, parts, whole) * (step / len(parts))
+    scale = np.asarray([float(np.abs(values).max(initial=0.0))], np.float32) / _STEPS
+    row = np.rint(values / (scale if float(scale[0]) > 0 else np.asarray([1.0], np.float32)))
+    factor = scale * np.asarray([meta.gram_weight_query], np.float32)
+    return row, float(factor[0])
+
+
+def _summed(table: Table, section: str, places: list[int], whole: list[float]) -> NDArray[np.float32]:
+    """Σ whole · row over some rows: exact, so it does not matter who adds them up."""
+    packed = table.packed(section, places)
+    kernel = native()
+    if kernel is not None:
+        numbers = np.arange(len(places))
+        found, _ = kernel.row_sums(np.asarray([len(places)]), numbers, np.asarray(whole), packed, table.meta.bits, table.dims)
+        return np.frombuffer(found, np.float32)
+    from lurcher.embedding.quantise import unpack
+
+    rows = unpack(np.frombuffer(packed, np.uint8).reshape(len(places), -1), table.meta.bits, table.dims)
+    return np.asarray(whole, np.float32) @ rows.astype(np.float32)

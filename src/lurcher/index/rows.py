@@ -1,0 +1,88 @@
+"""Rows of a table as they lie in a file: a column at a time as an array, a row at a time as plain numbers."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from lurcher.arrays import np
+from lurcher.kernel import native
+
+if TYPE_CHECKING:
+    from lurcher.index.container import Layout
+
+_LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
+
+
+class Shape:
+    """Where the columns of a layout stand in a row."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.row = struct.Struct("<" + "".join(_LETTERS[kind] for _, kind in layout))
+        self.names = tuple(name for name, _ in layout)
+        self.places: dict[str, tuple[int, int, str]] = {}
+        offset = 0
+        for number, (name, kind) in enumerate(layout):
+            self.places[name] = number, offset, kind
+            offset += int(kind[-1])
+
+
+@cache
+def shape_of(layout: tuple[tuple[str, str], ...]) -> Shape:
+    return Shape(layout)
+
+
+class Row:
+    """One row; its numbers by name, or all of them."""
+
+    __slots__ = ("_numbers", "_shape")
+
+    def __init__(self, shape: Shape, numbers: tuple[int, ...]) -> None:
+        self._shape = shape
+        self._numbers = numbers
+
+    def __getitem__(self, name: str) -> int:
+        return self._numbers[self._shape.places[name][0]]
+
+    def item(self) -> tuple[int, ...]:
+        return self._numbers
+
+
+class Rows:
+    """What a structured array of numpy is to a reader: `rows["size"]`, `rows[3]`, `rows[2:5]`, `rows[[4, 1]]`."""
+
+    def __init__(self, data: memoryview | bytes, shape: Shape) -> None:
+        self._data = data
+        self._shape = shape
+        self._columns: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._data) // self._shape.row.size
+
+    def __getitem__(self, key: Any) -> Any:
+        shape = self._shape
+        if type(key) is str:
+            known = self._columns.get(key)
+            if known is None:
+                kernel = native()
+                assert kernel is not None, "without the kernel tables are numpy's"
+                _, offset, kind = shape.places[key]
+                known = self._columns[key] = kernel.column(self._data, offset, shape.row.size, kind)
+            return known
+        size = shape.row.size
+        if type(key) is int:
+            if not -len(self) <= key < len(self):
+                raise IndexError(key)
+            return Row(shape, shape.row.unpack_from(self._data, (key % len(self)) * size))
+        if type(key) is slice:
+            start, stop, step = key.indices(len(self))
+            if step == 1:
+                return Rows(self._data[start * size : max(start, stop) * size], shape)
+            return self[range(start, stop, step)]
+        numbers = np.asarray(key)
+        places = (np.flatnonzero(numbers) if str(numbers.dtype) == "bool" else numbers).tolist()
+        return Rows(b"".join(self._data[place * size : (place + 1) * size] for place in places), shape)
+
+    def tolist(self) -> list[tuple[int, ...]]:
+        return list(self._shape.row.iter_unpack(self._data))
