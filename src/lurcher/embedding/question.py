@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 from lurcher.embedding.model import Model
 from lurcher.embedding.pointed import pointed
 from lurcher.errors import ModelError
