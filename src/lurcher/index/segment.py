@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lurcher.terms.count import Postings
 
-FORMAT = 9
+FORMAT = 10
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -31,6 +31,8 @@ FILE_FIELDS = ("name", "folder", "stem")
 whole name as one term (counted only where that differs from the parts)."""
 DEFINITION_FIELDS = ("definitions", "types")
 """Fields that lead to definitions: the whole name of each, and the parts of the names of types."""
+NAMED = "named"
+"""What is counted of the names on a file's card while its segment is made; none is kept."""
 FAMILIES = (*UNIT_FAMILIES, *FILE_FIELDS, *DEFINITION_FIELDS)
 
 KINDS = (
