@@ -1,7 +1,7 @@
 /* Texts → owner × term counts, as terms/count.py has it: identifiers are numbered as they come, split once each, and counted
    by sorting in linear time. */
 
-#include "kernel.h"
+#include "count.h"
 #include "split.h"
 
 #include <stdlib.h>
@@ -27,6 +27,7 @@ typedef struct {
     Bytes flat;      /* uint32_t each: numbers of terms, one identifier after the other */
     Bytes flat_ends; /* uint64_t per identifier */
     Bytes dropped;   /* a byte per identifier: too long to have a term */
+    Bytes required;  /* uint32_t each: numbers of the terms that were required */
     uint32_t *rank;  /* of each term among all, sorted */
     uint32_t *sorted;
 } Split;
@@ -78,6 +79,25 @@ static int add_token(Counter *self, Field *field, const char *data, size_t size)
     return number == UINT32_MAX ? -1 : bytes_append(&field->tokens, &number, sizeof number);
 }
 
+/* Every identifier of a piece of ASCII: 0, or -1 without memory. */
+static int add_piece(Counter *self, Field *field, const char *data, size_t size) {
+    for (size_t at = 0;;) {
+        while (at < size && CLASS[(unsigned char)data[at]] == BETWEEN) {
+            at++;
+        }
+        if (at == size) {
+            return 0;
+        }
+        size_t start = at;
+        while (at < size && CLASS[(unsigned char)data[at]] != BETWEEN) {
+            at++;
+        }
+        if (add_token(self, field, data + start, at - start) < 0) {
+            return -1;
+        }
+    }
+}
+
 static PyObject *counter_add(PyObject *object, PyObject *arguments) {
     Counter *self = (Counter *)object;
     unsigned int number, owner;
@@ -95,22 +115,8 @@ static PyObject *counter_add(PyObject *object, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "the text is not ASCII");
         return NULL;
     }
-    size_t size = (size_t)length, before = field->tokens.used, at = 0;
-    int failed = 0;
-    while (!failed) {
-        while (at < size && CLASS[(unsigned char)data[at]] == BETWEEN) {
-            at++;
-        }
-        if (at == size) {
-            break;
-        }
-        size_t start = at;
-        while (at < size && CLASS[(unsigned char)data[at]] != BETWEEN) {
-            at++;
-        }
-        failed = add_token(self, field, data + start, at - start) < 0;
-    }
-    return added(field, owner, before, failed);
+    size_t before = field->tokens.used;
+    return added(field, owner, before, add_piece(self, field, data, (size_t)length) < 0);
 }
 
 static PyObject *counter_add_words(PyObject *object, PyObject *arguments) {
@@ -170,6 +176,7 @@ static void split_free(Split *split) {
     bytes_free(&split->flat);
     bytes_free(&split->flat_ends);
     bytes_free(&split->dropped);
+    bytes_free(&split->required);
     free(split->rank);
     free(split->sorted);
 }
@@ -253,7 +260,8 @@ static int split_all(const Texts *identifiers, PyObject *beyond, PyObject *extra
         if (data == NULL) {
             return -1;
         }
-        if (texts_number(&split->terms, data, (size_t)length) == UINT32_MAX) {
+        uint32_t number = texts_number(&split->terms, data, (size_t)length);
+        if (number == UINT32_MAX || bytes_append(&split->required, &number, sizeof number) < 0) {
             PyErr_NoMemory();
             return -1;
         }
@@ -331,6 +339,10 @@ static int rank_terms(Split *split) {
     uint32_t *flat = (uint32_t *)split->flat.data;
     for (size_t i = 0; i < split->flat.used / sizeof *flat; i++) {
         flat[i] = split->rank[flat[i]];
+    }
+    uint32_t *required = (uint32_t *)split->required.data;
+    for (size_t i = 0; i < split->required.used / sizeof *required; i++) {
+        required[i] = split->rank[required[i]];
     }
     return 0;
 }
@@ -503,12 +515,14 @@ static PyObject *counter_finish(PyObject *object, PyObject *arguments) {
     for (unsigned int i = 0; i < fields; i++) {
         rows_free(&rows[i]);
     }
+    PyObject *required = found == NULL ? NULL : bytes_from(split.required.data, split.required.used);
     split_free(&split);
-    if (found == NULL) {
+    if (required == NULL) {
         Py_XDECREF(terms);
+        Py_XDECREF(found);
         return NULL;
     }
-    return Py_BuildValue("(NN)", terms, found);
+    return Py_BuildValue("(NNN)", terms, found, required);
 }
 
 static PyObject *counter_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
@@ -544,8 +558,8 @@ static PyMethodDef methods[] = {
     {"add_words", counter_add_words, METH_VARARGS, "Count given identifiers: field, owner, list of words."},
     {"beyond", counter_beyond, METH_NOARGS, "The identifiers that are not ASCII, which Python splits."},
     {"finish", counter_finish, METH_VARARGS,
-     "Number of fields, (parts, whether too long) of each identifier beyond ASCII, further terms: the sorted terms, and of each "
-     "field terms, owners, counts, and owners that hold what was too long."},
+     "Number of fields, (parts, whether too long) of each identifier beyond ASCII, further terms: the sorted terms, of each field "
+     "terms, owners, counts, and owners that hold what was too long, and the numbers of the further terms."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -556,5 +570,37 @@ static PyType_Slot type_slots[] = {
     {Py_tp_doc, "Collects the identifiers of many texts, then counts their terms."},
     {0, NULL},
 };
+
+int counter_takes(PyObject *counter, unsigned int field) {
+    if ((destructor)PyType_GetSlot(Py_TYPE(counter), Py_tp_dealloc) != counter_dealloc) {
+        PyErr_SetString(PyExc_TypeError, "no counter of the kernel's");
+        return 0;
+    }
+    return usable((Counter *)counter) && field_of((Counter *)counter, field) != NULL;
+}
+
+int counter_piece(PyObject *counter, unsigned int field, const char *data, size_t size) {
+    Counter *self = (Counter *)counter;
+    return add_piece(self, &self->fields[field], data, size);
+}
+
+int counter_close(PyObject *counter, unsigned int field, uint32_t owner) {
+    Field *into = &((Counter *)counter)->fields[field];
+    uint64_t end = into->tokens.used / sizeof(uint32_t);
+    if (bytes_reserve(&into->owners, sizeof owner) == 0 && bytes_append(&into->ends, &end, sizeof end) == 0 &&
+        bytes_append(&into->owners, &owner, sizeof owner) == 0) {
+        return 0;
+    }
+    into->tokens.used = into->ends.used ? (size_t)((const uint64_t *)(const void *)(into->ends.data + into->ends.used))[-1] * sizeof(uint32_t) : 0;
+    return -1;
+}
+
+int counter_words(PyObject *counter, unsigned int field, uint32_t owner, PyObject *words) {
+    PyObject *arguments = Py_BuildValue("(IIO)", field, (unsigned int)owner, words);
+    PyObject *done = arguments == NULL ? NULL : counter_add_words(counter, arguments);
+    Py_XDECREF(arguments);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
 
 PyType_Spec counter_spec = {"lurcher._kernel.Counter", sizeof(Counter), 0, Py_TPFLAGS_DEFAULT, type_slots};

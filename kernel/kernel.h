@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 3
+#define KERNEL_VERSION 4
 
 /* Memory that grows. */
 typedef struct {
@@ -49,6 +49,8 @@ static inline const char *texts_at(const Texts *texts, uint32_t number, size_t *
 Py_ssize_t items_of(const Py_buffer *view, size_t size, const char *what);
 
 extern PyType_Spec counter_spec;
+extern PyType_Spec shelf_spec;
+extern PyType_Spec entries_spec;
 
 PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);
@@ -61,6 +63,10 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *data);
-PyObject *kernel_text_entries(PyObject *module, PyObject *arguments);
+PyObject *kernel_filter(PyObject *module, PyObject *arguments);
+PyObject *kernel_united_terms(PyObject *module, PyObject *parts);
+PyObject *kernel_merged_postings(PyObject *module, PyObject *parts);
+PyObject *kernel_extract(PyObject *module, PyObject *arguments);
+PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 
 #endif

@@ -1,14 +1,21 @@
 /* lurcher._kernel: the loops that cost most, in C. Every function has a reference in Python or numpy, and equals it. */
 
 #include "array.h"
+#include "found.h"
 
-static int fill(PyObject *module) {
-    PyObject *counter = PyType_FromSpec(&counter_spec);
-    if (counter == NULL) {
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
+    PyObject *type = PyType_FromSpec(spec);
+    if (type == NULL || PyModule_AddObject(module, name, type) < 0) {
+        Py_XDECREF(type);
         return -1;
     }
-    if (PyModule_AddObject(module, "Counter", counter) < 0) {
-        Py_DECREF(counter);
+    return 0;
+}
+
+static int fill(PyObject *module) {
+    if (add_type(module, "Counter", &counter_spec) < 0 || add_type(module, "Ruler", &ruler_spec) < 0 ||
+        add_type(module, "Found", &found_spec) < 0 || add_type(module, "Shelf", &shelf_spec) < 0 ||
+        add_type(module, "Entries", &entries_spec) < 0) {
         return -1;
     }
     if (array_type == NULL) {
@@ -30,7 +37,6 @@ static PyMethodDef functions[] = {
     {"unit_sums", kernel_unit_sums, METH_VARARGS, "The same, as bytes and the scales that make them one long."},
     {"products", kernel_products, METH_VARARGS,
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
-    {"text_entries", kernel_text_entries, METH_VARARGS, "A text, and 2^21 marks for its threes: the hashes of its words."},
     {"unlike", kernel_unlike, METH_VARARGS,
      "Rows by path, where in them size and times and inode are, a folder, since when times are young, whether they are folders."},
     {"unlike_rows", kernel_unlike_rows, METH_VARARGS,
@@ -43,6 +49,17 @@ static PyMethodDef functions[] = {
      "Scores of units, first unit and number of units of each file, which files may answer, a divisor per place, where the sums "
      "go."},
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
+    {"extract", kernel_extract, METH_VARARGS,
+     "Matches of a query, a kind or reader per pattern, a ruler, a language's rules: definitions, and ranges of comments."},
+    {"cuts", kernel_cuts, METH_VARARGS,
+     "The root of a tree, a ruler, a target, types that lead, types that are divided, definitions, how lines are cut: where chunks "
+     "begin."},
+    {"filter", kernel_filter, METH_VARARGS, "Hashes, and how many bytes a filter over them has: its bytes."},
+    {"united_terms", kernel_united_terms, METH_O,
+     "(terms, ends) of each part: all terms in order, their ends, and for each part the numbers of its own."},
+    {"merged_postings", kernel_merged_postings, METH_O,
+     "(numbers of terms, ends of rows, ends of lists, first row, bytes, first byte, targets of owners) of each part: terms, rows and "
+     "sizes of lists, and their bytes."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };

@@ -35,6 +35,12 @@ class IndexSettings:
         "Up to this many changed files are indexed before answering, more are reported as stale; -1: always index, 0: never.",
         low=-1,
     )
+    first_answer_seconds: float = setting(
+        20.0,
+        "A question to a tree without an index waits about so long: then what is indexed so far answers, the answer says how "
+        "much that is, and the next question goes on; 0: wait for all of it. `lurcher index` always does all.",
+        low=0, high=86_400,
+    )  # fmt: skip
     workers: int = setting(0, "Processes that parse; 0: one per core, one for small trees.", low=0, high=256)
     lock_seconds: float = setting(10.0, "How long to wait for another process that is indexing.", low=0, high=3600)
 

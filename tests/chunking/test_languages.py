@@ -63,6 +63,7 @@ def test_a_shebang_tells_where_the_name_does_not(head: bytes, language: str) -> 
         (b"std::string name();\n", "cpp"),
         (b"#include <stdint.h>\n", "c"),
         (b"#include <cmath>\n", "cpp"),
+        (b"// A licence of many lines.\n" * 100 + b"#include <stdint.h>\nnamespace a {\n", "cpp"),
     ],
 )
 def test_a_header_is_c_unless_it_clearly_is_cpp(head: bytes, language: str) -> None:

@@ -72,7 +72,7 @@ def test_wrong_arguments_are_errors_and_leave_the_counter_as_it_was() -> None:
     for method, arguments in wrong:
         with pytest.raises((TypeError, ValueError)):
             getattr(counter, method)(*arguments)
-    terms, [(_, owners, counts, _)] = counter.finish(1, [], [])
+    terms, [(_, owners, counts, _)], _ = counter.finish(1, [], [])
     assert (terms, bytes(owners), bytes(counts)) == (["kept"], bytes(4), b"\1")
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from lurcher.chunking.compiled import Rules, read, rules_of
 from lurcher.chunking.definitions import spec_for
 from lurcher.chunking.definitions.extract import extract
 from lurcher.chunking.definitions.spec import Spec
@@ -15,6 +16,7 @@ from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
 from lurcher.imports.extract import imports_of
+from lurcher.kernel import native
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:
@@ -49,6 +51,8 @@ class _Grammar:
     language: tree_sitter.Language
     query: tree_sitter.Query
     spec: Spec
+    rules: Rules | None
+    """What the kernel needs of the specification, where there is a kernel."""
 
 
 def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
@@ -63,10 +67,14 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
         return ParsedFile(language, chunk_lines(text, target), (), ())
     from tree_sitter import QueryCursor
 
-    ruler = Ruler(text)
-    definitions, comments = extract(QueryCursor(grammar.query).matches(root), grammar.spec, ruler)
-    chunks = chunk_tree(root, ruler, target, grammar.spec, comments, definitions)
-    return ParsedFile(language, chunks, definitions, tuple(comments.ranges), imports_of(root, seen, language))
+    matches = QueryCursor(grammar.query).matches(root)
+    if grammar.rules is None:
+        ruler = Ruler(text)
+        definitions, comments = extract(matches, grammar.spec, ruler)
+        chunks, ranges = chunk_tree(root, ruler, target, grammar.spec, comments, definitions), tuple(comments.ranges)
+    else:
+        chunks, definitions, ranges = read(root, matches, text, target, grammar.spec, grammar.rules)
+    return ParsedFile(language, chunks, definitions, ranges, imports_of(root, seen, language))
 
 
 def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:
@@ -111,4 +119,4 @@ def _grammar(language: str) -> _Grammar | None:
         query = Query(loaded, "\n".join(pattern for _, pattern in spec.patterns))
     except (ImportError, AttributeError, ValueError):
         return None
-    return _Grammar(loaded, query, spec)
+    return _Grammar(loaded, query, spec, None if native() is None else rules_of(spec))

@@ -187,6 +187,9 @@ _CPP_HEADER = pattern(
     rb"|\w::\w|\bconstexpr\b"
 )
 """What only C++ says; its own headers have no extension."""
+HEAD = 16_384
+"""Bytes of a file that tell its language: a header's licence and its list of includes may be long, and C++ that is read as C
+is misread all the way through."""
 
 
 def detect(path: str, head: bytes) -> str:

@@ -50,8 +50,13 @@ class Ruler:
 
     def spans(self, cuts: list[int]) -> tuple[Span, ...]:
         """Spans from one cut to the next; the last ends with the text."""
-        ends = [*cuts[1:], len(self.text)]
-        return tuple(Span(start, end, self.line(start), self.line(end - 1)) for start, end in zip(cuts, ends, strict=True))
+        return spans(self, cuts)
+
+
+def spans(ruler: Ruler, cuts: list[int]) -> tuple[Span, ...]:
+    """Spans from one cut to the next; the last ends with the text."""
+    ends = [*cuts[1:], len(ruler.text)]
+    return tuple(Span(start, end, ruler.line(start), ruler.line(end - 1)) for start, end in zip(cuts, ends, strict=True))
 
 
 def _continuations(text: bytes) -> NDArray[np.int64]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lurcher.embedding.quantise import quantise
 from lurcher.embedding.sums import unit_sums
 from lurcher.embedding.table import DOCUMENT, Table
-from lurcher.index.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
+from lurcher.index.segment import FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
 from lurcher.index.vectors import Vectors
 from lurcher.terms.count import Postings
 from lurcher.terms.split import split, words
@@ -142,7 +142,8 @@ def _summary_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
         leading = units == data.files["unit"].astype(np.int64)[files]
         parts.append(_Counts(files[leading], terms[leading], amounts[leading]))
     if weights["symbols"]:
-        parts.append(_defined(data, weights["symbols"]))
+        named = data.postings.get(NAMED)  # counted where the segment is new
+        parts.append(_defined(data, weights["symbols"]) if named is None else _of(named, weights["symbols"]))
     return _joined(parts)
 
 
@@ -172,7 +173,7 @@ def _defined(data: SegmentData, weight: float) -> _Counts:
         terms += known
         widths.append(len(known))
     keys, counts = np.unique((np.repeat(files, widths) << 32) | np.array(terms, np.int64), return_counts=True)
-    return _Counts(keys >> 32, keys & 0xFFFFFFFF, weight * np.sqrt(counts))
+    return _Counts(keys >> 32, keys & 0xFFFFFFFF, weight * np.sqrt(np.minimum(counts, 255)))
 
 
 def _of(postings: Postings, weight: float) -> _Counts:

@@ -37,16 +37,17 @@ class Entries:
         self._threes = np.zeros(1 << 21, bool)
         self._words: list[NDArray[np.uint64]] = []
         self._waiting = 0
+        kernel = native()
+        self._native = None if kernel is None else kernel.Entries()
 
     def add(self, text: bytes | memoryview) -> None:
         """One whole file, or any text that begins and ends between words."""
         import numpy as np
 
-        kernel = native()
-        if kernel is None:
-            self._add_by_reference(np.frombuffer(text, np.uint8))
-        else:
-            self._keep(np.frombuffer(kernel.text_entries(text, self._threes), np.uint64))
+        if self._native is not None:
+            self._native.add(text, self._threes)
+            return
+        self._add_by_reference(np.frombuffer(text, np.uint8))
         if self._waiting > _MANY:
             self._words = [np.unique(np.concatenate(self._words))]
             self._waiting = 0
@@ -61,13 +62,20 @@ class Entries:
         self._waiting += len(words)
 
     def hashes(self) -> NDArray[np.uint64]:
+        """All of them, each once, in any order."""
         import numpy as np
 
+        if self._native is not None:
+            self._native.mark(self._threes)
+            return np.frombuffer(self._native.hashes(), np.uint64)
         return np.unique(np.concatenate([*self._words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
 
     def take(self, hashes: NDArray[np.uint64]) -> None:
         """What others gathered."""
-        self._words.append(hashes)
+        if self._native is not None:
+            self._native.take(hashes)
+        else:
+            self._words.append(hashes)
 
     def filter(self) -> bytes:
         """The filter's bytes: as many as the entries need."""
@@ -75,6 +83,9 @@ class Entries:
 
         hashes = self.hashes()
         size = -(-len(hashes) * BITS // (8 * _BLOCK)) * _BLOCK
+        kernel = native()
+        if kernel is not None:
+            return bytes(kernel.filter(hashes, size))
         bits = np.zeros(size * 8, bool)
         for places in _places(hashes, len(bits)) if size else ():
             bits[places] = True

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Builder, Container
-from lurcher.index.postings import Lists, lists_of, pack, read_range
+from lurcher.index.postings import Lists, Packed, broken, lists_of, pack, read_range
 from lurcher.index.segment import as_bytes
+from lurcher.kernel import native
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:
@@ -28,13 +29,12 @@ def write_families(out: Builder, parts: Sequence[Container], families: Sequence[
     import numpy as np
 
     union, term_maps = terms_of(parts)
-    used = np.zeros(len(union), bool)
+    used = np.zeros(len(union.ends), bool)
     kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
     for family in families:
         terms, rows, sizes = [], [], []
         out.begin(f"{family}.data", "u1")
-        for postings in _slices(parts, family, term_maps, len(union), owners(family), total):
-            packed = pack(postings)
+        for packed in _slices(parts, family, term_maps, len(union.ends), owners(family), total):
             out.write(as_bytes(packed.data))
             terms.append(packed.terms.astype(np.int64))
             rows.append(packed.rows)
@@ -49,16 +49,16 @@ def write_families(out: Builder, parts: Sequence[Container], families: Sequence[
         out.add(f"{family}.rows", "<u4", row_ends)
         out.add(f"{family}.ends", "<u4", byte_ends)
     if not used.all():
-        union = [term for term, keep in zip(union, used.tolist(), strict=True) if keep]
-    out.add("terms", "u1", b"".join(union))
-    out.add("term_ends", "<u4", ends_of([np.fromiter(map(len, union), np.int64, len(union))]))
-    return len(union)
+        union = union.only(used)
+    out.add("terms", "u1", union.text)
+    out.add("term_ends", "<u4", as_bytes(union.ends))
+    return len(union.ends)
 
 
 def _slices(
     parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
     targets: Sequence[NDArray[np.int64]], total: Total,
-) -> Iterator[Postings]:  # fmt: skip
+) -> Iterator[Packed]:  # fmt: skip
     """The family's postings over all parts, some terms at a time."""
     import numpy as np
 
@@ -72,9 +72,10 @@ def _slices(
     while first < terms:
         before = int(rows[first - 1]) if first else 0
         last = max(int(np.searchsorted(rows, before + _SLICE_ROWS, "right")), first + 1)
-        postings = _slice(list(zip(parts, lists, numbers, targets, strict=True)), family, total, first, last)
-        if len(postings.terms):
-            yield postings
+        joined = _joined if native() is None else _joined_natively
+        packed = joined(list(zip(parts, lists, numbers, targets, strict=True)), family, total, first, last)
+        if len(packed.terms):
+            yield packed
         first = last
 
 
@@ -82,8 +83,35 @@ _Part = tuple[Container, Lists, "NDArray[np.int64]", "NDArray[np.int64]"]
 """A part, its lists, where their terms go, and where owners go."""
 
 
-def _slice(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Postings:
+def _joined_natively(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Packed:
     """The live rows of the terms [first, last), sorted by term and owner."""
+    import numpy as np
+
+    kernel = native()
+    assert kernel is not None
+    pieces, sources = [], []
+    for part, found, mapped, target in parts:
+        a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+        if a == b:
+            continue
+        first_row, _, start, end = found.span(a, b)
+        if len(target) != total(part, family) or not start <= end:
+            raise broken(part, family)
+        data = part.section(f"{family}.data", start, end)
+        pieces.append((mapped[a:b], found.rows[a:b], found.ends[a:b], first_row, data, start, target))
+        sources.append(part)
+    try:
+        terms, rows, sizes, packed = kernel.merged_postings(pieces)
+    except ValueError as error:
+        raise broken(sources[error.args[0]], family) from None
+    return Packed(
+        np.frombuffer(terms, np.uint32), np.frombuffer(rows, np.int64), np.frombuffer(sizes, np.int64),
+        np.frombuffer(packed, np.uint8),
+    )  # fmt: skip
+
+
+def _joined(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Packed:
+    """What the kernel gives too."""
     import numpy as np
 
     keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
@@ -91,20 +119,51 @@ def _slice(parts: Sequence[_Part], family: str, total: Total, first: int, last: 
         a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
         if a == b:
             continue
-        rows = read_range(part, family, found, a, b, total(part, family))
-        owners = target[rows.owners]
+        read = read_range(part, family, found, a, b, total(part, family))
+        owners = target[read.owners]
         alive = owners >= 0
         terms = np.repeat(mapped[a:b], found.counts(a, b))
         keys.append((terms[alive] << 32) | owners[alive])
-        counts.append(rows.counts[alive])
+        counts.append(read.counts[alive])
     key = np.concatenate(keys)
     order = np.argsort(key, kind="stable")
     key = key[order]
-    return Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
+    rows = Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
+    return pack(rows)
 
 
-def terms_of(parts: Sequence[Container]) -> tuple[list[bytes], list[NDArray[np.int64]]]:
+class Terms(NamedTuple):
+    """Terms in order: their bytes one after the other, and where each ends."""
+
+    text: bytes
+    ends: NDArray[np.uint32]
+
+    def only(self, kept: NDArray[np.bool_]) -> Terms:
+        """Those that are kept."""
+        import numpy as np
+
+        starts = np.concatenate((np.zeros(1, np.uint32), self.ends[:-1]))[kept].tolist() if len(self.ends) else []
+        ends = self.ends[kept].tolist()
+        text = b"".join(self.text[start:end] for start, end in zip(starts, ends, strict=True))
+        sizes = np.array(ends, np.int64) - np.array(starts, np.int64)
+        return Terms(text, np.cumsum(sizes).astype(np.uint32))
+
+
+def terms_of(parts: Sequence[Container]) -> tuple[Terms, list[NDArray[np.int64]]]:
     """All terms, sorted, and for each part the numbers that its own terms have among them."""
+    import numpy as np
+
+    kernel = native()
+    if kernel is None:
+        return _terms_by_reference(parts)
+    try:
+        text, ends, maps = kernel.united_terms([(part.section("terms"), part.array("term_ends", "<u4")) for part in parts])
+    except ValueError as error:
+        raise parts[error.args[0]].corrupt("its terms are out of order") from None
+    return Terms(bytes(text), np.frombuffer(ends, np.uint32)), [np.frombuffer(numbers, np.int64) for numbers in maps]
+
+
+def _terms_by_reference(parts: Sequence[Container]) -> tuple[Terms, list[NDArray[np.int64]]]:
     import numpy as np
 
     known: set[bytes] = set()
@@ -119,7 +178,7 @@ def terms_of(parts: Sequence[Container]) -> tuple[list[bytes], list[NDArray[np.i
         if len(own) > 1 and int(np.diff(own).min()) <= 0:
             raise part.corrupt("its terms are out of order")
         maps.append(own)
-    return union, maps
+    return Terms(b"".join(union), np.cumsum(np.fromiter(map(len, union), np.int64, len(union))).astype(np.uint32)), maps
 
 
 def _own_terms(part: Container) -> Iterator[bytes]:

@@ -15,6 +15,7 @@ from lurcher.index.freshness import Changes, compare, differing, glance, settle,
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
+from lurcher.index.waves import READING, is_partial, told, waiting_in
 from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
 from lurcher.places import exists, is_inside
 from lurcher.quick import blake2b
@@ -146,14 +147,14 @@ class Project:
             self._view = self._identity = None
         manifest = self._current(notes)
         if not check and manifest.generation:
-            notes.append(UNCHECKED)
+            notes += [told(manifest), UNCHECKED] if is_partial(manifest) else [UNCHECKED]
             return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
         if not manifest.generation:
             self._make_room()
         locked: Degraded | None = None
         for _ in range(_LOOKS):
             listing, changes = self._compared(manifest)
-            if not changes:
+            if not changes and not (refresh and is_partial(manifest)):
                 if refresh:
                     manifest = self._remember(manifest, listing)
                 break
@@ -161,11 +162,13 @@ class Project:
                 break
             began = time.monotonic()
             try:
-                manifest = self._update(manifest, listing, changes, progress)
+                manifest = self._update(manifest, listing, changes, progress, self._until(manifest, limited))
             except IndexLocked as busy:
                 if manifest.generation == 0:
                     raise
                 locked = Degraded("freshness", busy.message, busy.hint)
+                break
+            if is_partial(manifest):
                 break
             changes = Changes((), ())
             if time.monotonic() - began < _LONG_SECONDS:
@@ -174,6 +177,10 @@ class Project:
             self._tidy(manifest)
         if meaning:
             manifest = self._with_vectors(manifest, progress, notes, refresh, limited)
+        if is_partial(manifest):
+            waiting = waiting_in(manifest, changes)
+            notes += [locked] if locked else []
+            return View(self._open(manifest), manifest, len(waiting), (*notes, told(manifest, waiting), *self._unwritten()))
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
             notes += [locked] if locked else []
@@ -189,7 +196,14 @@ class Project:
     def _few(self, manifest: Manifest, changes: Changes, limited: bool) -> bool:
         """Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once."""
         limit = self.settings.index.refresh_limit
-        return not limited or limit < 0 or differing(manifest, changes) <= limit
+        return not limited or is_partial(manifest) or limit < 0 or differing(manifest, changes) <= limit
+
+    def _until(self, manifest: Manifest, limited: bool) -> float | None:
+        """When files are no longer taken up, on the monotonic clock, where a first index is made for a question."""
+        seconds = self.settings.index.first_answer_seconds
+        if not limited or not seconds or (manifest.generation and not is_partial(manifest)):
+            return None
+        return time.monotonic() + READING * seconds
 
     def _make_room(self) -> None:
         """The folder of the index is made before the tree is looked at, since that changes the folder around it."""
@@ -318,10 +332,11 @@ class Project:
         return self._view[0]
 
     def has_index(self) -> bool:
-        """Whether there is an index to answer from, be it on disk or in memory."""
+        """Whether there is an index of the whole tree to answer from, be it on disk or in memory."""
         with self._lock:
             try:
-                return self._current([]).generation > 0
+                manifest = self._current([])
+                return manifest.generation > 0 and not is_partial(manifest)
             except IndexError_:
                 return False
 
@@ -363,7 +378,9 @@ class Project:
             return 0
         return manifest.generation if manifest else 0
 
-    def _update(self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress) -> Manifest:
+    def _update(
+        self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress, until: float | None
+    ) -> Manifest:
         # Where nothing but the age of time stamps is in question, reading the files again will do as well as waiting.
         waiting = not seen.generation or differing(seen, changes)
         with self.store.lock(self.settings.index.lock_seconds if waiting else 0):
@@ -372,11 +389,14 @@ class Project:
             manifest = self._current([])
             if manifest is not seen and (manifest.generation or seen.generation):
                 listing, changes = self._compared(manifest)
-                if not changes and manifest.generation:
+                if not changes and manifest.generation and not is_partial(manifest):
                     return manifest
-            return self._write(manifest, listing, changes, progress, manifest.generation)
+            return self._write(manifest, listing, changes, progress, manifest.generation, until)
 
-    def _write(self, current: Manifest, listing: Listing, changes: Changes, progress: Progress, generation: int) -> Manifest:
+    def _write(
+        self, current: Manifest, listing: Listing, changes: Changes, progress: Progress, generation: int,
+        until: float | None = None,
+    ) -> Manifest:  # fmt: skip
         # Writing needs the grammars and all that chunking brings; most queries do not write.
         from lurcher.index.writer import update
 
@@ -388,7 +408,7 @@ class Project:
                 self.store, self.root.path, current, listing, changes, fingerprint=self.fingerprint, generation=generation,
                 checked_ns=checked, chunk_chars=settings.chunk_chars, table=self.model.table,
                 max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks,
-                workers=settings.workers, progress=progress,
+                workers=settings.workers, progress=progress, until=until,
             )  # fmt: skip
 
         try:

@@ -51,6 +51,12 @@ _MANY_PATHS = 100
 """From here on all paths are read, not only those that are asked for."""
 
 
+class Tables(NamedTuple):
+    files: NDArray[Any]
+    units: NDArray[Any]
+    definitions: NDArray[Any]
+
+
 class Segment:
     """One segment, mapped; `live` says which of its files still count (None: all)."""
 
@@ -69,15 +75,20 @@ class Segment:
 
     @cached_property
     def files(self) -> NDArray[Any]:
-        return files_of(self.container, Container.rows)
+        return files_of(self.container, self.container.rows)
 
     @cached_property
     def units(self) -> NDArray[Any]:
-        return units_of(self.container, Container.rows)
+        return units_of(self.container, self.container.rows)
 
     @cached_property
     def definitions(self) -> NDArray[Any]:
-        return definitions_of(self.container, Container.rows)
+        return definitions_of(self.container, self.container.rows)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Files, units and definitions as numpy's rows, for whoever takes them elsewhere."""
+        return Tables(files_of(self.container), units_of(self.container), definitions_of(self.container))
 
     @cached_property
     def _families(self) -> dict[str, Views]:

@@ -11,15 +11,13 @@ from lurcher.light import TYPE_CHECKING, cache
 if TYPE_CHECKING:
     from typing import Any
 
-    from lurcher.index.container import Layout
-
 _LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
 
 
 class Shape:
     """Where the columns of a layout stand in a row."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: tuple[tuple[str, str], ...]) -> None:
         self.row = struct.Struct("<" + "".join(_LETTERS[kind] for _, kind in layout))
         self.names = tuple(name for name, _ in layout)
         self.places: dict[str, tuple[int, int, str]] = {}

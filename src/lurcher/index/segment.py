@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from lurcher.terms.count import Postings
 
-FORMAT = 9
+FORMAT = 10
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -31,6 +31,8 @@ FILE_FIELDS = ("name", "folder", "stem")
 whole name as one term (counted only where that differs from the parts)."""
 DEFINITION_FIELDS = ("definitions", "types")
 """Fields that lead to definitions: the whole name of each, and the parts of the names of types."""
+NAMED = "named"
+"""What is counted of the names on a file's card while its segment is made; none is kept."""
 FAMILIES = (*UNIT_FAMILIES, *FILE_FIELDS, *DEFINITION_FIELDS)
 
 KINDS = (
@@ -62,7 +64,7 @@ DEFINITION = [
 ]  # fmt: skip
 
 
-Table: TypeAlias = "Callable[[Container, str, Layout], NDArray[Any]]"
+Table: TypeAlias = "Callable[[str, Layout], NDArray[Any]]"
 """How a table is read: as numpy's rows, or for a reader."""
 
 
@@ -219,9 +221,9 @@ def check_shape(container: Container) -> Container:
     return container
 
 
-def files_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def files_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of files, each row leading to what exists."""
-    rows, meta = table(container, "files", FILE), container.meta
+    rows, meta = (table or container.table)("files", FILE), container.meta
     if len(rows) and (
         _furthest(rows, "unit", "units") > meta["units"]
         or _furthest(rows, "definition", "definitions") > meta["definitions"]
@@ -234,9 +236,9 @@ def files_of(container: Container, table: Table = Container.table) -> NDArray[An
     return rows
 
 
-def units_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def units_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of units, each row leading to what exists."""
-    rows, meta = table(container, "units", UNIT), container.meta
+    rows, meta = (table or container.table)("units", UNIT), container.meta
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]
         or int(rows["definition"].max()) >= meta["definitions"]
@@ -246,9 +248,9 @@ def units_of(container: Container, table: Table = Container.table) -> NDArray[An
     return rows
 
 
-def definitions_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def definitions_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of definitions, each row leading to what exists."""
-    rows, meta = table(container, "definitions", DEFINITION), container.meta
+    rows, meta = (table or container.table)("definitions", DEFINITION), container.meta
     strings = container.length("strings")
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]

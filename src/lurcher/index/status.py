@@ -12,6 +12,7 @@ from lurcher.history.status import history_entry
 from lurcher.index.freshness import compare
 from lurcher.index.lock import holder
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest
+from lurcher.index.waves import WAITING
 from lurcher.kernel import description
 from lurcher.light import TYPE_CHECKING
 
@@ -82,6 +83,7 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
         "age_seconds": max(0, round((time.time_ns() - manifest.checked_ns) / 1e9)),
         "fresh": stale == 0,
         "stale_paths": stale,
+        "waiting": manifest.skipped.get(WAITING, 0),
         "listed_by": listing.method,
         "files": sum(row.segment != NO_SEGMENT for row in manifest.rows.values()),
         **content,

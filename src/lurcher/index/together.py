@@ -8,6 +8,7 @@ import posixpath
 from lurcher.errors import PathError, UsageError
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.waves import WAITING, is_partial
 from lurcher.light import TYPE_CHECKING
 from lurcher.types import Filter, IndexState
 
@@ -125,4 +126,9 @@ class Together:
 def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
     """What an answer says of the index behind it."""
     stale = sum(view.stale_paths for view in views)
-    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale)
+    coverage = {}
+    if any(is_partial(view.manifest) for view in views):
+        files = sum(len(view.manifest.rows) for view in views)
+        waiting = sum(view.manifest.skipped.get(WAITING, 0) for view in views)
+        coverage["code"] = round(files / (files + waiting), 4)
+    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale, coverage)

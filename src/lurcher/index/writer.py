@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 from lurcher.index.merge import merge
 from lurcher.index.segment import write
 from lurcher.index.store import Store, live_mask, live_places
+from lurcher.index.waves import WAITING, is_partial, most_telling_first
 from lurcher.sources.decode import Skip, read_text
 from lurcher.sources.files import Entry, Listing
 from lurcher.types import Progress
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 Files = list[tuple[str, bytes]]
 
 SHARD_BYTES = 2_000_000
+LEAST_SHARD_BYTES = 600_000
+SHARE = 4
+"""A shard is no larger than this part of what is left, or the process that takes the last one is waited for."""
 PARALLEL_BYTES = 3_000_000
 """Below this a child process costs more than it saves."""
 MAX_WORKERS = 3
@@ -58,39 +63,44 @@ def update(
     follow_symlinks: bool,
     workers: int,
     progress: Progress,
+    until: float | None = None,
 ) -> Manifest:
     """The generation after `generation`. Where nothing but time stamps changed, the segments stay as they are.
 
     `fingerprint` says what new segments are made with; it is the index's own but where the model is out of reach.
     `checked_ns` is before the first look at any file: whatever changes from then on, even while it is read, gets a time
     stamp that is not believed or is another one than that in `listing`.
+    After `until`, on the monotonic clock, no more files are taken up than were already: the others wait for the next update.
     """
-    reading = _Reading(root, current, changes, checked_ns, max_file_bytes, follow_symlinks, progress)
+    reading = _Reading(root, current, changes, checked_ns, max_file_bytes, follow_symlinks, progress, until)
     making = _Making(store, chunk_chars, table, workers, reading)
     name = making.segment()
     rows = reading.rows
-    if name is None and not changes.gone and not reading.touched and current.generation:
+    waiting, in_waves = reading.waiting, is_partial(current)
+    if name is None and not changes.gone and not reading.touched and current.generation and not in_waves:
         return current
     segments = list(current.segments)
     if name is not None:
         segments.append(name)
-        for place, (entry, digest) in enumerate(reading.new):
+        for place, (entry, digest) in enumerate(sorted(reading.new, key=lambda new: new[0].path)):
             rows[entry.path] = Row(
                 digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, len(segments) - 1, place
             )
     content_changed = bool(name or changes.gone or reading.dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
-        fingerprint if name else current.fingerprint, tuple(segments), rows, listing.skipped, checked_ns,
-        frozenset(reading.settled), settle(listing.standing, current.standing, checked_ns), current.vectors,
+        fingerprint if name else current.fingerprint, tuple(segments), rows,
+        {**listing.skipped, WAITING: waiting} if waiting else listing.skipped, checked_ns, frozenset(reading.settled),
+        # What the list of files depends on does not tell that some of them are waiting.
+        None if waiting else settle(listing.standing, current.standing, checked_ns), current.vectors,
     )  # fmt: skip
-    manifest = _compact(store, _sorted(manifest))
+    manifest = _compact(store, _sorted(manifest), whole=in_waves and not waiting)
     store.commit(manifest)
     return manifest
 
 
 class _Reading:
-    """Reads what may have changed, in path order, and gives the texts that did in shards."""
+    """Reads what may have changed, in path order or the most telling first, and gives the texts that did in shards."""
 
     def __init__(
         self,
@@ -101,8 +111,13 @@ class _Reading:
         max_file_bytes: int,
         follow_symlinks: bool,
         progress: Progress,
+        until: float | None,
     ) -> None:
-        self._root, self._current, self._suspects = root, current, sorted(changes.suspects)
+        self._root, self._current, self._until = root, current, until
+        in_order = until is None
+        self._suspects = sorted(changes.suspects) if in_order else most_telling_first(changes.suspects, current.rows)
+        self.waiting = 0
+        """Files that there was no time for."""
         self._checked_ns = checked_ns
         self._max_file_bytes, self._follow_symlinks = max_file_bytes, follow_symlinks
         self._progress = progress
@@ -128,21 +143,28 @@ class _Reading:
     def shards(self) -> Iterator[Files]:
         self._progress("indexing", 0, len(self._suspects))
         shard: Files = []
-        filled = 0
-        for entry in self._suspects:
+        filled, left = 0, self.size
+        most = _shard_bytes(left)
+        for number, entry in enumerate(self._suspects):
+            # However little time there is: every update brings something new, or all would wait for ever.
+            if self.new and self._until is not None and time.monotonic() > self._until:
+                self.waiting = len(self._suspects) - number
+                break
             text = self._read(entry)
+            left -= entry.size
             if text is None:
                 self._done += 1
                 if self._done % 256 == 0:
                     self.done(0)
                 continue
-            if shard and filled + len(text) > SHARD_BYTES:
-                yield shard
+            if shard and filled + len(text) > most:
+                yield sorted(shard)
                 shard, filled = [], 0
+                most = _shard_bytes(left)
             shard.append((entry.path, text))
             filled += len(text)
         if shard:
-            yield shard
+            yield sorted(shard)
 
     def _read(self, entry: Entry) -> bytes | None:
         """The text of a file, if it is new."""
@@ -173,6 +195,11 @@ class _Reading:
         self.rows[entry.path] = row
         if belief is None:
             self.settled.add(entry.path)
+
+
+def _shard_bytes(left: int) -> int:
+    """How large the next shard may be: the last ones are small, so that all processes end at about the same time."""
+    return min(SHARD_BYTES, max(left // SHARE, min(LEAST_SHARD_BYTES, SHARD_BYTES)))
 
 
 class _Making:
@@ -238,15 +265,15 @@ class _Making:
         return crashing(Job([file], self._chunk_chars, None, frozenset(), None))
 
 
-def _compact(store: Store, manifest: Manifest) -> Manifest:
-    """Drop dead segments, and merge when there are many or when much of them is dead."""
+def _compact(store: Store, manifest: Manifest, *, whole: bool) -> Manifest:
+    """Drop dead segments, and merge when there are many, when much of them is dead, or when they make a `whole` now."""
     live = live_places(manifest)
     containers = [store.container(name) for name in manifest.segments]
     counts = [int(container.meta["files"]) for container in containers]
     keep = [i for i, places in enumerate(live) if places]
     dead = sum(counts[i] - len(live[i]) for i in keep)
     merging: list[int] = []
-    if dead > MAX_DEAD_SHARE * max(sum(len(live[i]) for i in keep), 1):
+    if dead > MAX_DEAD_SHARE * max(sum(len(live[i]) for i in keep), 1) or (whole and len(keep) > 1):
         merging = keep
     elif len(keep) > MAX_SEGMENTS:
         largest = max(keep, key=lambda i: (counts[i], -i))

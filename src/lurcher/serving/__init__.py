@@ -40,6 +40,7 @@ _SMALL = 500_000
 """Bytes of files whose index is waited for, since it is there so soon."""
 _CALM = {
     "index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0, "search.patience": 4,
+    "index.first_answer_seconds": 1.0,
 }  # fmt: skip
 """What a question may wait for is less here than for a command: the rest is done in the background."""
 _SOON = 20.0

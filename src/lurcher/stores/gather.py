@@ -88,6 +88,12 @@ class Pieces:
     def array(self, name: str, kind: str) -> NDArray[Any]:
         return self._arrays[name]
 
+    def of_kind(self, name: str, kind: str) -> memoryview:
+        return memoryview(self._arrays[name].tobytes())
+
+    def rows(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
+        return self.table(name, layout)
+
     def table(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
         import numpy as np
 

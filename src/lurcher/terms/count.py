@@ -50,6 +50,9 @@ class TermCounter(Protocol):
     def finish(self, fields: tuple[str, ...]) -> tuple[list[str], dict[str, Postings]]:
         """The sorted terms, and each field's postings over them."""
 
+    def required(self) -> NDArray[np.uint32]:
+        """The number of each term that was required, in that order, once it is finished."""
+
     def incomplete(self, field: str) -> NDArray[np.uint32]:
         """Owners that hold an identifier which has no term for being overlong; long numbers, which have none, are not meant."""
 
@@ -65,18 +68,24 @@ class NativeCounter:
     def __init__(self) -> None:
         kernel = native()
         assert kernel is not None
-        # Seeded like Python's own dictionaries, so that no text can be made to fill one slot.
-        self._counter = kernel.Counter(hash("lurcher") & 0xFFFFFFFFFFFFFFFF)
+        self.kernel = kernel
+        self.seed = hash("lurcher") & 0xFFFFFFFFFFFFFFFF
+        """Like that of Python's own dictionaries, so that no text can be made to fill one slot."""
+        self.counter = kernel.Counter(self.seed)
         self._fields: dict[str, int] = {}
         self._extra: list[str] = []
+        self._required = b""
         self._incomplete: dict[str, NDArray[np.uint32]] = {}
 
     def add(self, field: str, owner: int, text: str) -> None:
-        number = self._fields.setdefault(field, len(self._fields))
         if text.isascii():
-            self._counter.add(number, owner, text)
+            self.counter.add(self.field(field), owner, text)
         else:
-            self._counter.add_words(number, owner, words(text))
+            self.counter.add_words(self.field(field), owner, words(text))
+
+    def field(self, name: str) -> int:
+        """The number of a field."""
+        return self._fields.setdefault(name, len(self._fields))
 
     def require(self, term: str) -> None:
         self._extra.append(term)
@@ -84,8 +93,8 @@ class NativeCounter:
     def finish(self, fields: tuple[str, ...]) -> tuple[list[str], dict[str, Postings]]:
         import numpy as np
 
-        beyond = [(parts := _split(word), _is_dropped(word, parts)) for word in self._counter.beyond()]
-        terms, counted = self._counter.finish(len(self._fields), beyond, self._extra)
+        beyond = [(parts := _split(word), _is_dropped(word, parts)) for word in self.counter.beyond()]
+        terms, counted, self._required = self.counter.finish(len(self._fields), beyond, self._extra)
         postings = {}
         for field in fields:
             if field not in self._fields:
@@ -95,6 +104,11 @@ class NativeCounter:
             postings[field] = Postings(*map(np.frombuffer, (numbers, owners, counts), (np.uint32, np.uint32, np.uint8)))
             self._incomplete[field] = np.frombuffer(incomplete, np.uint32)
         return terms, postings
+
+    def required(self) -> NDArray[np.uint32]:
+        import numpy as np
+
+        return np.frombuffer(self._required, np.uint32)
 
     def incomplete(self, field: str) -> NDArray[np.uint32]:
         import numpy as np
@@ -109,6 +123,7 @@ class ReferenceCounter:
         self._identifiers = _Identifiers()
         self._fields: dict[str, tuple[array[int], array[int], array[int]]] = {}
         self._extra: list[str] = []
+        self._required: list[int] = []
         self._incomplete: dict[str, NDArray[np.uint32]] = {}
 
     def add(self, field: str, owner: int, text: str) -> None:
@@ -130,6 +145,7 @@ class ReferenceCounter:
         dropped = [number for number, (word, parts) in named if _is_dropped(word, parts)]
         terms = sorted({term for parts in split_up for term in parts}.union(self._extra))
         number = {term: i for i, term in enumerate(terms)}
+        self._required = [number[term] for term in self._extra]
         widths = np.fromiter(map(len, split_up), np.int64, len(split_up))
         flat = np.fromiter((number[term] for parts in split_up for term in parts), np.int64, int(widths.sum()))
         starts = np.concatenate(([0], np.cumsum(widths)[:-1])) if len(widths) else np.zeros(0, np.int64)
@@ -146,6 +162,11 @@ class ReferenceCounter:
             if len(dropped):
                 self._incomplete[field] = np.unique(owners[np.isin(tokens, dropped)])
         return terms, postings
+
+    def required(self) -> NDArray[np.uint32]:
+        import numpy as np
+
+        return np.array(self._required, np.uint32)
 
     def incomplete(self, field: str) -> NDArray[np.uint32]:
         import numpy as np

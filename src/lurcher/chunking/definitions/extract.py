@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
 
 from lurcher.chunking.definitions.signature import after_annotations, signature
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Captures, Found, Spec
@@ -128,7 +129,7 @@ class _Placement:
             outer -= 1
         scope, _, container, parent_kind = around[outer] if outer >= 0 else (-1, -1, "", "")
         if self._split is not None:
-            self._qualify(found)
+            qualify(self._split, found)
         name = found.name
         if found.owner:
             container = f"{container}.{found.owner}" if container else found.owner
@@ -167,17 +168,6 @@ class _Placement:
             )
         )
 
-    def _qualify(self, found: Found) -> None:
-        """`a::Foo::bar` is bar of a.Foo."""
-        assert self._split is not None
-        parts = [part.strip() for part in self._split(found.name) if part.strip()]
-        owners = [part.strip() for part in self._split(found.owner) if part.strip()] if found.owner else []
-        if len(parts) > 1:
-            owners += parts[:-1]
-        if parts:
-            found.name = parts[-1]
-        found.owner = ".".join(owners)
-
     def _kind(self, kind: str, name: str, container: str, parent_kind: str) -> str:
         spec = self._spec
         if kind == "function" and parent_kind in spec.methods_in:
@@ -209,6 +199,17 @@ class _Placement:
             end_line=max(self._ruler.line(end - 1), previous.end_line),
             exported=previous.exported,
         )
+
+
+def qualify(split: Callable[[str], list[str]], found: Found) -> None:
+    """`a::Foo::bar` is bar of a.Foo."""
+    parts = [part.strip() for part in split(found.name) if part.strip()]
+    owners = [part.strip() for part in split(found.owner) if part.strip()] if found.owner else []
+    if len(parts) > 1:
+        owners += parts[:-1]
+    if parts:
+        found.name = parts[-1]
+    found.owner = ".".join(owners)
 
 
 def _include_attributes(founds: list[Found], attributes: list[Range], comments: Comments, text: bytes) -> None:

@@ -396,8 +396,8 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     from lurcher.evaluation import evaluate
     from lurcher.stores.address import shown
 
-    # Histories are evaluated whole, whatever that takes.
-    overrides = {"history.refresh_seconds": "3600", **overrides_of(parsed.set), **more}
+    # Trees and histories are evaluated whole, whatever that takes.
+    overrides = {"history.refresh_seconds": "3600", "index.first_answer_seconds": "0", **overrides_of(parsed.set), **more}
     work = Path(parsed.work) if parsed.work else None
 
     @contextmanager

@@ -1,0 +1,178 @@
+"""The kernel finds the definitions, comments and chunks that the reference finds, in every language and in broken text."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tree_sitter import QueryCursor
+
+from lurcher.chunking import code
+from lurcher.chunking.compiled import Rules, read, rules_of
+from lurcher.chunking.definitions.extract import extract
+from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, SCOPE, Spec
+from lurcher.chunking.languages import LANGUAGES
+from lurcher.chunking.lines import cut_lines
+from lurcher.chunking.measure import Ruler
+from lurcher.chunking.tiling import chunk_tree
+from lurcher.types import Definition
+from tests.chunking.snippets import SNIPPETS
+from tests.kernel import kernel
+
+pytestmark = kernel.needed
+PARSED = [name for name, language in LANGUAGES.items() if language.grammar]
+TARGETS = (1, 30, 200, 1500)
+NOISE = [
+    "", "\n", "\n\n\n", " ", "{", "}", "(", ")", "/*", "*/", "// größe\n", "# ß\n", '"""', ";", "::", ".", "@x(1)\n", "\0",
+]  # fmt: skip
+
+
+@cache
+def rules(language: str) -> Rules:
+    grammar = code._grammar(language)
+    assert grammar is not None
+    return rules_of(grammar.spec)
+
+
+def both(text: bytes, language: str, target: int) -> tuple[Any, Any]:
+    grammar = code._grammar(language)
+    assert grammar is not None
+    root = code._tree(text.translate(code._LETTERS) if language in code._ASCII_ONLY else text, grammar)
+    if not text or root is None:
+        return None, None
+    ruler = Ruler(text)
+    definitions, comments = extract(QueryCursor(grammar.query).matches(root), grammar.spec, ruler)
+    chunks = chunk_tree(root, ruler, target, grammar.spec, comments, definitions)
+    matches = QueryCursor(grammar.query).matches(root)
+    return read(root, matches, text, target, grammar.spec, rules(language)), (chunks, definitions, tuple(comments.ranges))
+
+
+@pytest.mark.parametrize("language", PARSED)
+def test_real_files_are_read_alike(language: str) -> None:
+    source = SNIPPETS[language][0]
+    for text in (source, source * 7, source.replace("\n", "\r\n"), source.replace(" ", "  ").replace("e", "é")):
+        for target in TARGETS:
+            ours, reference = both(text.encode(), language, target)
+            assert ours == reference
+
+
+@st.composite
+def broken(draw: st.DrawFn) -> tuple[bytes, str]:
+    """A file of one language, cut into pieces that are dropped, repeated, put elsewhere, and mixed with noise."""
+    language = draw(st.sampled_from(PARSED))
+    source = SNIPPETS[language][0]
+    cuts = sorted(draw(st.lists(st.integers(0, len(source)), min_size=1, max_size=6)))
+    pieces = [source[a:b] for a, b in zip([0, *cuts], [*cuts, len(source)], strict=True)]
+    order = draw(st.lists(st.sampled_from(range(len(pieces))), min_size=1, max_size=10))
+    return "".join(pieces[i] + draw(st.sampled_from(NOISE)) for i in order).encode(), language
+
+
+@given(broken(), st.sampled_from(TARGETS))
+@settings(max_examples=120, deadline=None)
+def test_broken_files_are_read_alike(file: tuple[bytes, str], target: int) -> None:
+    ours, reference = both(*file, target)
+    assert ours == reference
+
+
+@given(st.text(st.sampled_from("ab é\n漢😀")), st.data())
+def test_a_text_is_measured_alike(text: str, data: st.DataObject) -> None:
+    raw = text.encode()
+    ours, reference = kernel.module().Ruler(raw), Ruler(raw)
+    assert (ours.text, ours.line_starts) == (raw, reference.line_starts)
+    end = data.draw(st.integers(0, len(raw)))
+    start = data.draw(st.integers(0, end))
+    assert ours.size(start, end) == reference.size(start, end)
+    assert (ours.line(start), ours.line_start(start)) == (reference.line(start), reference.line_start(start))
+    assert ours.next_line(end) == reference.next_line(end)
+
+
+def test_places_outside_of_the_text_are_refused() -> None:
+    ruler = kernel.module().Ruler(b"one\ntwo")
+    for method, arguments in (("size", (0, 8)), ("size", (-1, 2)), ("size", (3, 2)), ("line", (8,)), ("next_line", (-1,))):
+        with pytest.raises(ValueError, match="no such"):
+            getattr(ruler, method)(*arguments)
+    with pytest.raises(TypeError):
+        kernel.module().Ruler("text")
+
+
+class Node(SimpleNamespace):
+    """What stands for a node of a tree."""
+
+    def child_by_field_name(self, name: str) -> Any:
+        return getattr(self, f"field_{name}", None)
+
+
+def node(start: int, end: int, **fields: Any) -> Node:
+    return Node(start_byte=start, end_byte=end, type="x", children=[], child_count=0, is_named=True, **fields)
+
+
+def extracted(matches: Any, patterns: Any, **changes: Any) -> Any:
+    spec = Spec(patterns=patterns, leads=frozenset(), **changes)
+    heads, rules_ = rules_of(spec)
+    return kernel.module().extract(matches, heads, kernel.module().Ruler(b"def name ends"), rules_)
+
+
+def test_matches_that_are_none_are_refused() -> None:
+    name, whole = node(4, 8), node(0, 13)
+    good = [(0, {"def": [whole], "name": [name]})]
+    definitions, comments = extracted(good, (("function", ""),))
+    assert [(type(entry), entry.name, entry.signature) for entry in definitions] == [(Definition, "name", "def name ends")]
+    assert comments == ()
+    wrong: list[tuple[Any, Any]] = [
+        ([(1, {})], IndexError), ([(-1, {})], IndexError), ([(0, {})], KeyError), ([(0, {"def": []})], KeyError),
+        ([(0, {"def": (whole,)})], TypeError), ([0], TypeError), ([(0, [])], TypeError), ((), TypeError),
+        ([(0, {"def": [node(0, 14)], "name": [name]})], ValueError), ([(0, {"def": [node(9, 3)], "name": [name]})], ValueError),
+        ([(0, {"def": [whole], "name": [node(-1, 3)]})], ValueError),
+        ([(0, {"def": [object()], "name": [name]})], AttributeError),
+        ([(0, {"def": [whole], "name": [name], "body": [node(0, 99)]})], ValueError),
+    ]  # fmt: skip
+    for matches, error in wrong:
+        with pytest.raises(error):
+            extracted(matches, (("function", ""),))
+    made: Any
+    for made in (1, [1], [(1, {})], [(SCOPE, [])]):
+        with pytest.raises(TypeError):
+            extracted(good, ((lambda captures, made=made: made, ""),))
+
+
+def test_rules_that_break_a_definition_are_refused() -> None:
+    good = [(0, {"def": [node(0, 13)], "name": [node(4, 8)]})]
+
+    def moved(found: Any, text: bytes) -> Any:
+        found.end = 99
+        return found
+
+    def nameless(found: Any, text: bytes) -> Any:
+        found.name = 7
+        return found
+
+    def unnamed(found: Any, text: bytes) -> Any:
+        del found.name
+        return found
+
+    for refine, error in ((moved, ValueError), (nameless, TypeError), (unnamed, TypeError), (lambda found, text: 3, TypeError)):
+        with pytest.raises(error):
+            extracted(good, (("function", ""),), refine=refine)
+    assert extracted(good, (("function", ""),), refine=lambda found, text: None) == ((), ())
+    assert extracted([(0, {"def": [node(0, 3)]})], ((COMMENT, ""),)) == ((), ((0, 3),))
+    assert extracted([(0, {"def": [node(0, 3)]})], ((ATTRIBUTE, ""),)) == ((), ())
+
+
+def test_trees_that_are_none_are_refused() -> None:
+    cuts, ruler = kernel.module().cuts, kernel.module().Ruler(b"a\n" * 50)
+    arguments = (ruler, 10, frozenset(), frozenset())
+    assert cuts(node(0, 100), *arguments, (), cut_lines)[0] == 0
+    for root in (node(0, 101), node(5, 3), Node(start_byte=0, end_byte=100, children=(), type="x"), object()):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            cuts(root, *arguments, (), cut_lines)
+    for found in ([200], [-1], ["a"], None):
+        with pytest.raises((TypeError, ValueError)):
+            cuts(node(0, 100), *arguments, (), lambda *_, found=found: found)
+    wrong: Any
+    for wrong in ((object(), 10, frozenset(), frozenset()), (ruler, 0, frozenset(), frozenset()), (ruler, 10, [], frozenset())):
+        with pytest.raises((TypeError, ValueError)):
+            cuts(node(0, 100), *wrong, (), cut_lines)
