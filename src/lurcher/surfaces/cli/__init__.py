@@ -86,9 +86,10 @@ def _run(arguments: Sequence[str]) -> int:
     parsed = parse(arguments)
     if parsed.command is None:
         return FOUND
-    from lurcher.surfaces.cli import commands
+    from lurcher.surfaces.cli import asking, commands
 
-    status: int = getattr(commands, f"run_{parsed.command}")(parsed)
+    name = f"run_{parsed.command}"
+    status: int = getattr(asking if hasattr(asking, name) else commands, name)(parsed)
     return status
 
 
