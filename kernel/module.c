@@ -60,6 +60,10 @@ static PyMethodDef functions[] = {
     {"merged_postings", kernel_merged_postings, METH_O,
      "(numbers of terms, ends of rows, ends of lists, first row, bytes, first byte, targets of owners) of each part: terms, rows and "
      "sizes of lists, and their bytes."},
+    {"terms_with", kernel_terms_with, METH_VARARGS,
+     "Terms, their ends, some bytes, how many at most: the numbers of the terms that hold the bytes; None: too many."},
+    {"spans", kernel_spans, METH_VARARGS, "Terms and a family's lists: where theirs begin and end, and how many rows they have."},
+    {"mark", kernel_mark, METH_VARARGS, "A family's data, spans of lists and a mask: marks the owners; whether all are there."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, TypeVar
 
+    import numpy as np
     from numpy.typing import NDArray
 
     Kind = TypeVar("Kind", bound="Container")
@@ -285,6 +286,21 @@ class Container:
             raise self.corrupt(f"section '{name}' is shorter than it should be")
         self._verify(name, position, length, sums, start, end)
         return self._buffer[position + start : position + end]
+
+    def parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
+        """A whole section, of which only some parts, which ascend, are verified and may be looked at."""
+        _, position, length, sums = self._table[name]
+        if not len(starts):
+            return self._buffer[position:position]
+        if not 0 <= starts[0] <= ends[-1] <= length:
+            raise self.corrupt(f"section '{name}' is shorter than it should be")
+        first, last = (starts // BLOCK).tolist(), ((ends - 1) // BLOCK).tolist()
+        reached = -1
+        for a, b in zip(first, last, strict=True):
+            if b > reached:
+                self._verify(name, position, length, sums, max(a, reached + 1) * BLOCK, min((b + 1) * BLOCK, length))
+                reached = b
+        return self._buffer[position : position + length]
 
     def _packed(self, name: str) -> _Unpacker:
         known = self._unpackers.get(name)

@@ -11,7 +11,7 @@ from itertools import islice
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
-from lurcher.index.postings import Views, read_one, views_of
+from lurcher.index.postings import Views, broken, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
     EXPORTED,
@@ -28,6 +28,7 @@ from lurcher.index.segment import (
 )
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Direction, Nearness
+from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
 from lurcher.types import Definition, Import
 
@@ -70,7 +71,7 @@ class Segment:
         self._decoded: Memory[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = Memory(_MOST_ROWS)
         self._numbers: Memory[str, int] = Memory(_MOST_TERMS)
         self.pieces: Memory[bytes, tuple[NDArray[np.bool_] | None]] = Memory(_MOST_ROWS)
-        """Which files have a term with some bytes in it, as the literal lane found out."""
+        """Which units have a term with some bytes in it, as the literal lane found out."""
         self.meta = container.meta
 
     @cached_property
@@ -161,6 +162,17 @@ class Segment:
             known = (found,)
             self._decoded.put(key, known, len(found[0]) if found else 0)
         return known[0]
+
+    def mark(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
+        """Mark all owners, live or not, that have one of some terms, which ascend, in `family`."""
+        views, kernel = self._family(family), native()
+        if kernel is None:
+            for place in filter(lambda place: place >= 0, map(views.place, terms)):
+                mask[read_one(self.container, family, views, place, self._owner_total(family))[0]] = True
+            return
+        spans = kernel.spans(terms, *views)
+        if spans is None or not kernel.mark(self.container.parts(f"{family}.data", *spans[:2]), *spans, mask):
+            raise broken(self.container, family)
 
     def is_live(self, term: int) -> bool:
         """Whether any live file has the term."""
@@ -257,6 +269,20 @@ class Snapshot:
         return np.concatenate([
             np.ones(len(segment.files), bool) if segment.live is None else segment.live for segment in self.segments
         ] or [np.zeros(0, bool)])  # fmt: skip
+
+    @cached_property
+    def unit_line_group(self) -> NDArray[np.int64]:
+        """A number for each unit, which those have in common that share a line."""
+        line, last, file = self.unit_column("line"), self.unit_column("last"), self.unit_file
+        new = np.full(self.unit_total, True)
+        new[1:] = (line[1:] > last[:-1]) | (file[1:] != file[:-1])
+        groups: NDArray[np.int64] = np.cumsum(new) - 1
+        return groups
+
+    @cached_property
+    def line_groups(self) -> int:
+        """How many different numbers those are."""
+        return int(self.unit_line_group[-1]) + 1 if self.unit_total else 0
 
     @cached_property
     def live_units(self) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ from lurcher import light
 from lurcher.arrays import np
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
+from lurcher.kernel import native
 from lurcher.lanes.lane import Request
 from lurcher.light import TYPE_CHECKING, dataclass, field
 from lurcher.literal.pattern import Pattern
@@ -146,49 +147,54 @@ def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None
         piece for run in pattern.syntax.runs for word in _FRAGMENT.findall(run)
         if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
     }  # fmt: skip
+    # All words of a match stand in one file, and where it cannot reach over lines, in units that share a line.
+    holders = snapshot.unit_file if pattern.multiline else snapshot.unit_line_group
+    total = snapshot.file_total if pattern.multiline else snapshot.line_groups
     mask: NDArray[np.bool_] | None = None
     for piece in sorted(fragments, key=lambda item: (-len(item), item)):
-        having = _with_piece(snapshot, piece.encode())
-        if having is not None:
+        units = _units_with(snapshot, piece.encode())
+        if units is not None:
+            having = np.zeros(total, bool)
+            having[holders[units]] = True
             mask = having if mask is None else mask & having
     if mask is None:
         return None
-    unseen: NDArray[np.bool_] = (snapshot.file_column("flags") & UNSEEN) != 0
-    return mask | unseen
+    found: NDArray[np.bool_] = (snapshot.file_column("flags") & UNSEEN) != 0
+    found[snapshot.unit_file[mask[holders]]] = True
+    return found
 
 
-def _with_piece(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
-    """Files with a term that contains `piece`; None where too many terms do."""
-    mask = np.zeros(snapshot.file_total, bool)
-    base = 0
+def _units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
+    """Units with a term that contains `piece`; None where too many terms do."""
+    parts = []
     for segment in snapshot.segments:
         known = segment.pieces.get(piece)
         if known is None:
             known = (_in_segment(segment, piece),)
-            segment.pieces.put(piece, known, len(segment.files))
+            segment.pieces.put(piece, known, len(segment.units))
         if known[0] is None:
             return None
-        mask[base : base + len(segment.files)] = known[0]
-        base += len(segment.files)
-    return mask
+        parts.append(known[0])
+    return np.concatenate(parts) if parts else None
 
 
 def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
     numbers = terms_containing(segment, piece)
     if numbers is None:
         return None
-    mask = np.zeros(len(segment.files), bool)
+    mask = np.zeros(len(segment.units), bool)
     for family in ("body", "comments"):
-        for number in numbers:
-            found = segment.postings(family, number)
-            if found is not None:
-                mask[segment.units["file"][found[0]]] = True
+        segment.mark(family, numbers, mask)
     return mask
 
 
-def terms_containing(segment: Segment, piece: bytes) -> list[int] | None:
-    """The numbers of terms that contain some bytes; None where these are too many."""
+def terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
+    """The numbers of terms that contain some bytes, ascending; None where these are too many."""
     blob, ends = segment.term_bytes, segment.term_ends
+    kernel = native()
+    if kernel is not None:
+        found: Sequence[int] | None = kernel.terms_with(blob, ends, piece, _MOST_TERMS)
+        return found
     numbers: list[int] = []
     at = blob.find(piece)
     while at >= 0:
