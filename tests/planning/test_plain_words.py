@@ -38,7 +38,7 @@ def test_questions_are_read_as_the_expressions_say(text: str) -> None:
         part for part in re.split(r"::?|\.|#|->|/|\\", text.strip("@$#.:").removesuffix("()")) if part
     ]
     if intent._EXPRESSION.search(line):
-        assert any(sign in line for sign in "\\.[(^$")
+        assert any(sign in line for sign in intent._SIGNS)
 
 
 @pytest.mark.parametrize("text", ["how is a.b read", "retry after a failed request", "HTTPServer", "Foo::bar", "x y"])

@@ -88,17 +88,18 @@ def model_of(settings: Settings, root: Path | str) -> Model:
     origin = settings.origins.get("dense.model")
     if not named.strip():
         raise ConfigError(f"{origin}: 'dense.model' is empty", "allowed: builtin, none, or the path of a table")
-    from pathlib import Path
-
-    path, root = Path(named).expanduser(), Path(root)
+    place = os.path.expanduser(named).rstrip("/") or "/"
     if origin in (config.PROJECT_FILE, config.PYPROJECT):
         # A repository's own file must not make us read elsewhere.
-        path = root / path
-        if not _within(path, root):
+        from pathlib import Path
+
+        inner = Path(root) / place
+        if not _within(inner, Path(root)):
             raise ConfigError(
                 f"{origin}: dense.model must be a file of the project, not {named!r}", "or: builtin, none"
             )
-    return Model(named, path)
+        return Model(named, inner)
+    return Model(named, place)
 
 
 def _within(path: Path, root: Path) -> bool:

@@ -17,10 +17,8 @@ import struct
 from itertools import pairwise
 
 from lurcher.arrays import np as small
-from lurcher.embedding.grams import grams_of
 from lurcher.embedding.meta import Meta, checked_meta
 from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
-from lurcher.embedding.sums import Stored, weighted_sums
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.tally import Memory
@@ -266,6 +264,8 @@ class Table:
         import numpy as np
 
         if self.meta.compose == "grams":
+            from lurcher.embedding.grams import grams_of
+
             parts, owners = grams_of(terms, self.meta.gram_lengths, self.buckets)
             section, scales = "grams", "gram_scales"
         elif self.meta.compose == "wordpiece":
@@ -280,6 +280,8 @@ class Table:
             section, scales = "rows", "scales"
         vectors = np.zeros((len(terms), self.dims), np.float32)
         if len(parts):
+            from lurcher.embedding.sums import Stored, weighted_sums
+
             counts = np.maximum(np.bincount(owners, minlength=len(terms)), 1)
             amounts = self._scales(scales)[parts].astype(np.float64)
             gather = partial(self._stored, section)

@@ -7,7 +7,7 @@ import posixpath
 from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING, cached_property
-from lurcher.notes.kinds import MARKED_UP, is_note
+from lurcher.notes.kinds import MARKED_UP, PARSED, is_note
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import HEADING, Import
@@ -161,10 +161,7 @@ class Vault:
     @cached_property
     def has_code(self) -> bool:
         """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
-        from lurcher.chunking.languages import LANGUAGES
-
-        parsed = {name for name, language in LANGUAGES.items() if language.grammar is not None}
-        for file in np.flatnonzero(files_in(self._snapshot, parsed) & self._snapshot.live_files).tolist():
+        for file in np.flatnonzero(files_in(self._snapshot, PARSED) & self._snapshot.live_files).tolist():
             if not any(part.startswith(".") for part in self._snapshot.bare_path(file).split("/")[:-1]):
                 return True
         return False

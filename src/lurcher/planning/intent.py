@@ -59,10 +59,14 @@ _EXPRESSION = pattern(
 )
 
 
+_SIGNS = ("\\", ".*", ".+", "[", "(?", "^", "$")
+"""One of them is in whatever the expression finds."""
+
+
 def reads_as_pattern(text: str) -> bool:
     """Whether a line is written in the syntax of regular expressions, and is one."""
     line = text.strip()
-    if "\n" in line or not any(sign in line for sign in "\\.[(^$") or not _EXPRESSION.search(line):
+    if "\n" in line or not any(sign in line for sign in _SIGNS) or not _EXPRESSION.search(line):
         return False
     from lurcher.errors import QueryError
     from lurcher.literal.pattern import compiled
