@@ -57,6 +57,8 @@ static PyMethodDef functions[] = {
     {"merged_postings", kernel_merged_postings, METH_O,
      "(numbers of terms, ends of rows, ends of lists, first row, bytes, first byte, targets of owners) of each part: terms, rows and "
      "sizes of lists, and their bytes."},
+    {"places", kernel_places, METH_VARARGS, "Sorted terms, their ends, a list of terms: the number of each, -1 where it is none of them."},
+    {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };
