@@ -54,6 +54,8 @@ static PyMethodDef functions[] = {
     {"filter", kernel_filter, METH_VARARGS, "Hashes, and how many bytes a filter over them has: its bytes."},
     {"united_terms", kernel_united_terms, METH_O,
      "(terms, ends) of each part: all terms in order, their ends, and for each part the numbers of its own."},
+    {"packed_postings", kernel_packed_postings, METH_VARARGS,
+     "Terms, owners and counts of rows in order: terms, rows and sizes of lists, and their bytes."},
     {"merged_postings", kernel_merged_postings, METH_O,
      "(numbers of terms, ends of rows, ends of lists, first row, bytes, first byte, targets of owners) of each part: terms, rows and "
      "sizes of lists, and their bytes."},
