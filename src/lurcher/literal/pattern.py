@@ -19,6 +19,10 @@ _MANY = 500
 Span = tuple[int, int]
 
 
+_FOLDS_TO_ASCII = ("\u212a".encode(), "\u017f".encode())
+"""The Kelvin sign and the long s: letters outside of ASCII that are one inside of it, but for their case."""
+
+
 @dataclass(frozen=True)
 class Pattern:
     """Finds the lines of a text that match, and where in them."""
@@ -46,6 +50,18 @@ class Pattern:
         itself = self.fixed or (self.syntax.runs == (self.text,))
         caseless = not self.ignores_case or not any(c.lower() != c.upper() for c in self.text)
         return self.text.encode("utf-8", "replace") if itself and caseless and not self.word else None
+
+    @cached_property
+    def _folded(self) -> bytes | None:
+        """Small letters that every text with a match has once its capitals are made small; None where nothing is certain."""
+        known = self.fixed and self.ignores_case and self.text.isascii()
+        return self.text.lower().encode() if known else None
+
+    def _is_absent(self, data: bytes) -> bool:
+        """Whether a look at the letters tells that there is no match: most phrases are nowhere, and need no expression."""
+        if self._folded is None or any(letter in data for letter in _FOLDS_TO_ASCII):
+            return False
+        return self._folded not in data.lower()
 
     @cached_property
     def _expression(self) -> Any:
@@ -86,6 +102,8 @@ class Pattern:
         """Where every match in a text begins, as far as they do not overlap; quick where there are many."""
         found: list[int] = []
         if self.plain is None:
+            if self._is_absent(data):
+                return []
             group = 1 if self.word else 0
             return [match.start(group) for match in self._expression.finditer(data)]
         # Few are found sooner one by one, many by a loop that is not Python's.
