@@ -58,6 +58,7 @@ PyObject *kernel_products(PyObject *module, PyObject *arguments);
 PyObject *kernel_tally(PyObject *module, PyObject *arguments);
 PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
+PyObject *kernel_best_units(PyObject *module, PyObject *arguments);
 PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);

@@ -48,6 +48,8 @@ static PyMethodDef functions[] = {
     {"harmonic", kernel_harmonic, METH_VARARGS,
      "Scores of units, first unit and number of units of each file, which files may answer, a divisor per place, where the sums "
      "go."},
+    {"best_units", kernel_best_units, METH_VARARGS,
+     "Scores of units, first unit and number of units of each file: each file's best score and the unit that has it, or -1."},
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
     {"extract", kernel_extract, METH_VARARGS,
      "Matches of a query, a kind or reader per pattern, a ruler, a language's rules: definitions, and ranges of comments."},

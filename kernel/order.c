@@ -1,6 +1,6 @@
 /* What rankings ask of all units at once, as ranking/evidence/content.py and index/order.py have it. */
 
-#include "kernel.h"
+#include "array.h"
 
 #include <stdlib.h>
 
@@ -132,5 +132,56 @@ PyObject *kernel_standing(PyObject *module, PyObject *arguments) {
         found = Py_BuildValue("(LL)", (long long)above, (long long)equal);
     }
     PyBuffer_Release(&scores);
+    return found;
+}
+
+/* Scores of units, first unit and number of units of each file: each file's best score, and the first unit that has it, -1 where
+   no score is above zero. */
+PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *given[3], *found = NULL;
+    if (!PyArg_ParseTuple(arguments, "OOO", &given[0], &given[1], &given[2])) {
+        return NULL;
+    }
+    Array *scores = array_from_as(given[0], F64), *first = scores == NULL ? NULL : array_from_as(given[1], I64);
+    Array *counts = first == NULL ? NULL : array_from_as(given[2], I64);
+    Array *values = NULL, *units = NULL;
+    if (counts == NULL) {
+        goto done;
+    }
+    if (counts->count != first->count) {
+        PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
+        goto done;
+    }
+    values = array_new(F64, first->count);
+    units = values == NULL ? NULL : array_new(I64, first->count);
+    if (units == NULL) {
+        goto done;
+    }
+    const double *score = (const double *)(const void *)scores->data;
+    for (Py_ssize_t file = 0; file < first->count; file++) {
+        int64_t unit = ((const int64_t *)(const void *)first->data)[file], left = ((const int64_t *)(const void *)counts->data)[file];
+        if (left < 0 || unit < 0 || unit > scores->count || left > scores->count - unit) {
+            PyErr_SetString(PyExc_ValueError, "a file's units are not there");
+            goto done;
+        }
+        double best = 0;
+        int64_t place = -1;
+        for (; left > 0; left--, unit++) {
+            if (score[unit] > best) {
+                best = score[unit];
+                place = unit;
+            }
+        }
+        ((double *)(void *)values->data)[file] = best;
+        ((int64_t *)(void *)units->data)[file] = place;
+    }
+    found = PyTuple_Pack(2, (PyObject *)values, (PyObject *)units);
+done:
+    drop(scores);
+    drop(first);
+    drop(counts);
+    drop(values);
+    drop(units);
     return found;
 }

@@ -41,8 +41,8 @@ BLOCKS = ".blocks"
 KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<u8": 8, "<f4": 4, "V": 1, PACKED: 1}
 """What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
 _MOST_PACKED = 0xFFFFFFFF
-_KEPT_BLOCKS = 64
-"""Of a packed section, 2 MB once taken apart: hits of one question after another come from much the same files."""
+_KEPT_BLOCKS = 256
+"""Of a packed section, 8 MB once taken apart: hits of one question after another come from much the same files."""
 _FOOTER = struct.Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
 _DIGEST_BYTES = 12

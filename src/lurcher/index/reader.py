@@ -48,6 +48,8 @@ _MANY_NAMES = 2000
 _MOST_ROWS = 1_000_000
 """Rows of postings that are kept taken apart, about 16 bytes each."""
 _MOST_TERMS = 50_000
+_MOST_LETTERS = 500_000
+"""Of texts that were read, and are kept for the next question."""
 _MANY_PATHS = 100
 """From here on all paths are read, not only those that are asked for."""
 
@@ -240,6 +242,7 @@ class Snapshot:
         ] = Memory(_MOST_ROWS)
         """Room for terms' weighted counts per unit, which several queries share."""
         self._postings: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(_MOST_ROWS)
+        self._texts: Memory[tuple[int, int, int], str] = Memory(_MOST_LETTERS)
         self._prefixed: Memory[tuple[str, str | None, int], list[str]] = Memory(_MOST_TERMS)
         self._path_order = path_order
         self.generation = generation
@@ -604,9 +607,14 @@ class Snapshot:
 
     def text(self, file: int, start: int, end: int) -> str:
         """Bytes [start, end) of a file's text."""
-        segment, local = self._place("files", file)
-        base = int(segment.files["text"][local])
-        return bytes(segment.container.section("text", base + start, base + end)).decode("utf-8", "replace")
+        place = file, start, end
+        known = self._texts.get(place)
+        if known is None:
+            segment, local = self._place("files", file)
+            base = segment.files["text"][local]
+            known = str(segment.container.section("text", int(base) + start, int(base) + end), "utf-8", "replace")
+            self._texts.put(place, known, len(known))
+        return known
 
     def units_of(self, file: int) -> range:
         """The numbers of a file's units."""
@@ -634,11 +642,8 @@ class Snapshot:
         )  # fmt: skip
 
     def unit_text(self, unit: int) -> str:
-        segment, local = self._place("units", unit)
-        row = segment.units[local]
-        start = int(segment.files["text"][int(row["file"])])
-        data = segment.container.section("text", start + int(row["start"]), start + int(row["end"]))
-        return bytes(data).decode("utf-8", "replace")
+        file, start, end, *_ = self.unit(unit)
+        return self.text(file, start, end)
 
     def definition(self, number: int) -> Definition:
         segment, local = self._place("definitions", number)

@@ -128,7 +128,7 @@ def search(
     snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_], most: int | None = None
 ) -> LiteralMatches:
     """The units of allowed files that match; none where more than `most` bytes would have to be read."""
-    spans = _spans(snapshot, allowed, candidates(snapshot, pattern))
+    spans = _spans(snapshot, allowed, candidates(snapshot, pattern, every=most is None))
     if most is not None and sum(int(part.size.sum()) for part in spans) > most:
         spans = []
     found = [part for part in _by_group(snapshot, pattern, spans) if len(part[0])]
@@ -139,8 +139,11 @@ def search(
     return LiteralMatches(snapshot, pattern, units, counts, firsts)
 
 
-def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None:
-    """Units that may hold a part of a match, by their terms; None where terms cannot tell."""
+def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> NDArray[np.bool_] | None:
+    """Units that may hold a part of a match, by their terms; None where terms cannot tell.
+
+    Not `every` one leaves out those of files that are marked: enough for a sign among others, and they are few.
+    """
     fragments = {
         piece for run in pattern.syntax.runs for word in _FRAGMENT.findall(run)
         if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
@@ -157,8 +160,10 @@ def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None
             mask = having if mask is None else mask & having
     if mask is None:
         return None
-    unseen: NDArray[np.bool_] = (snapshot.file_column("flags") & UNSEEN) != 0
-    return mask[holders] | unseen[snapshot.unit_file]
+    units: NDArray[np.bool_] = mask[holders]
+    if every:
+        units |= ((snapshot.file_column("flags") & UNSEEN) != 0)[snapshot.unit_file]
+    return units
 
 
 class Spans(NamedTuple):

@@ -12,6 +12,7 @@ from lurcher.arrays import np
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
+from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
@@ -175,13 +176,23 @@ def _lead_units(
 
 
 def _put_best(snapshot: Snapshot, scores: NDArray[np.float64], best: NDArray[np.int64]) -> None:
-    """For each file with a score the unit that has its best."""
+    """For each file with a score the unit that has its best, the first of equals."""
+    kernel = native()
+    if kernel is not None:
+        _, units = kernel.best_units(scores, snapshot.first_unit, snapshot.unit_counts)
+        scored = np.flatnonzero(units >= 0)
+        best[scored] = units[scored]
+        return
     top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
     best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
 
 
 def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each file's best unit score. A file's units are numbered one after the other."""
+    kernel = native()
+    if kernel is not None:
+        values: NDArray[np.float64] = kernel.best_units(scores, snapshot.first_unit, snapshot.unit_counts)[0]
+        return values
     best = np.zeros(snapshot.file_total)
     filled = np.flatnonzero(snapshot.file_column("units"))
     if len(filled):

@@ -25,12 +25,13 @@ def score(context: Context) -> NDArray[np.float64]:
         explained.add(owners, counts, quality)
         covered.add(owners, (counts > 0), quality * rarity.get(term, 0.0))
     definitions = len(snapshot.definition_file)
-    shares, cover = explained.over(definitions), covered.over(definitions)
-    if shares is None or cover is None:
+    explained_ones, shares = explained.sparse(definitions)
+    matched, cover = covered.sparse(definitions)  # some of those
+    if not len(matched):
         return found
-    matched = np.flatnonzero(shares)
-    share = np.minimum(shares[matched] / np.maximum(snapshot.definition_parts[matched], 1), 1.0)
-    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(cover[matched] / total, 1.0))
+    shares = shares[np.searchsorted(explained_ones, matched)]
+    share = np.minimum(shares / np.maximum(snapshot.definition_parts[matched], 1), 1.0)
+    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(cover / total, 1.0))
     return found
 
 
