@@ -53,7 +53,7 @@ static int set_put(Set *set, uint64_t hash) {
         set->zero = 1;
         return 0;
     }
-    if (set->used * 2 >= set->slot_count && set_grow(set) < 0) {
+    if (set->used * 4 >= set->slot_count * 3 && set_grow(set) < 0) {
         return -1;
     }
     size_t slot = (size_t)hash & (set->slot_count - 1);

@@ -380,6 +380,73 @@ static int take_lists(PyObject *part, Lists *lists) {
     return 0;
 }
 
+/* Rows by term and owner as lists: 0, or -1 without memory. */
+static int pack_rows(const uint32_t *terms, const uint32_t *owners, const unsigned char *counts, size_t rows, Merged *merged) {
+    for (size_t at = 0; at < rows;) {
+        size_t start = at, width;
+        uint32_t term = terms[at], largest = owners[at];
+        for (at++; at < rows && terms[at] == term; at++) {
+            uint32_t step = owners[at] - owners[at - 1];
+            largest = step > largest ? step : largest;
+        }
+        width = largest < 1 << 8 ? 1 : largest < 1 << 16 ? 2 : 4;
+        int64_t total = (int64_t)(at - start), size = (int64_t)((width + 1) * (at - start));
+        if (bytes_append(&merged->terms, &term, sizeof term) < 0 || bytes_append(&merged->rows, &total, sizeof total) < 0 ||
+            bytes_append(&merged->sizes, &size, sizeof size) < 0 || bytes_reserve(&merged->data, (size_t)size) < 0) {
+            return -1;
+        }
+        unsigned char *out = (unsigned char *)merged->data.data + merged->data.used;
+        for (size_t i = start; i < at; i++) {
+            uint32_t step = i > start ? owners[i] - owners[i - 1] : owners[i];
+            for (size_t byte = 0; byte < width; byte++) {
+                *out++ = (unsigned char)(step >> (8 * byte));
+            }
+        }
+        memcpy(out, counts + start, at - start);
+        merged->data.used += (size_t)size;
+    }
+    return 0;
+}
+
+static void merged_free(Merged *merged) {
+    bytes_free(&merged->terms);
+    bytes_free(&merged->rows);
+    bytes_free(&merged->sizes);
+    bytes_free(&merged->data);
+    bytes_free(&merged->waiting);
+}
+
+static PyObject *merged_tuple(const Merged *merged) {
+    return Py_BuildValue(
+        "(NNNN)", bytes_of(&merged->terms), bytes_of(&merged->rows), bytes_of(&merged->sizes), bytes_of(&merged->data));
+}
+
+PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Py_buffer terms, owners, counts;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*:packed_postings", &terms, &owners, &counts)) {
+        return NULL;
+    }
+    Py_ssize_t rows = items_of(&terms, sizeof(uint32_t), "the terms"), others = items_of(&owners, sizeof(uint32_t), "the owners");
+    PyObject *found = NULL;
+    if (rows >= 0 && others >= 0 && (rows != others || rows != counts.len)) {
+        PyErr_SetString(PyExc_ValueError, "every row has a term, an owner and a count");
+    } else if (rows >= 0 && others >= 0) {
+        Merged merged;
+        memset(&merged, 0, sizeof merged);
+        int failed;
+        Py_BEGIN_ALLOW_THREADS
+        failed = pack_rows(terms.buf, owners.buf, counts.buf, (size_t)rows, &merged);
+        Py_END_ALLOW_THREADS
+        found = failed ? PyErr_NoMemory() : merged_tuple(&merged);
+        merged_free(&merged);
+    }
+    PyBuffer_Release(&terms);
+    PyBuffer_Release(&owners);
+    PyBuffer_Release(&counts);
+    return found;
+}
+
 PyObject *kernel_merged_postings(PyObject *module, PyObject *list) {
     (void)module;
     if (!PyList_Check(list) || PyList_Size(list) > (Py_ssize_t)UINT32_MAX / 2) {
@@ -406,8 +473,7 @@ PyObject *kernel_merged_postings(PyObject *module, PyObject *list) {
     } else if (state == BROKEN) {
         complain(broken);
     } else if (!failed) {
-        found = Py_BuildValue(
-            "(NNNN)", bytes_of(&merged.terms), bytes_of(&merged.rows), bytes_of(&merged.sizes), bytes_of(&merged.data));
+        found = merged_tuple(&merged);
     }
     for (size_t i = 0; lists != NULL && i < parts; i++) {
         if (lists[i].held) {
@@ -420,10 +486,6 @@ PyObject *kernel_merged_postings(PyObject *module, PyObject *list) {
     }
     free(lists);
     free(heap);
-    bytes_free(&merged.terms);
-    bytes_free(&merged.rows);
-    bytes_free(&merged.sizes);
-    bytes_free(&merged.data);
-    bytes_free(&merged.waiting);
+    merged_free(&merged);
     return found;
 }

@@ -69,6 +69,9 @@ PyObject *kernel_crc32(PyObject *module, PyObject *data);
 PyObject *kernel_filter(PyObject *module, PyObject *arguments);
 PyObject *kernel_united_terms(PyObject *module, PyObject *parts);
 PyObject *kernel_merged_postings(PyObject *module, PyObject *parts);
+PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments);
+PyObject *kernel_places(PyObject *module, PyObject *arguments);
+PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 

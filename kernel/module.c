@@ -57,6 +57,8 @@ static PyMethodDef functions[] = {
     {"filter", kernel_filter, METH_VARARGS, "Hashes, and how many bytes a filter over them has: its bytes."},
     {"united_terms", kernel_united_terms, METH_O,
      "(terms, ends) of each part: all terms in order, their ends, and for each part the numbers of its own."},
+    {"packed_postings", kernel_packed_postings, METH_VARARGS,
+     "Terms, owners and counts of rows in order: terms, rows and sizes of lists, and their bytes."},
     {"merged_postings", kernel_merged_postings, METH_O,
      "(numbers of terms, ends of rows, ends of lists, first row, bytes, first byte, targets of owners) of each part: terms, rows and "
      "sizes of lists, and their bytes."},
@@ -64,6 +66,8 @@ static PyMethodDef functions[] = {
      "Terms, their ends, some bytes, how many at most: the numbers of the terms that hold the bytes; None: too many."},
     {"spans", kernel_spans, METH_VARARGS, "Terms and a family's lists: where theirs begin and end, and how many rows they have."},
     {"mark", kernel_mark, METH_VARARGS, "A family's data, spans of lists and a mask: marks the owners; whether all are there."},
+    {"places", kernel_places, METH_VARARGS, "Sorted terms, their ends, a list of terms: the number of each, -1 where it is none of them."},
+    {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };

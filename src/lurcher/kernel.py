@@ -43,3 +43,10 @@ def _found() -> tuple[ModuleType | None, str]:
     if module.VERSION != VERSION:
         return None, "it was built for another version of lurcher"
     return module, ""
+
+
+def give_back() -> None:
+    """Give memory that was in use for a while back to the system, as far as somebody can."""
+    kernel = native()
+    if kernel is not None:
+        kernel.give_back()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lurcher.index import families
 from lurcher.index.container import Container, pack_sections
-from lurcher.index.postings import pack
+from lurcher.index.postings import _pack, pack
 from lurcher.index.segment import as_bytes
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
@@ -74,6 +74,24 @@ def test_parts_are_merged_alike(given_parts: tuple[list[Container], list[Any]], 
         ours = merged(*given_parts)
         patch.setattr(families, "native", lambda: None)
         assert ours == merged(*given_parts)
+
+
+@given(st.dictionaries(st.tuples(st.integers(0, 5), st.integers(0, 2**32 - 1) | st.integers(0, 300)), st.integers(1, 255)))
+def test_rows_are_packed_alike(rows: dict[tuple[int, int], int]) -> None:
+    keys = sorted(rows)
+    columns = ([term for term, _ in keys], [owner for _, owner in keys], [rows[key] for key in keys])
+    postings = Postings(*map(np.array, columns, (np.uint32, np.uint32, np.uint8)))
+    ours: Any
+    reference: Any
+    for ours, reference in zip(pack(postings), _pack(postings), strict=True):
+        assert ours.tolist() == reference.tolist()
+        assert ours.dtype == reference.dtype
+
+
+def test_rows_without_an_owner_are_refused() -> None:
+    for columns in ((bytes(4), b"", b"\1"), (bytes(4), bytes(4), b""), (bytes(3), bytes(3), b"\1"), ("x", b"", b"")):
+        with pytest.raises((TypeError, ValueError)):
+            kernel.module().packed_postings(*columns)
 
 
 def test_terms_out_of_order_and_broken_lists_name_their_part() -> None:

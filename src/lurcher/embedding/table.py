@@ -22,6 +22,7 @@ from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.tally import Memory
+from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, cached_property, partial
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ class Table:
                 return np.fromiter(map(self.place, terms), np.int64, len(terms))
             if len(terms) <= _SOME:
                 return np.fromiter(self._places(terms), np.int64, len(terms))
+            kernel = native()
+            if kernel is not None:
+                return np.frombuffer(kernel.places(self._terms, self._ends, list(terms)), np.int64)
         known = self._numbers
         return np.fromiter((known.get(term, -1) for term in terms), np.int64, len(terms))
 

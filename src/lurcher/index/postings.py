@@ -33,6 +33,19 @@ class Packed(NamedTuple):
 
 
 def pack(postings: Postings) -> Packed:
+    """Rows in order, as lists."""
+    import numpy as np
+
+    kernel = native()
+    if kernel is not None:
+        given = zip((postings.terms, postings.owners, postings.counts), (np.uint32, np.uint32, np.uint8), strict=True)
+        found = kernel.packed_postings(*(np.ascontiguousarray(column, kind) for column, kind in given))
+        return Packed(*map(np.frombuffer, found, (np.uint32, np.int64, np.int64, np.uint8)))
+    return _pack(postings)
+
+
+def _pack(postings: Postings) -> Packed:
+    """What the kernel gives too."""
     import numpy as np
 
     terms, owners = postings.terms, postings.owners

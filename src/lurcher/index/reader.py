@@ -7,7 +7,7 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import islice
+from itertools import accumulate, islice
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
@@ -208,8 +208,13 @@ class Segment:
 
     def paths(self) -> Iterator[str]:
         """The paths of all files in order, dead ones too."""
-        blob = bytes(self.container.section("paths"))
-        for offset in self.files["path"].tolist():
+        blob, offsets = bytes(self.container.section("paths")), self.files["path"].tolist()
+        parts = blob.split(b"\0")[:-1]
+        # They lie in the order of the files unless somebody has tampered with them.
+        if list(accumulate(map(len, parts), lambda place, size: place + size + 1, initial=0))[:-1] == offsets:
+            yield from (self.prefix + part.decode("utf-8", "replace") for part in parts)
+            return
+        for offset in offsets:
             yield self.prefix + string_at(blob, offset)
 
     def path(self, file: int) -> str:

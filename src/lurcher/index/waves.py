@@ -20,7 +20,8 @@ WAITING = "waiting"
 """Among the reasons for leaving files out: so many have not been read yet."""
 READING = 0.8
 """The part of the time for a first answer in which files are taken up; the rest is for those at hand, and for the answer."""
-_LARGE = 100_000
+_SMALL, _LARGE = 16_000, 64_000
+"""Bytes: so the first wave has many files, from all over the tree."""
 
 
 def is_partial(manifest: Manifest) -> bool:
@@ -32,10 +33,10 @@ def most_telling_first(entries: Iterable[Entry], known: Collection[str]) -> list
     """Files that the index knows, then sources, then tests and documents, then what others wrote; small files before large."""
     from lurcher.index.roles import DATA, EXAMPLE, LEGACY, SETUP, TEST, VENDORED, roles
 
-    def rank(entry: Entry) -> tuple[bool, int, bool, str]:
+    def rank(entry: Entry) -> tuple[bool, int, int, str]:
         found = roles(entry.path)
         group = 2 if found & (VENDORED | DATA) else 1 if found & (TEST | EXAMPLE | LEGACY | SETUP) else 0
-        return entry.path not in known, group, entry.size > _LARGE, entry.path
+        return entry.path not in known, group, (entry.size > _SMALL) + (entry.size > _LARGE), entry.path
 
     return sorted(entries, key=rank)
 

@@ -26,6 +26,7 @@ from lurcher.index.merge import merge
 from lurcher.index.segment import write
 from lurcher.index.store import Store, live_mask, live_places
 from lurcher.index.waves import WAITING, is_partial, most_telling_first
+from lurcher.kernel import give_back
 from lurcher.sources.decode import Skip, read_text
 from lurcher.sources.files import Entry, Listing
 from lurcher.types import Progress
@@ -233,8 +234,12 @@ class _Making:
             self._reading.done(len(first))
             return name
         following = itertools.chain((first, second), shards)
+        del first, second  # gone as soon as they are built
         parts = self._parts((shard, self._plain(shard)) for shard in following)
-        return self._store.put(lambda out: merge(parts, [None] * len(parts), out))
+        give_back()
+        name = self._store.put(lambda out: merge(parts, [None] * len(parts), out))
+        give_back()
+        return name
 
     def _parts(self, shards: Iterator[tuple[Files, frozenset[str]]]) -> list[Container]:
         from lurcher.index.worker import Shop

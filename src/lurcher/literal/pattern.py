@@ -21,6 +21,8 @@ _SAME_IN_ANY_CASE = ((b"s", "\u017f".encode()), (b"k", "\u212a".encode()))
 Span = tuple[int, int]
 
 
+
+
 @dataclass(frozen=True)
 class Pattern:
     """Finds the lines of a text that match, and where in them."""
@@ -56,7 +58,7 @@ class Pattern:
         return self.text.lower().encode() if plain else None
 
     def _in_small(self, data: bytes) -> bytes | None:
-        """A text in small letters; None where it has a sign beyond ASCII that is the same in any case as a letter looked for."""
+        """A text in small letters; None where it has a sign that is no ASCII and in any case one of the letters."""
         known: tuple[bytes, bytes | None] | None = self.__dict__.get("_lowered")
         if known is None or known[0] is not data:
             wanted = self._small or b""
