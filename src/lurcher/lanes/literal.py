@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from lurcher import light
 from lurcher.arrays import np
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
@@ -16,6 +15,7 @@ from lurcher.kernel import native
 from lurcher.lanes.lane import Request
 from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
 from lurcher.literal.pattern import Pattern
+from lurcher.terms.split import words
 from lurcher.types import LaneWhy, Match
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_FRAGMENT = light.pattern(r"[A-Za-z0-9_]+")
 _SHORTEST = 3
 """Shorter pieces are in most files."""
 _MOST_TERMS = 3000
@@ -145,7 +144,7 @@ def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> N
     Not `every` one leaves out those of files that are marked: enough for a sign among others, and they are few.
     """
     fragments = {
-        piece for run in pattern.syntax.runs for word in _FRAGMENT.findall(run)
+        piece for run in pattern.syntax.runs for word in words(run.encode("ascii", "replace").decode())
         if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
     }  # fmt: skip
     # All words of a match stand in one file, and where it cannot reach over lines, in units that share a line.

@@ -16,11 +16,11 @@ SMART, IGNORE, EXACT = CASES
 _NO_WORD = r"[^\pL\pM\p{Nd}\p{Nl}\p{Pc}\n]"
 _MEMORY = 64 << 20
 _MANY = 500
+_SAME_IN_ANY_CASE = ((b"s", "\u017f".encode()), (b"k", "\u212a".encode()))
+"""A long s and the sign for kelvin."""
 Span = tuple[int, int]
 
 
-_FOLDS_TO_ASCII = ("\u212a".encode(), "\u017f".encode())
-"""The Kelvin sign and the long s: letters outside of ASCII that are one inside of it, but for their case."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +52,20 @@ class Pattern:
         return self.text.encode("utf-8", "replace") if itself and caseless and not self.word else None
 
     @cached_property
-    def _folded(self) -> bytes | None:
-        """Small letters that every text with a match has once its capitals are made small; None where nothing is certain."""
-        known = self.fixed and self.ignores_case and self.text.isascii()
-        return self.text.lower().encode() if known else None
+    def _small(self) -> bytes | None:
+        """The bytes to look for in small letters, where that is all there is to it: plain words, in any case."""
+        plain = self.fixed and self.ignores_case and self.text.isascii() and not self.word and "\n" not in self.text
+        return self.text.lower().encode() if plain else None
 
-    def _is_absent(self, data: bytes) -> bool:
-        """Whether a look at the letters tells that there is no match: most phrases are nowhere, and need no expression."""
-        if self._folded is None or any(letter in data for letter in _FOLDS_TO_ASCII):
-            return False
-        return self._folded not in data.lower()
+    def _in_small(self, data: bytes) -> bytes | None:
+        """A text in small letters; None where it has a sign that is no ASCII and in any case one of the letters."""
+        known: tuple[bytes, bytes | None] | None = self.__dict__.get("_lowered")
+        if known is None or known[0] is not data:
+            wanted = self._small or b""
+            other = any(letter in wanted and sign in data for letter, sign in _SAME_IN_ANY_CASE)
+            known = (data, None if other else data.lower())
+            self.__dict__["_lowered"] = known
+        return known[1]
 
     @cached_property
     def _expression(self) -> Any:
@@ -87,7 +91,7 @@ class Pattern:
         """Raise unless the pattern can be used."""
         if not self.text:
             raise QueryError("the pattern is empty", "for example: lurcher search --literal 'def \\w+_error'")
-        if self.plain is None:
+        if self.plain is None and self._small is None:
             _ = self._expression
 
     def first(self, data: bytes, start: int) -> Span | None:
@@ -95,27 +99,31 @@ class Pattern:
         if self.plain is not None:
             at = data.find(self.plain, start)
             return None if at < 0 else (at, at + len(self.plain))
+        if self._small is not None and (small := self._in_small(data)) is not None:
+            at = small.find(self._small, start)
+            return None if at < 0 else (at, at + len(self._small))
         match = self._expression.search(data, start)
         return None if match is None else match.span(1 if self.word else 0)
 
     def starts(self, data: bytes) -> list[int]:
         """Where every match in a text begins, as far as they do not overlap; quick where there are many."""
         found: list[int] = []
-        if self.plain is None:
-            if self._is_absent(data):
-                return []
+        wanted: bytes | None = self.plain
+        if wanted is None and self._small is not None and (small := self._in_small(data)) is not None:
+            wanted, data = self._small, small
+        if wanted is None:
             group = 1 if self.word else 0
             return [match.start(group) for match in self._expression.finditer(data)]
         # Few are found sooner one by one, many by a loop that is not Python's.
-        at = data.find(self.plain)
+        at = data.find(wanted)
         while at >= 0:
             found.append(at)
             if len(found) == _MANY:
                 import re
 
-                rest = re.compile(re.escape(self.plain)).finditer(data, at + len(self.plain))
+                rest = re.compile(re.escape(wanted)).finditer(data, at + len(wanted))
                 return found + [match.start() for match in rest]
-            at = data.find(self.plain, at + len(self.plain))
+            at = data.find(wanted, at + len(wanted))
         return found
 
     def lines(self, data: bytes) -> Iterator[Span]:

@@ -36,7 +36,7 @@ def straight(arguments: Sequence[str], command: Command = SEARCH) -> Arguments |
     placed: list[str] = []
     rest = iter(arguments[1:])
     for argument in rest:
-        if argument[:1] != "-" or argument == "-":
+        if argument[:1] != "-" or (argument == "-" and not placed):
             placed.append(argument)
             continue
         name, sign, value = argument.partition("=") if argument.startswith("--") else (argument, "", "")
