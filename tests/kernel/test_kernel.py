@@ -57,16 +57,16 @@ def test_segments_and_answers_are_the_same(
 
 def test_a_kernel_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
-    monkeypatch.setattr(chosen, "import_module", lambda name: SimpleNamespace(VERSION=chosen.VERSION + 1))
+    monkeypatch.setattr(chosen, "_loaded", lambda: SimpleNamespace(VERSION=chosen.VERSION + 1))
     assert chosen.description() == {"name": "python", "reason": "it was built for another version of lurcher"}
 
 
 def test_without_a_kernel_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> None:
-        raise ImportError(name)
+    def missing() -> None:
+        raise ImportError("lurcher._kernel")
 
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
-    monkeypatch.setattr(chosen, "import_module", missing)
+    monkeypatch.setattr(chosen, "_loaded", missing)
     assert chosen.description() == {"name": "python", "reason": "it was not built when lurcher was installed"}
     monkeypatch.setenv("LURCHER_KERNEL", "python")
     assert chosen.description()["reason"] == "LURCHER_KERNEL=python"

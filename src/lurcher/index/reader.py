@@ -394,7 +394,7 @@ class Snapshot:
     def superseded(self) -> dict[int, int]:
         """Files in a version folder (`v1`) that has a later one beside it, with their version."""
         flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
-        if len(flagged) > _MANY_PATHS:
+        if len(flagged) > max(_MANY_PATHS, self.file_total // 4):
             self._read_paths()
         found = {file: version for file in flagged if (version := version_of(self.path(file))) is not None}
         newest: dict[str, int] = {}

@@ -67,14 +67,27 @@ def vectors_of(container: Container) -> Vectors | None:
 
 
 class Matrix(NamedTuple):
-    """Rows of bytes as they are mapped, and the scale of each."""
+    """Rows of bytes in a section, and the scale of each."""
 
-    data: memoryview
+    container: Container
+    name: str
     dims: int
     scales: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.scales)
+
+    @property
+    def data(self) -> memoryview:
+        """All rows, mapped."""
+        return self.container.of_kind(self.name, "i1")
+
+    def around(self, rows: NDArray[np.int64] | None) -> memoryview:
+        """The same where only some rows are looked at: what is not looked at need not be verified."""
+        if rows is None or native() is None or not len(rows):
+            return self.data
+        starts = rows * self.dims
+        return self.container.parts(self.name, starts, starts + self.dims)
 
     def vector(self, row: int) -> NDArray[np.float64]:
         bytes_ = np.frombuffer(self.data[row * self.dims : (row + 1) * self.dims], np.int8)
@@ -96,7 +109,7 @@ def _part_of(container: Container) -> _Part | None:
         return None
     found = []
     for rows, scales in (("vectors", "vector_scales"), ("cards", "card_scales")):
-        matrix = Matrix(container.of_kind(rows, "i1"), dims, np.frombuffer(container.of_kind(scales, "<f4"), np.float32))
+        matrix = Matrix(container, rows, dims, np.frombuffer(container.of_kind(scales, "<f4"), np.float32))
         if len(matrix) and not 0 <= float(matrix.scales.min()) <= float(matrix.scales.max()) <= 1:
             raise container.corrupt("its vectors are of no length")
         found.append(matrix)
@@ -214,7 +227,7 @@ class Nearness:
     def _cosines(
         self, rows: Matrix, direction: Direction, places: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        products = self._desk.products(rows.data, rows.dims, places, direction)
+        products = self._desk.products(rows.around(places), rows.dims, places, direction)
         products *= rows.scales if places is None else rows.scales[places]
         products /= direction.length or 1.0
         return products

@@ -159,10 +159,10 @@ def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> N
             mask = having if mask is None else mask & having
     if mask is None:
         return None
-    units: NDArray[np.bool_] = mask[holders]
+    found: NDArray[np.bool_] = mask[holders]
     if every:
-        units |= ((snapshot.file_column("flags") & UNSEEN) != 0)[snapshot.unit_file]
-    return units
+        found |= ((snapshot.file_column("flags") & UNSEEN) != 0)[snapshot.unit_file]
+    return found
 
 
 class Spans(NamedTuple):

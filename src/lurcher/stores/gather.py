@@ -91,6 +91,9 @@ class Pieces:
     def of_kind(self, name: str, kind: str) -> memoryview:
         return memoryview(self._arrays[name].tobytes())
 
+    def parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
+        return self.of_kind(name, "i1")
+
     def rows(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
         return self.table(name, layout)
 
