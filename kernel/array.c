@@ -101,7 +101,7 @@ static int kind_named(const char *name) {
     static const struct {
         const char *name;
         Kind kind;
-    } others[] = {{"bool_", BOOL}, {"i1", I8}, {"u1", U8}, {"u2", U16}, {"i4", I32}, {"u4", U32},
+    } others[] = {{"bool_", BOOL}, {"b1", BOOL}, {"i1", I8}, {"u1", U8}, {"u2", U16}, {"i4", I32}, {"u4", U32},
                   {"i8", I64}, {"u8", U64}, {"f4", F32}, {"f8", F64}, {"int", I64}, {"float", F64}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (strcmp(name, others[i].name) == 0) {

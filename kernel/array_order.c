@@ -383,7 +383,8 @@ FAST(array_bincount) {
         }
         total = owner[i] >= total ? (Py_ssize_t)owner[i] + 1 : total;
     }
-    found = array_zeros(weights == NULL ? I64 : F64, total);
+    /* As with numpy, nothing weighs nothing in whole numbers. */
+    found = array_zeros(weights == NULL || owners->count == 0 ? I64 : F64, total);
     for (Py_ssize_t i = 0; found != NULL && i < owners->count; i++) {
         if (weights == NULL) {
             ((int64_t *)(void *)found->data)[owner[i]]++;
