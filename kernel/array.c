@@ -924,8 +924,20 @@ static FAST(make_asarray) {
 
 static FAST(make_fromiter) {
     (void)module;
-    int kind = takes(given, 1, 2, names, " dtype ") ? kind_or_real(arguments, given, names, 1) : -1;
-    return kind < 0 ? NULL : (PyObject *)of_numbers(arguments[0], kind);
+    int kind = takes(given, 1, 3, names, " dtype count ") ? kind_or_real(arguments, given, names, 1) : -1;
+    PyObject *many = kind < 0 ? NULL : given > 2 ? arguments[2] : keyword(arguments, given, names, "count");
+    Py_ssize_t count = many == NULL ? -1 : PyNumber_AsSsize_t(many, PyExc_OverflowError);
+    if (kind < 0 || PyErr_Occurred()) {
+        return NULL;
+    }
+    Array *array = of_numbers(arguments[0], kind);
+    if (array != NULL && count > array->count) {
+        Py_CLEAR(array);
+        PyErr_SetString(PyExc_ValueError, "there are not that many numbers");
+    } else if (array != NULL && count >= 0) {
+        array->count = count;
+    }
+    return (PyObject *)array;
 }
 
 static FAST(make_frombuffer) {

@@ -43,6 +43,8 @@ def test_without_a_kind_numbers_say_which() -> None:
     same(small.zeros(2), np.zeros(2))
     same(small.fromiter((x for x in (1, 2)), "uint8"), np.fromiter((1, 2), "uint8"))
     same(small.fromiter([1.5]), np.array([1.5]))
+    for count in (-1, 0, 2, 3):
+        same(small.fromiter([5, 6, 7], "int32", count), np.fromiter([5, 6, 7], "int32", count))
     for bounds in ((0,), (5,), (-3,), (2, 6), (6, 2), (-2, 2)):
         same(small.arange(*bounds), np.arange(*bounds))
 
@@ -112,7 +114,7 @@ def test_what_cannot_be_made_is_refused() -> None:
         (small.array,), (small.array, 5), (small.array, None), (small.array, ["a"]), (small.array, "abc"), (small.array, [1 << 63]),
         (small.array, [-1], "uint64"), (small.array, [256], "uint8"), (small.array, [float("nan")], "int64"), (small.array, [None]),
         (small.array, [float("inf")], "uint64"), (small.array, [1], "int64", 3), (small.array, np.zeros((2, 2))), (small.array, [[1]]),
-        (small.fromiter,), (small.fromiter, 5), (small.fromiter, [1], "x"), (small.fromiter, [1], "int64", 3),
+        (small.fromiter,), (small.fromiter, 5), (small.fromiter, [1], "x"), (small.fromiter, [1], "int64", 3), (small.fromiter, [1], "int64", "a"),
         (small.frombuffer,), (small.frombuffer, b"123", "uint16"), (small.frombuffer, np.arange(6)[::2], "int64"),
         (small.frombuffer, "text", "uint8"), (small.frombuffer, np.zeros((2, 2)), "float64"), (small.frombuffer, None),
         (kernel.module().column, b"", 0, 4), (kernel.module().column, None, 0, 4, "u1"), (kernel.module().column, b"", 0, 4, "x"),
