@@ -94,7 +94,7 @@ STEPS: list[dict[str, str]] = [
     {},
     {f"src/cache{number}.py": MODULE.format(name, verb) for number, (name, verb) in enumerate(
         (("File", "look_up"), ("Memory", "fetch_value"), ("Shared", "look_up"), ("Session", "open_session")))},
-    {"src/client.py": "class RetryClient:\n    def send_once(self): ...  # no more retries after a failure\n", "docs/notes.md": "# Cache\n\nEviction.\n"},
+    {"src/client.py": "class RetryClient:\n    def send_once(self): ...  # no more retries after a failure\n", "docs/notes.md": "# Cache\n\nEviction, 検索語.\n"},
 ]  # fmt: skip
 EVERY_WAY: list[list[str]] = [
     ["retry after a failure", "--explain"], ["evict_expired", "--explain"], ["which cache evicts expired entries", "--mode", "hybrid", "--explain"],
