@@ -3,7 +3,8 @@
     python tools/kernel_fuzz.py SECONDS [SEED]
 
 Wrong arguments must raise ValueError, TypeError, IndexError, BufferError, OverflowError or MemoryError, and never crash; right
-ones must give what numpy gives. Meant to be run by tools/kernel-sanitize, under which reading or writing out of bounds ends the process.
+ones must give what numpy gives. Meant to be run by tools/kernel-sanitize, under which reading or writing out of bounds ends the
+process.
 """
 
 from __future__ import annotations
@@ -154,30 +155,40 @@ class Fuzz:
             gone.release()
             return gone
         others: tuple[Any, ...] = (
-            None, "a", b"", b"abc", [], [1, 2], [1.5, float("nan")], [None], [1 << 70], (), 0, 3, -1, 0.5, float("inf"), True, 1j, 1 << 70,
-            np.int64(3), np.float32(2), np.zeros((2, 3)), np.zeros(0), np.zeros(5, "complex64"), np.zeros(4, ">i4"), np.array(3),
-            np.broadcast_to(np.int64(1), 7), np.arange(9)[::-2], array.array("d", [1, 2]), array.array("b"), iter((1, 2)), gone, {1: 2},
-            range(5), slice(None), slice(5, 1, -1), slice(-100, 100, 3), slice(0, 9, 0), slice("a"), self.random.choice(EDGES), [self.random.choice(EDGES)],
+            None, "a", b"", b"abc", [], [1, 2], [1.5, float("nan")], [None], [1 << 70], (), 0, 3, -1, 0.5, float("inf"), True,
+            1j, 1 << 70,
+            np.int64(3), np.float32(2), np.zeros((2, 3)), np.zeros(0), np.zeros(5, "complex64"), np.zeros(4, ">i4"),
+                np.array(3),
+            np.broadcast_to(np.int64(1), 7), np.arange(9)[::-2], array.array("d", [1, 2]), array.array("b"), iter((1, 2)),
+                gone, {1: 2},
+            range(5), slice(None), slice(5, 1, -1), slice(-100, 100, 3), slice(0, 9, 0), slice("a"),
+            self.random.choice(EDGES), [self.random.choice(EDGES)],
             self.whole(9), self.real(), "int8", bool, np.float64, KINDS,
         )  # fmt: skip
         return self.random.choice(others)
 
     def arrays(self) -> None:
-        names = ("maximum", "minimum", "maximum_at", "maximum_reduceat", "minimum_accumulate", "where", "flatnonzero", "count_nonzero",
-                 "bincount", "repeat", "cumsum", "diff", "concatenate", "argsort", "sort", "lexsort", "unique", "isin", "partition", "abs",
-                 "sqrt", "trunc", "rint", "isfinite", "zeros", "full", "arange", "array", "asarray", "fromiter", "frombuffer", "column",
+        names = ("maximum", "minimum", "maximum_at", "maximum_reduceat", "minimum_accumulate", "where", "flatnonzero",
+            "count_nonzero",
+                 "bincount", "repeat", "cumsum", "diff", "concatenate", "argsort", "sort", "lexsort", "unique", "isin",
+                 "partition", "abs",
+                 "sqrt", "trunc", "rint", "isfinite", "zeros", "full", "arange", "array", "asarray", "fromiter", "frombuffer",
+                 "column",
                  "postings")  # fmt: skip
-        keywords = ("dtype", "kind", "prepend", "weights", "minlength", "return_index", "return_counts", "count", "initial", "side", "", "x y")
+        keywords = ("dtype", "kind", "prepend", "weights", "minlength", "return_index", "return_counts", "count", "initial",
+            "side", "", "x y")
         for name in names:
             arguments = [self.any_one() for _ in range(self.random.choice((0, 1, 1, 2, 2, 3, 3, 4)))]
             named = {self.random.choice(keywords): self.any_one()} if self.random.random() < 0.15 else {}
             if name in ("concatenate", "lexsort") and self.random.random() < 0.8:
-                arguments = [tuple(self.any_one() if self.random.random() < 0.1 else self.small() for _ in range(self.random.randrange(4)))]
+                some = range(self.random.randrange(4))
+                arguments = [tuple(self.any_one() if self.random.random() < 0.1 else self.small() for _ in some)]
             if name in ("zeros", "full", "arange") and self.random.random() < 0.8:
                 arguments = [self.random.choice(EDGES[:11]), 1, self.random.choice(KINDS)][: self.random.randrange(1, 4)]
             self.quietly(getattr(self.kernel, name), *arguments, **named)
         ours = self.small()
-        for name in ("tolist", "copy", "tobytes", "nonzero", "sum", "max", "min", "argmax", "mean", "any", "all", "searchsorted", "astype"):
+        for name in ("tolist", "copy", "tobytes", "nonzero", "sum", "max", "min", "argmax", "mean", "any", "all",
+            "searchsorted", "astype"):
             self.quietly(getattr(ours, name), *(self.any_one() for _ in range(self.random.choice((0, 0, 1, 1, 2)))))
         for operation in TWO_SIDED:
             self.quietly(operation, ours, self.any_one())
@@ -187,7 +198,8 @@ class Fuzz:
         for _ in range(4):
             ours, key = self.small(), self.any_one()
             found = self.quietly(operator.getitem, ours, key)
-            self.quietly(operator.setitem, ours, key, found if found is not None and self.random.random() < 0.3 else self.any_one())
+            self.quietly(operator.setitem, ours, key,
+                found if found is not None and self.random.random() < 0.3 else self.any_one())
             self.quietly(operator.setitem, ours, slice(None), ours[::-1])
         self.same_as_numpy()
 
@@ -205,9 +217,11 @@ class Fuzz:
         places = self.numbers.integers(-len(plain), len(plain), 9) if len(plain) else np.zeros(0, np.int64)
         mask = self.numbers.integers(0, 2, len(plain)).astype(bool)
         pairs: list[tuple[Any, Any]] = [
-            (ours[places], plain[places]), (ours[mask], plain[mask]), (ours[::-3], plain[::-3]), (kernel.flatnonzero(ours), np.flatnonzero(plain)),
+            (ours[places], plain[places]), (ours[mask], plain[mask]), (ours[::-3], plain[::-3]),
+            (kernel.flatnonzero(ours), np.flatnonzero(plain)),
             (kernel.argsort(ours), np.argsort(plain, kind="stable")), (kernel.lexsort((ours, mask)), np.lexsort((plain, mask))),
-            (kernel.unique(ours, return_counts=True)[1], np.unique(plain, return_counts=True)[1]), (kernel.repeat(ours, 2), np.repeat(plain, 2)),
+            (kernel.unique(ours, return_counts=True)[1], np.unique(plain, return_counts=True)[1]),
+            (kernel.repeat(ours, 2), np.repeat(plain, 2)),
         ]  # fmt: skip
         for found, wanted in pairs:
             assert np.asarray(found).tobytes() == np.ascontiguousarray(wanted).tobytes(), "another array than numpy's"
@@ -222,7 +236,7 @@ class Fuzz:
         found = self.refusable(self.kernel.postings, data, self.random.choice((rows, rows, rows, rows + 1, -1, 1 << 61)), total)
         if found is not None:
             owners = np.asarray(found[0])
-            assert 0 <= owners[0] and (np.diff(owners) >= 0).all() and owners[-1] < total, "an owner is not there"
+            assert owners[0] >= 0 and (np.diff(owners) >= 0).all() and owners[-1] < total, "an owner is not there"
 
     def stamps(self) -> None:
         row = (b"", *(self.random.choice((*EDGES, 1 << 70, None, "a", 0.5)) for _ in range(self.random.randrange(8))))
@@ -277,7 +291,8 @@ def main(seconds: float, seed: int) -> int:
         print("the kernel is not there", file=sys.stderr)
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
-    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter, fuzz.arrays, fuzz.postings)
+    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter, fuzz.arrays,
+        fuzz.postings)
     while time.monotonic() < end:
         for call in every:
             call()

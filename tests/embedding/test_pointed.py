@@ -28,7 +28,8 @@ TABLES: dict[str, Callable[[], Table]] = {
     "nothing": lambda: table_of(WORDS, compose="none"),
 }
 ASKED: list[dict[str, float]] = [
-    {"redirect": 1.0}, {"redirect": 1.0, "cookie": 0.3, "unseenword": 2.0}, {"getuser": 1.0, "getuserus": 0.5, "x": 1.0, "": 1.0},
+    {"redirect": 1.0}, {"redirect": 1.0, "cookie": 0.3, "unseenword": 2.0},
+    {"getuser": 1.0, "getuserus": 0.5, "x": 1.0, "": 1.0},
     {"größe": 1.7, "größer": 0.01, "検索語": 5.0, "\ud800": 1.0}, {}, {"zz": 0.0, "pool": 0.0},
     {word: 0.1 + place for place, word in enumerate(WORDS)},
 ]  # fmt: skip
@@ -72,6 +73,7 @@ def test_with_the_kernel_and_without_it_is_the_same(clean_environment: Callable[
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.text(max_size=30), st.lists(st.integers(1, 7), unique=True, max_size=4), st.sampled_from((0, 1, 64, 1 << 16, (1 << 32) - 1)))
+@given(st.text(max_size=30), st.lists(st.integers(1, 7), unique=True, max_size=4),
+    st.sampled_from((0, 1, 64, 1 << 16, (1 << 32) - 1)))
 def test_the_grams_of_one_term_are_those_of_many(term: str, lengths: list[int], buckets: int) -> None:
     assert grams_of_one(term, lengths, buckets) == grams_of([term], lengths, buckets)[0].tolist()

@@ -32,7 +32,8 @@ def test_any_way_of_reading(seed: int, count: int, data: st.DataObject) -> None:
     part = slice(data.draw(edge), data.draw(edge), data.draw(st.none() | st.integers(-3, 3).filter(bool)))
     mask = np.array([data.draw(st.booleans()) for _ in range(count)], bool)
     places = np.array(few, np.int64)
-    keys = ((part, part), (few, places), (places, places), (small.array(places), places), (mask, mask), (small.array(mask), mask),
+    keys = ((part, part), (few, places), (places, places), (small.array(places), places), (mask, mask),
+        (small.array(mask), mask),
             (range(count), slice(None)))  # fmt: skip
     for key, where in keys:
         found, wanted = ours[key], plain[where]

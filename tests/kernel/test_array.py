@@ -21,7 +21,7 @@ pytestmark = kernel.needed
 FAST = settings(max_examples=80, deadline=None)
 
 
-# -- making ----------------------------------------------------------------------------------------------------------------
+# -- making -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -99,7 +99,8 @@ def test_columns_come_out_of_rows_that_are_not_aligned() -> None:
         kind, place = layout.fields[name][:2]  # type: ignore[index]
         same(kernel.module().column(rows.tobytes(), place, layout.itemsize, kind.str), rows[name])
     for wrong in ((b"12345", 0, 4, "u1"), (b"1234", 1, 4, "<u4"), (b"1234", -1, 4, "u1"), (b"1234", 0, 0, "u1"),
-                  (b"1234", 0, -4, "u1"), (b"1234", 3, 2, "<u8"), (b"1234", 1 << 62, 4, "u1"), (b"1234", 0, (1 << 63) - 1, "<u8")):  # fmt: skip
+                  (b"1234", 0, -4, "u1"), (b"1234", 3, 2, "<u8"), (b"1234", 1 << 62, 4, "u1"),
+                      (b"1234", 0, (1 << 63) - 1, "<u8")):  # fmt: skip
         with pytest.raises(ValueError):
             kernel.module().column(*wrong)
     assert len(kernel.module().column(b"", 0, 4, "<u4")) == 0
@@ -107,17 +108,25 @@ def test_columns_come_out_of_rows_that_are_not_aligned() -> None:
 
 def test_what_cannot_be_made_is_refused() -> None:
     refused: list[tuple[Any, ...]] = [
-        (small.zeros, -1), (small.zeros, 1 << 60), (small.zeros, 1 << 70), (small.zeros, "3"), (small.zeros, 2.5), (small.zeros,),
-        (small.zeros, 3, "int16"), (small.zeros, 3, "complex128"), (small.zeros, 3, ">i4"), (small.zeros, 3, 5), (small.zeros, 3, "U"),
+        (small.zeros, -1), (small.zeros, 1 << 60), (small.zeros, 1 << 70), (small.zeros, "3"), (small.zeros, 2.5),
+        (small.zeros,),
+        (small.zeros, 3, "int16"), (small.zeros, 3, "complex128"), (small.zeros, 3, ">i4"), (small.zeros, 3, 5),
+        (small.zeros, 3, "U"),
         (small.full, 3), (small.full, -1, 0), (small.full, 3, 300, "uint8"), (small.full, 3, [1, 2]), (small.full, 3, "x"),
-        (small.arange,), (small.arange, 0, 9, 2), (small.arange, 2.5), (small.arange, 1 << 63), (small.arange, -(1 << 62), 1 << 61),
-        (small.array,), (small.array, 5), (small.array, None), (small.array, ["a"]), (small.array, "abc"), (small.array, [1 << 63]),
-        (small.array, [-1], "uint64"), (small.array, [256], "uint8"), (small.array, [float("nan")], "int64"), (small.array, [None]),
-        (small.array, [float("inf")], "uint64"), (small.array, [1], "int64", 3), (small.array, np.zeros((2, 2))), (small.array, [[1]]),
-        (small.fromiter,), (small.fromiter, 5), (small.fromiter, [1], "x"), (small.fromiter, [1], "int64", 3), (small.fromiter, [1], "int64", "a"),
+        (small.arange,), (small.arange, 0, 9, 2), (small.arange, 2.5), (small.arange, 1 << 63),
+        (small.arange, -(1 << 62), 1 << 61),
+        (small.array,), (small.array, 5), (small.array, None), (small.array, ["a"]), (small.array, "abc"),
+        (small.array, [1 << 63]),
+        (small.array, [-1], "uint64"), (small.array, [256], "uint8"), (small.array, [float("nan")], "int64"),
+        (small.array, [None]),
+        (small.array, [float("inf")], "uint64"), (small.array, [1], "int64", 3), (small.array, np.zeros((2, 2))),
+        (small.array, [[1]]),
+        (small.fromiter,), (small.fromiter, 5), (small.fromiter, [1], "x"), (small.fromiter, [1], "int64", 3),
+        (small.fromiter, [1], "int64", "a"),
         (small.frombuffer,), (small.frombuffer, b"123", "uint16"), (small.frombuffer, np.arange(6)[::2], "int64"),
         (small.frombuffer, "text", "uint8"), (small.frombuffer, np.zeros((2, 2)), "float64"), (small.frombuffer, None),
-        (kernel.module().column, b"", 0, 4), (kernel.module().column, None, 0, 4, "u1"), (kernel.module().column, b"", 0, 4, "x"),
+        (kernel.module().column, b"", 0, 4), (kernel.module().column, None, 0, 4, "u1"),
+        (kernel.module().column, b"", 0, 4, "x"),
     ]  # fmt: skip
     for function, *arguments in refused:
         with pytest.raises(REFUSED):
@@ -145,7 +154,7 @@ def test_other_kinds_and_byte_orders_are_read_number_by_number() -> None:
     same(small.array(array.array("q")), np.zeros(0, np.int64))
 
 
-# -- reading -----------------------------------------------------------------------------------------------------------------
+# -- reading -----------------------------------------------------------------------------------------
 
 PLACES = st.integers(-25, 25)
 SLICES = st.builds(slice, st.none() | PLACES, st.none() | PLACES, st.none() | st.integers(-4, 4).filter(bool))
@@ -167,7 +176,8 @@ def test_any_way_of_reading(plain: Any, wanted: list[int], part: slice, random: 
     same(ours[part], plain[part])
     mask = np.array([random.random() < 0.5 for _ in plain], bool)
     for key, where in ((mask, mask), (of(mask), mask), (mask.tolist(), mask), (inside, np.array(inside, np.int64)),
-                       (np.array(inside, np.int8), np.array(inside, np.int64)), (small.array(inside, "int32"), inside)):  # fmt: skip
+                       (np.array(inside, np.int8), np.array(inside, np.int64)),
+                           (small.array(inside, "int32"), inside)):  # fmt: skip
         if len(where):
             same(ours[key], plain[where])
     same(ours[[]], plain[:0])
@@ -177,7 +187,8 @@ def test_any_way_of_reading(plain: Any, wanted: list[int], part: slice, random: 
 
 def test_keys_that_are_none_are_refused() -> None:
     ours = small.arange(3)
-    for key in (None, "a", 1.0, [0.5], [None], [True], [True] * 4, small.zeros(4, "bool"), (0, 1, 3), 1 << 70, -(1 << 70), [1 << 62],
+    for key in (None, "a", 1.0, [0.5], [None], [True], [True] * 4, small.zeros(4, "bool"), (0, 1, 3), 1 << 70, -(1 << 70),
+        [1 << 62],
                 slice("a", None), slice(0, 3, 0), np.array([1 << 63], np.uint64), [-4], {"a"}):  # fmt: skip
         with pytest.raises(REFUSED):
             ours[key]
@@ -187,7 +198,7 @@ def test_keys_that_are_none_are_refused() -> None:
     assert ours.tolist() == [0, 1, 2]
 
 
-# -- writing -------------------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------
 
 
 @FAST
@@ -260,7 +271,7 @@ def test_values_that_do_not_fit_are_refused_and_change_nothing() -> None:
         del small.zeros(1)[0]
 
 
-# -- a buffer among others -------------------------------------------------------------------------------------------------------
+# -- a buffer among others -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -271,7 +282,8 @@ def test_numpy_takes_it_as_it_is(kind: str) -> None:
     view[2] = 0
     assert ours[2] == 0
     plain = memoryview(ours)
-    assert (plain.format, plain.itemsize, plain.shape, plain.strides) == (view.dtype.char if kind[:5] not in ("int64", "uint6") else
+    assert (plain.format, plain.itemsize, plain.shape, plain.strides) == (view.dtype.char if kind[:5] not in ("int64",
+        "uint6") else
                                                                          kind[0].replace("i", "q").replace("u", "Q"),
                                                                          view.itemsize, (5,), (view.itemsize,))  # fmt: skip
     assert bytes(ours) == ours.tobytes() == view.tobytes()
@@ -287,7 +299,8 @@ def test_what_must_not_be_written_stays_as_it_is() -> None:
     for array_ in (locked, locked[1:], small.asarray(locked)):
         before = array_.tobytes()
         for write in (lambda a: a.__setitem__(0, 5.0), lambda a: a.__setitem__(slice(None), 5.0), lambda a: a.__iadd__(1.0),
-                      lambda a: a.__iadd__(a), lambda a: small.maximum.at(a, [0], [9.0]), lambda a: a.__setitem__([0], 1.0)):  # fmt: skip
+                      lambda a: a.__iadd__(a), lambda a: small.maximum.at(a, [0], [9.0]),
+                          lambda a: a.__setitem__([0], 1.0)):  # fmt: skip
             with pytest.raises((ValueError, TypeError)):
                 write(array_)
         assert memoryview(array_).readonly and not np.asarray(array_).flags.writeable
@@ -331,12 +344,18 @@ def test_references_are_given_back() -> None:
         shared[1:5][::2], shared[[1, 2]], shared[ours > 3], shared + 1, -shared, shared == None  # noqa: E711
         small.where(ours > 3, shared, 1.0), small.concatenate([ours, shared, plain]), small.unique(ours, return_index=True)
         small.lexsort((ours, shared)), small.bincount(ours, shared), small.diff(ours, prepend=-1), small.isin(ours, [1, 2])
-        small.repeat(ours, 2), shared.max(initial=0.0), shared.searchsorted([1.0]), small.searchsorted(ours, 3), ours.astype("uint8")
-        for wrong in (lambda: shared + "a", lambda: shared[99], lambda: shared[[99]], lambda: ours + small.arange(3), lambda: ours[None],
-                      lambda: small.isin(ours, ["a"]), lambda: small.lexsort((ours, [1])), lambda: small.diff(ours, prepend="a"),
-                      lambda: small.where(ours, ours, "a"), lambda: small.repeat(ours, [1, 2]), lambda: ours.__setitem__(0, "a"),
-                      lambda: ours.__setitem__(slice(3), "abc"), lambda: small.concatenate([ours, "a"]), lambda: small.zeros(3, "x"),
-                      lambda: small.bincount(ours, [1.0]), lambda: ours.searchsorted("a"), lambda: small.unique(ours, True)):  # fmt: skip
+        small.repeat(ours, 2), shared.max(initial=0.0), shared.searchsorted([1.0]), small.searchsorted(ours,
+            3), ours.astype("uint8")
+        for wrong in (lambda: shared + "a", lambda: shared[99], lambda: shared[[99]], lambda: ours + small.arange(3),
+            lambda: ours[None],
+                      lambda: small.isin(ours, ["a"]), lambda: small.lexsort((ours, [1])),
+                          lambda: small.diff(ours, prepend="a"),
+                      lambda: small.where(ours, ours, "a"), lambda: small.repeat(ours, [1, 2]),
+                          lambda: ours.__setitem__(0, "a"),
+                      lambda: ours.__setitem__(slice(3), "abc"), lambda: small.concatenate([ours, "a"]),
+                          lambda: small.zeros(3, "x"),
+                      lambda: small.bincount(ours, [1.0]), lambda: ours.searchsorted("a"),
+                          lambda: small.unique(ours, True)):  # fmt: skip
             with pytest.raises(REFUSED):
                 wrong()
 
@@ -351,7 +370,7 @@ def test_references_are_given_back() -> None:
     assert all(abs(after - first) < 25 for first, after in zip(before, counts(), strict=True))
 
 
-# -- next to numpy ------------------------------------------------------------------------------------------------------------------
+# -- next to numpy -----------------------------------------------------------------------------------------
 
 
 @FAST
@@ -364,11 +383,14 @@ def test_numpy_and_small_arrays_work_on_each_other(plain: Any, data: st.DataObje
             for left, right in ((ours, other), (plain, of(other)), (ours, of(other))):
                 assert image(function(left, right)) == image(function(plain, other))
         for found, wanted in (
-            (ours + other, plain + other), (other + ours, other + plain), (ours == other, plain == other), (other < ours, other < plain),
-            (ours + np.float64(2), plain + np.float64(2)), (np.float64(2) * ours, np.float64(2) * plain), (ours * np.int64(2), plain * np.int64(2)),
+            (ours + other, plain + other), (other + ours, other + plain), (ours == other, plain == other),
+            (other < ours, other < plain),
+            (ours + np.float64(2), plain + np.float64(2)), (np.float64(2) * ours, np.float64(2) * plain),
+            (ours * np.int64(2), plain * np.int64(2)),
         ):  # fmt: skip
             assert found.dtype == wanted.dtype.name and image(found) == image(wanted)
-    assert image(np.sort(ours)) == image(np.sort(plain)) and image(np.concatenate([ours, plain])) == image(np.concatenate([plain, plain]))
+    assert image(np.sort(ours)) == image(np.sort(plain)) and image(np.concatenate([ours,
+        plain])) == image(np.concatenate([plain, plain]))
     places = small.arange(len(plain))[::-1]
     assert image(plain[places]) == image(plain[::-1]) and image(ours[np.asarray(places)]) == image(plain[::-1])
     mask = of(plain == plain)

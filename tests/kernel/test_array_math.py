@@ -22,7 +22,8 @@ ARITHMETIC = (operator.add, operator.sub, operator.mul, operator.truediv, operat
 BITS = (operator.and_, operator.or_, operator.xor)
 COMPARED = (operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge)
 IN_PLACE = (operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.iand, operator.ior)
-NUMBERS = st.booleans() | st.integers(-5, 300) | st.sampled_from([1 << 31, 1 << 40, -(1 << 63), (1 << 63) - 1]) | numbers_of("float64")
+NUMBERS = st.booleans() | st.integers(-5, 300) | st.sampled_from([1 << 31, 1 << 40, -(1 << 63),
+    (1 << 63) - 1]) | numbers_of("float64")
 
 
 def no_kind(left: str, right: str) -> bool:
@@ -30,7 +31,7 @@ def no_kind(left: str, right: str) -> bool:
     return {left, right} == {"int8", "uint8"}
 
 
-# -- operators -----------------------------------------------------------------------------------------------------------------
+# -- operators -----------------------------------------------------------------------------------------
 
 
 @THOROUGH
@@ -81,7 +82,8 @@ def test_in_place(pair: tuple[Any, Any], number: Any, operation: Callable[[Any, 
     with quiet():
         for other, of_other in ((right, of(right)), (number, number)):
             theirs, ours, before = left.copy(), of(left), of(left)
-            found, wanted = either(lambda o=ours, b=of_other: operation(o, b)), either(lambda t=theirs, b=other: operation(t, b))
+            found, wanted = either(lambda o=ours, b=of_other: operation(o, b)), either(lambda t=theirs,
+                b=other: operation(t, b))
             if found is None:
                 assert wanted is None or no_kind(left.dtype.name, right.dtype.name)
                 assert ours.tobytes() == before.tobytes()
@@ -127,7 +129,7 @@ def test_lengths_that_do_not_go_together_are_refused() -> None:
             small.arange(3) + other
 
 
-# -- all of them ------------------------------------------------------------------------------------------------------------------
+# -- all of them -----------------------------------------------------------------------------------------
 
 
 @FAST
@@ -143,7 +145,8 @@ def test_what_is_said_of_all_numbers(plain: Any, initial: int | None) -> None:
             if len(plain):
                 assert repr(getattr(ours, name)() + 0) == repr(getattr(plain, name)().item() + 0)
             if initial is not None and kind in ("int64", "float64"):
-                assert repr(getattr(ours, name)(initial=initial) + 0.0) == repr(float(getattr(plain, name)(initial=initial)) + 0.0)
+                assert repr(getattr(ours, name)(initial=initial) + 0.0) == repr(float(getattr(plain,
+                    name)(initial=initial)) + 0.0)
         if len(plain):
             assert ours.argmax() == plain.argmax()
             if kind != "float32" and abs(plain.astype(float)).max() < 1 << 40 and ours.sum() == ours.sum():
@@ -178,7 +181,7 @@ def test_an_empty_array_has_no_extremes() -> None:
         small.zeros(3, "float32").sum()
 
 
-# -- functions ---------------------------------------------------------------------------------------------------------------------
+# -- functions -----------------------------------------------------------------------------------------
 
 
 @THOROUGH
@@ -246,7 +249,8 @@ def test_places_and_runs_that_are_not_there_are_refused() -> None:
     with pytest.raises(ValueError):
         small.maximum.at(ours, [0, 1], [1.0])
     for kind in (*WHOLE, "float32", "bool"):
-        for call in (lambda a: small.maximum.at(a, [0], [1.0]), lambda a: small.maximum.reduceat(a, [0]), small.minimum.accumulate):
+        for call in (lambda a: small.maximum.at(a, [0], [1.0]), lambda a: small.maximum.reduceat(a, [0]),
+            small.minimum.accumulate):
             with pytest.raises(TypeError):
                 call(small.ones(3, kind))
 
@@ -300,7 +304,8 @@ def test_long_arrays_are_put_in_order_stably(kind: str, data: st.DataObject) -> 
         at = len(plain) // 2
         ours = np.asarray(small.partition(of(plain), at))
         wanted = np.partition(plain, at)
-        assert np.array_equal(ours[at], wanted[at], equal_nan=True) and np.array_equal(np.sort(ours), np.sort(plain), equal_nan=True)
+        assert np.array_equal(ours[at], wanted[at], equal_nan=True) and np.array_equal(np.sort(ours), np.sort(plain),
+            equal_nan=True)
         assert not (ours[:at] > ours[at]).any() and not (ours[at:] < ours[at]).any()
 
 
@@ -323,7 +328,8 @@ def test_distinct_numbers(plain: Any, other: Any) -> None:
     joined = np.concatenate([plain, other])
     same(small.concatenate([of(plain), of(other)]), joined)
     same(small.isin(of(plain), of(other)), np.isin(plain.astype(joined.dtype), other.astype(joined.dtype)))
-    assert np.array_equal(np.asarray(small.union1d(of(plain), of(other))), np.union1d(plain, other), equal_nan=joined.dtype.kind == "f")
+    assert np.array_equal(np.asarray(small.union1d(of(plain), of(other))), np.union1d(plain, other),
+        equal_nan=joined.dtype.kind == "f")
 
 
 def test_nothing_is_among_nothing() -> None:
@@ -342,7 +348,8 @@ def test_where_a_number_would_stand(plain: Any, wanted: Any, side: Any) -> None:
             of(plain).searchsorted(of(wanted), side)
         return
     same(of(plain).searchsorted(of(wanted), side), np.searchsorted(plain, wanted, side))
-    same(small.searchsorted(plain, wanted.tolist(), side=side) if wanted.dtype != "uint64" else of(plain).searchsorted(wanted, side),
+    same(small.searchsorted(plain, wanted.tolist(), side=side) if wanted.dtype != "uint64" else of(plain).searchsorted(wanted,
+        side),
          np.searchsorted(plain, wanted, side))  # fmt: skip
     exact = max(np.abs(plain.astype(float)), default=0) < 1 << 50
     for number in wanted.tolist():
@@ -356,7 +363,8 @@ def test_where_a_number_would_stand(plain: Any, wanted: Any, side: Any) -> None:
 @FAST
 @given(st.lists(st.integers(0, 40), max_size=30), st.sampled_from(WHOLE[:-1]), st.integers(0, 50), st.data())
 def test_counts_and_sums_by_owner(owners: list[int], kind: str, least: int, data: st.DataObject) -> None:
-    plain, weights = np.array(owners, kind), data.draw(arrays(("float64", "float32", "int32", "uint8", "bool"), size=len(owners)))
+    plain, weights = np.array(owners, kind), data.draw(arrays(("float64", "float32", "int32", "uint8", "bool"),
+        size=len(owners)))
     same(small.bincount(of(plain)), np.bincount(plain))
     same(small.bincount(of(plain), minlength=least), np.bincount(plain, minlength=least))
     same(small.bincount(owners, None, least), np.bincount(plain, None, least))
@@ -382,24 +390,30 @@ def test_what_functions_cannot_do_is_refused() -> None:
     refused: list[tuple[Any, ...]] = [
         (small.bincount, [-1]), (small.bincount, [1 << 61]), (small.bincount, [0.5]), (small.bincount, real), (small.bincount,),
         (small.bincount, [1], [1.0, 2.0]), (small.bincount, [1], None, -1), (small.bincount, small.ones(1, "uint64")),
-        (small.repeat, ours, -1), (small.repeat, ours, [1, 2]), (small.repeat, ours, 1 << 62), (small.repeat, ours, [1 << 62] * 3),
+        (small.repeat, ours, -1), (small.repeat, ours, [1, 2]), (small.repeat, ours, 1 << 62),
+        (small.repeat, ours, [1 << 62] * 3),
         (small.repeat, ours, 0.5), (small.repeat, ours, real), (small.repeat, ours), (small.repeat, ours, 1, 0),
-        (small.concatenate, []), (small.concatenate, ours, ours), (small.concatenate, [1, 2]), (small.concatenate,), (small.concatenate, 5),
+        (small.concatenate, []), (small.concatenate, ours, ours), (small.concatenate, [1, 2]), (small.concatenate,),
+        (small.concatenate, 5),
         (small.lexsort, ()), (small.lexsort, (ours, [1])), (small.lexsort, 5), (small.lexsort,), (small.lexsort, (ours, "abc")),
         (small.where, ours), (small.where, ours, ours), (small.where, ours, ours, [1, 2]), (small.where, ours > 0, "a", ours),
         (small.where, ours > 0, 1 << 70, 1), (small.maximum, 3, 4), (small.maximum, ours, "a"), (small.maximum, ours, [1, 2]),
-        (small.diff, [True, False]), (small.diff,), (small.diff, ours, 2), (small.cumsum, ours, 0), (small.cumsum,), (small.sort,),
+        (small.diff, [True, False]), (small.diff,), (small.diff, ours, 2), (small.cumsum, ours, 0), (small.cumsum,),
+        (small.sort,),
         (small.argsort,), (small.argsort, ours, 1), (small.partition, ours), (small.unique, ours, True), (small.unique,),
         (small.isin, ours), (small.isin, ours, ["a"]), (small.isin, ours, 5), (small.sqrt,), (small.abs, "a"), (small.abs, 5),
-        (small.flatnonzero,), (small.flatnonzero, 3), (small.count_nonzero, None), (ours.searchsorted,), (ours.searchsorted, "a"),
-        (ours.searchsorted, 1, "up"), (ours.searchsorted, 1, None), (ours.searchsorted, 1 << 70), (ours.astype,), (ours.astype, "x"),
+        (small.flatnonzero,), (small.flatnonzero, 3), (small.count_nonzero, None), (ours.searchsorted,),
+        (ours.searchsorted, "a"),
+        (ours.searchsorted, 1, "up"), (ours.searchsorted, 1, None), (ours.searchsorted, 1 << 70), (ours.astype,),
+        (ours.astype, "x"),
         (kernel.module().maximum_at, ours, [0], [1.0]), (kernel.module().maximum_at,), (kernel.module().maximum_reduceat, real),
     ]  # fmt: skip
     for function, *arguments in refused:
         with pytest.raises(REFUSED):
             function(*arguments)
             raise AssertionError((function, arguments))
-    for function, keywords in ((small.cumsum, {"dtype": "int32"}), (small.unique, {"return_inverse": True}), (small.diff, {"n": 2}),
+    for function, keywords in ((small.cumsum, {"dtype": "int32"}), (small.unique, {"return_inverse": True}),
+        (small.diff, {"n": 2}),
                                (small.diff, {"append": 1}), (small.sort, {"axis": 0}), (ours.max, {"axis": 0})):  # fmt: skip
         with pytest.raises(TypeError):
             function(*([] if function == ours.max else [ours]), **keywords)

@@ -15,7 +15,8 @@ from tests.kernel import kernel
 from tests.kernel.arrays import same
 
 pytestmark = kernel.needed
-OWNERS = st.lists(st.integers(0, 9) | st.integers(0, 700) | st.integers(0, (1 << 32) - 2), min_size=1, max_size=40, unique=True).map(sorted)
+OWNERS = st.lists(st.integers(0, 9) | st.integers(0, 700) | st.integers(0, (1 << 32) - 2), min_size=1, max_size=40,
+    unique=True).map(sorted)
 
 
 @settings(max_examples=80, deadline=None)
@@ -52,7 +53,8 @@ def test_any_bytes_give_owners_that_are_there_or_nothing(data: bytes, rows: int,
 
 def test_what_is_no_list_of_bytes_is_refused() -> None:
     wrong: list[tuple[Any, ...]] = [
-        (), (b"12",), (b"12", 1), (b"12", 1, 2, 3), ("12", 1, 2), (None, 1, 2), (b"12", "1", 2), (b"12", 1.0, 2), (b"12", 1, None),
+        (), (b"12",), (b"12", 1), (b"12", 1, 2, 3), ("12", 1, 2), (None, 1, 2), (b"12", "1", 2), (b"12", 1.0, 2),
+        (b"12", 1, None),
         (b"12", 1 << 70, 2), (b"12", 1, 1 << 70), (np.zeros(4, np.uint8)[::2], 1, 2),
     ]  # fmt: skip
     for arguments in wrong:

@@ -94,15 +94,20 @@ STEPS: list[dict[str, str]] = [
     {},
     {f"src/cache{number}.py": MODULE.format(name, verb) for number, (name, verb) in enumerate(
         (("File", "look_up"), ("Memory", "fetch_value"), ("Shared", "look_up"), ("Session", "open_session")))},
-    {"src/client.py": "class RetryClient:\n    def send_once(self): ...  # no more retries after a failure\n", "docs/notes.md": "# Cache\n\nEviction, 検索語.\n"},
+    {"src/client.py": "class RetryClient:\n    def send_once(self): ...  # no more retries after a failure\n",
+    "docs/notes.md": "# Cache\n\nEviction, 検索語.\n"},
 ]  # fmt: skip
 EVERY_WAY: list[list[str]] = [
-    ["retry after a failure", "--explain"], ["evict_expired", "--explain"], ["which cache evicts expired entries", "--mode", "hybrid", "--explain"],
+    ["retry after a failure", "--explain"], ["evict_expired", "--explain"],
+    ["which cache evicts expired entries", "--mode", "hybrid", "--explain"],
     ["evict expired cache", "--mode", "lexical", "--explain"], ["idle sockets are closed", "--mode", "dense", "--explain"],
-    ["SessionCache", "--mode", "symbol", "--explain"], ["src/cache1.py", "--explain"], ["retr(y|ies)", "--literal", "--explain"],
+    ["SessionCache", "--mode", "symbol", "--explain"], ["src/cache1.py", "--explain"],
+    ["retr(y|ies)", "--literal", "--explain"],
     ["self.entries", "--literal", "-F", "-w"], ["class $NAME(Base): $$$", "--structural", "-l", "python"],
-    ["cache eviction", "--path", "src/**", "--exclude", "*cache2*", "-k", "2", "--explain"], ["pool", "-l", "c", "--budget", "4000"],
-    ["expired entries", "--fusion", "linear", "--mmr", "0.5", "--explain"], ["expired entries", "--ranking", "classic", "--explain"],
+    ["cache eviction", "--path", "src/**", "--exclude", "*cache2*", "-k", "2", "--explain"],
+    ["pool", "-l", "c", "--budget", "4000"],
+    ["expired entries", "--fusion", "linear", "--mmr", "0.5", "--explain"],
+    ["expired entries", "--ranking", "classic", "--explain"],
     ["File \"src/cache0.py\", line 9, in evict_expired\nKeyError: retry", "--explain"], ["検索語", "--context", "function"],
     ["no such thing anywhere zzzqqq"], ["cache", "--lang", "rust"],
 ]  # fmt: skip
@@ -123,7 +128,8 @@ def test_every_way_of_asking_is_answered_alike_after_edits(
             path.unlink()
         environment = {**clean_environment(), "LURCHER_KERNEL": name, "LURCHER_INDEX_DIR": str(tmp_path / name)}
         done = subprocess.run(
-            [sys.executable, "-c", ALL_AT_ONCE, str(tree)], input=json.dumps(steps), capture_output=True, text=True, timeout=120,
+            [sys.executable, "-c", ALL_AT_ONCE, str(tree)], input=json.dumps(steps), capture_output=True, text=True,
+            timeout=120,
             env=environment, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

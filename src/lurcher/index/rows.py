@@ -87,7 +87,7 @@ class Rows:
         if str(numbers.dtype) == "bool":
             if len(numbers) != total:
                 raise IndexError(f"a mask over {len(numbers)} of {total} rows")
-            return np.flatnonzero(numbers).tolist()
+            numbers = np.flatnonzero(numbers)
         places: list[int] = numbers.tolist()
         if places and not -total <= min(places) <= max(places) < total:
             raise IndexError(f"rows {min(places)} to {max(places)} of {total}")
