@@ -53,7 +53,8 @@ static Array *part_of(Array *whole, Py_ssize_t first, Py_ssize_t count) {
     if (array != NULL) {
         array->data = whole->data + first * kind_size[whole->kind];
         array->fixed = whole->fixed;
-        array->base = Py_NewRef((PyObject *)whole);
+        /* Whose memory it is, not the part it was taken from: parts of parts of parts would be freed one inside the other. */
+        array->base = Py_NewRef(whole->base != NULL ? whole->base : (PyObject *)whole);
     }
     return array;
 }
@@ -100,7 +101,7 @@ static int kind_named(const char *name) {
     static const struct {
         const char *name;
         Kind kind;
-    } others[] = {{"bool_", BOOL}, {"i1", I8}, {"u1", U8}, {"u2", U16}, {"i4", I32}, {"u4", U32},
+    } others[] = {{"bool_", BOOL}, {"b1", BOOL}, {"i1", I8}, {"u1", U8}, {"u2", U16}, {"i4", I32}, {"u4", U32},
                   {"i8", I64}, {"u8", U64}, {"f4", F32}, {"f8", F64}, {"int", I64}, {"float", F64}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         if (strcmp(name, others[i].name) == 0) {
@@ -196,8 +197,8 @@ int put_item(Array *array, Py_ssize_t place, PyObject *value) {
         }
         return 0;
     }
+    PyObject *whole = PyFloat_Check(value) ? PyNumber_Long(value) : PyNumber_Index(value);
     if (array->kind == U64) {
-        PyObject *whole = PyNumber_Index(value);
         uint64_t number = whole == NULL ? 0 : PyLong_AsUnsignedLongLong(whole);
         Py_XDECREF(whole);
         if (PyErr_Occurred()) {
@@ -206,7 +207,6 @@ int put_item(Array *array, Py_ssize_t place, PyObject *value) {
         *(uint64_t *)(void *)at = number;
         return 0;
     }
-    PyObject *whole = PyFloat_Check(value) ? PyNumber_Long(value) : PyNumber_Index(value);
     long long number = whole == NULL ? -1 : PyLong_AsLongLong(whole);
     Py_XDECREF(whole);
     if (number == -1 && PyErr_Occurred()) {
@@ -351,7 +351,8 @@ static Array *of_buffer(PyObject *object, int asked) {
             free(view);
             return NULL;
         }
-        array->data = view->buf;
+        static char nothing[8];
+        array->data = view->buf != NULL ? view->buf : nothing;
         array->fixed = view->readonly;
         array->view = view;
         return array;
@@ -412,6 +413,41 @@ Array *array_from_as(PyObject *object, Kind kind) {
     return made;
 }
 
+Array *array_whole(PyObject *object) {
+    Array *array = array_from(object);
+    if (array != NULL && array->count && (is_real(array->kind) || array->kind == U64)) {
+        Py_CLEAR(array);
+        PyErr_SetString(PyExc_TypeError, "these have to be whole numbers");
+    }
+    Array *made = array == NULL ? NULL : array_cast(array, I64);
+    drop(array);
+    return made;
+}
+
+int is_index(PyObject *object) { return PyLong_Check(object) || (PyIndex_Check(object) && !PySequence_Check(object)); }
+
+int takes(Py_ssize_t given, Py_ssize_t least, Py_ssize_t most, PyObject *names, const char *known) {
+    if (given < least || given > most) {
+        PyErr_Format(PyExc_TypeError, "there are %zd arguments where there should be %zd to %zd", given, least, most);
+        return 0;
+    }
+    for (Py_ssize_t i = 0; names != NULL && i < PyTuple_Size(names); i++) {
+        Py_ssize_t size;
+        const char *name = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(names, i), &size);
+        const char *at = name == NULL || size == 0 || strlen(name) != (size_t)size ? NULL : strstr(known, name);
+        while (at != NULL && (at == known || at[-1] != ' ' || at[size] != ' ')) {
+            at = strstr(at + 1, name);
+        }
+        if (at == NULL) {
+            if (!PyErr_Occurred()) {
+                PyErr_Format(PyExc_TypeError, "'%s' is no argument of this", name);
+            }
+            return 0;
+        }
+    }
+    return 1;
+}
+
 PyObject *keyword(PyObject *const *arguments, Py_ssize_t given, PyObject *names, const char *name) {
     for (Py_ssize_t i = 0; names != NULL && i < PyTuple_Size(names); i++) {
         if (PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, i), name) == 0) {
@@ -443,10 +479,12 @@ static Array *places_in(PyObject *key, Py_ssize_t count) {
         places = array_new(I64, found);
         if (places != NULL) {
             int64_t *to = (int64_t *)(void *)places->data;
-            for (Py_ssize_t i = 0, next = 0; next < found; i++) {
+            Py_ssize_t next = 0;
+            for (Py_ssize_t i = 0; next < found && i < count; i++) {
                 to[next] = i;
                 next += mask[i] != 0;
             }
+            places->count = next; /* fewer where somebody wrote to shared memory meanwhile */
         }
         Py_DECREF(given);
         return places;
@@ -555,6 +593,8 @@ PyObject *array_item(PyObject *self, PyObject *key) {
     return (PyObject *)found;
 }
 
+static PyObject *method_copy(PyObject *self, PyObject *unused);
+
 #define PUT(SIZE, TYPE) \
     case SIZE: \
         for (Py_ssize_t i = 0; i < count; i++) { \
@@ -562,41 +602,46 @@ PyObject *array_item(PyObject *self, PyObject *key) {
         } \
         break;
 
-/* Values to places, or from a start on in steps: each its own, or one for all. */
-static int put_values(Array *array, const int64_t *at, Py_ssize_t start, Py_ssize_t step, Py_ssize_t count, PyObject *value) {
-    Array *values;
-    int many = is_array(value) || (!PyFloat_Check(value) && !PyLong_Check(value) && PySequence_Check(value));
-    if (many) {
-        values = array_from_as(value, array->kind);
-        if (values != NULL && values->count != count) {
-            many = 0;
-            if (values->count != 1) {
-                PyErr_SetString(PyExc_ValueError, "there are not as many values as places");
-                Py_CLEAR(values);
-            }
+/* What is written, in the array's kind: several numbers, or one (and `many` is 0); NULL with an exception. */
+static Array *values_for(const Array *array, PyObject *value, int *many) {
+    *many = is_array(value) || (!PyFloat_Check(value) && !PyLong_Check(value) && PySequence_Check(value));
+    if (*many) {
+        Array *values = array_from_as(value, array->kind);
+        if (values == NULL || (values->base == NULL && values->view == NULL && (PyObject *)values != value)) {
+            return values;
         }
-    } else {
-        values = array_new(array->kind, 1);
-        if (values != NULL && put_item(values, 0, value) < 0) {
-            Py_CLEAR(values);
-        }
+        /* It may be memory of the array itself, which is written to while it is read. */
+        PyObject *copy = method_copy((PyObject *)values, NULL);
+        Py_DECREF(values);
+        return as_array(copy);
     }
-    if (values == NULL) {
-        return -1;
+    Array *values = array_new(array->kind, 1);
+    if (values != NULL && put_item(values, 0, value) < 0) {
+        Py_CLEAR(values);
     }
-    if (many && at == NULL && step == 1) {
-        memmove(array->data + start * kind_size[array->kind], values->data, (size_t)count * kind_size[array->kind]);
-    } else {
-        switch (kind_size[array->kind]) {
-            PUT(1, uint8_t)
-            PUT(2, uint16_t)
-            PUT(4, uint32_t)
-            PUT(8, uint64_t)
-        default:
-            break;
+    return values;
+}
+
+/* Values to places, or from a start on in steps: each its own, or one for all. Nothing of Python runs in here: places that were
+   found to be in the array still are. */
+static int put_values(
+    Array *array, const int64_t *at, Py_ssize_t start, Py_ssize_t step, Py_ssize_t count, const Array *values, int many
+) {
+    if (many && values->count != count) {
+        many = 0;
+        if (values->count != 1) {
+            PyErr_SetString(PyExc_ValueError, "there are not as many values as places");
+            return -1;
         }
     }
-    Py_DECREF(values);
+    switch (kind_size[array->kind]) {
+        PUT(1, uint8_t)
+        PUT(2, uint16_t)
+        PUT(4, uint32_t)
+        PUT(8, uint64_t)
+    default:
+        break;
+    }
     return 0;
 }
 
@@ -607,24 +652,29 @@ int array_put(PyObject *self, PyObject *key, PyObject *value) {
         PyErr_SetString(PyExc_ValueError, "the array must not be written to");
         return -1;
     }
-    int one = one_place(array, key, &place);
+    int one = one_place(array, key, &place), many, failed = -1;
     if (one) {
         return one < 0 ? -1 : put_item(array, place, value);
     }
-    if (PySlice_Check(key)) {
-        Py_ssize_t start, stop, step;
-        if (PySlice_Unpack(key, &start, &stop, &step) < 0) {
-            return -1;
-        }
-        Py_ssize_t count = PySlice_AdjustIndices(array->count, &start, &stop, step);
-        return put_values(array, NULL, start, step, count, value);
-    }
-    Array *places = places_in(key, array->count);
-    if (places == NULL) {
+    Array *values = values_for(array, value, &many);
+    if (values == NULL) {
         return -1;
     }
-    int failed = put_values(array, (const int64_t *)(const void *)places->data, 0, 1, places->count, value);
-    Py_DECREF(places);
+    if (PySlice_Check(key)) {
+        Py_ssize_t start, stop, step;
+        if (PySlice_Unpack(key, &start, &stop, &step) == 0) {
+            Py_ssize_t count = PySlice_AdjustIndices(array->count, &start, &stop, step);
+            failed = put_values(array, NULL, start, step, count, values, many);
+        }
+    } else {
+        Array *places = places_in(key, array->count);
+        if (places != NULL) {
+            const int64_t *at = (const int64_t *)(const void *)places->data;
+            failed = put_values(array, at, 0, 1, places->count, values, many);
+        }
+        drop(places);
+    }
+    Py_DECREF(values);
     return failed;
 }
 
@@ -683,12 +733,12 @@ static PyObject *method_tolist(PyObject *self, PyObject *unused) {
 }
 
 static PyObject *method_astype(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names) {
+    if (!takes(given, 1, 1, names, " copy ")) {
+        return NULL;
+    }
     PyObject *copy = keyword(arguments, given, names, "copy");
-    int kind = given == 1 ? kind_of(arguments[0]) : -1, copied = copy == NULL ? 1 : PyObject_IsTrue(copy);
-    if (kind < 0 || copied < 0) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_TypeError, "astype takes a kind");
-        }
+    int kind = kind_of(arguments[0]), copied = kind < 0 ? -1 : copy == NULL ? 1 : PyObject_IsTrue(copy);
+    if (copied < 0) {
         return NULL;
     }
     Array *array = as_array(self);
@@ -790,11 +840,7 @@ static int kind_or_real(PyObject *const *arguments, Py_ssize_t given, PyObject *
     return named == NULL || named == Py_None ? F64 : kind_of(named);
 }
 
-static int count_of(PyObject *const *arguments, Py_ssize_t given, Py_ssize_t *count) {
-    if (given < 1) {
-        PyErr_SetString(PyExc_TypeError, "how many?");
-        return -1;
-    }
+static int count_of(PyObject *const *arguments, Py_ssize_t *count) {
     *count = PyNumber_AsSsize_t(arguments[0], PyExc_OverflowError);
     return *count == -1 && PyErr_Occurred() ? -1 : 0;
 }
@@ -802,44 +848,45 @@ static int count_of(PyObject *const *arguments, Py_ssize_t given, Py_ssize_t *co
 static FAST(make_zeros) {
     (void)module;
     Py_ssize_t count;
+    if (!takes(given, 1, 2, names, " dtype ") || count_of(arguments, &count) < 0) {
+        return NULL;
+    }
     int kind = kind_or_real(arguments, given, names, 1);
-    return kind < 0 || count_of(arguments, given, &count) < 0 ? NULL : (PyObject *)array_zeros((Kind)kind, count);
+    return kind < 0 ? NULL : (PyObject *)array_zeros((Kind)kind, count);
 }
 
 static FAST(make_full) {
     (void)module;
     Py_ssize_t count;
-    if (count_of(arguments, given, &count) < 0) {
-        return NULL;
-    }
-    if (given < 2) {
-        PyErr_SetString(PyExc_TypeError, "full of what?");
+    if (!takes(given, 2, 3, names, " dtype ") || count_of(arguments, &count) < 0) {
         return NULL;
     }
     PyObject *named = given > 2 ? arguments[2] : keyword(arguments, given, names, "dtype");
-    int kind = named != NULL ? kind_of(named) : PyBool_Check(arguments[1]) ? BOOL : PyLong_Check(arguments[1]) ? I64 : F64;
-    Array *array = kind < 0 ? NULL : array_new((Kind)kind, count);
-    if (array != NULL && put_values(array, NULL, 0, 1, count, arguments[1]) < 0) {
+    int kind = named != NULL ? kind_of(named) : PyBool_Check(arguments[1]) ? BOOL : PyLong_Check(arguments[1]) ? I64 : F64, many;
+    Array *array = kind < 0 ? NULL : array_new((Kind)kind, count), *values = array == NULL ? NULL : values_for(array, arguments[1], &many);
+    if (array != NULL && (values == NULL || put_values(array, NULL, 0, 1, count, values, many) < 0)) {
         Py_CLEAR(array);
     }
+    drop(values);
     return (PyObject *)array;
 }
 
 static FAST(make_arange) {
     (void)module;
-    (void)names;
+    if (!takes(given, 1, 2, names, "")) {
+        return NULL;
+    }
     int64_t bounds[2] = {0, 0};
-    for (Py_ssize_t i = 0; i < given && i < 2; i++) {
+    for (Py_ssize_t i = 0; i < given; i++) {
         bounds[given == 1 ? 1 : i] = PyNumber_AsSsize_t(arguments[i], PyExc_OverflowError);
         if (PyErr_Occurred()) {
             return NULL;
         }
     }
-    if (given < 1 || given > 2 || bounds[1] > PY_SSIZE_T_MAX / 2 || bounds[0] < -PY_SSIZE_T_MAX / 2) {
-        PyErr_SetString(PyExc_TypeError, "arange takes where to begin and where to end");
-        return NULL;
+    if (bounds[1] > PY_SSIZE_T_MAX / 2 || bounds[0] < -PY_SSIZE_T_MAX / 2) {
+        return PyErr_Format(PyExc_ValueError, "an array cannot be that long");
     }
-    Array *array = array_new(I64, bounds[1] > bounds[0] ? bounds[1] - bounds[0] : 0);
+    Array *array = array_new(I64, bounds[1] > bounds[0] ? (Py_ssize_t)(bounds[1] - bounds[0]) : 0);
     for (Py_ssize_t i = 0; array != NULL && i < array->count; i++) {
         ((int64_t *)(void *)array->data)[i] = bounds[0] + i;
     }
@@ -848,10 +895,13 @@ static FAST(make_arange) {
 
 /* array, asarray: the second shares memory with what is of the kind already. */
 static PyObject *made_of(PyObject *const *arguments, Py_ssize_t given, PyObject *names, int apart) {
+    if (!takes(given, 1, 2, names, " dtype ")) {
+        return NULL;
+    }
     PyObject *named = given > 1 ? arguments[1] : keyword(arguments, given, names, "dtype");
     int kind = named == NULL || named == Py_None ? -1 : kind_of(named);
-    if (given < 1 || (kind < 0 && PyErr_Occurred())) {
-        return given < 1 ? PyErr_Format(PyExc_TypeError, "an array of what?") : NULL;
+    if (kind < 0 && PyErr_Occurred()) {
+        return NULL;
     }
     Array *array = kind < 0 ? array_from(arguments[0]) : array_from_as(arguments[0], (Kind)kind);
     if (array == NULL || !apart || (array->base == NULL && array->view == NULL && (PyObject *)array != arguments[0])) {
@@ -874,16 +924,27 @@ static FAST(make_asarray) {
 
 static FAST(make_fromiter) {
     (void)module;
-    (void)names;
-    int kind = given > 1 ? kind_of(arguments[1]) : F64;
-    return given < 1 || kind < 0 ? NULL : (PyObject *)of_numbers(arguments[0], kind);
+    int kind = takes(given, 1, 3, names, " dtype count ") ? kind_or_real(arguments, given, names, 1) : -1;
+    PyObject *many = kind < 0 ? NULL : given > 2 ? arguments[2] : keyword(arguments, given, names, "count");
+    Py_ssize_t count = many == NULL ? -1 : PyNumber_AsSsize_t(many, PyExc_OverflowError);
+    if (kind < 0 || PyErr_Occurred()) {
+        return NULL;
+    }
+    Array *array = of_numbers(arguments[0], kind);
+    if (array != NULL && count > array->count) {
+        Py_CLEAR(array);
+        PyErr_SetString(PyExc_ValueError, "there are not that many numbers");
+    } else if (array != NULL && count >= 0) {
+        array->count = count;
+    }
+    return (PyObject *)array;
 }
 
 static FAST(make_frombuffer) {
     (void)module;
-    int kind = kind_or_real(arguments, given, names, 1);
-    if (given < 1 || kind < 0) {
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "a buffer is missing");
+    int kind = takes(given, 1, 2, names, " dtype ") ? kind_or_real(arguments, given, names, 1) : -1;
+    if (kind < 0) {
+        return NULL;
     }
     Array *array = of_buffer(arguments[0], kind);
     if (array == NULL && !PyErr_Occurred()) {
@@ -895,9 +956,8 @@ static FAST(make_frombuffer) {
 /* A buffer of rows, where in each a number stands, how long a row is, its kind: that column. */
 static FAST(make_column) {
     (void)module;
-    (void)names;
-    if (given != 4) {
-        return PyErr_Format(PyExc_TypeError, "column takes a buffer, a place, a width and a kind");
+    if (!takes(given, 4, 4, names, "")) {
+        return NULL;
     }
     Py_ssize_t place = PyNumber_AsSsize_t(arguments[1], PyExc_OverflowError);
     Py_ssize_t width = PyErr_Occurred() ? -1 : PyNumber_AsSsize_t(arguments[2], PyExc_OverflowError);

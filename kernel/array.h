@@ -63,6 +63,12 @@ PyObject *item_at(const Array *array, Py_ssize_t place);
 int put_item(Array *array, Py_ssize_t place, PyObject *value);
 /* The value of a keyword argument, or NULL; of those that stand before them, `given`. */
 PyObject *keyword(PyObject *const *arguments, Py_ssize_t given, PyObject *names, const char *name);
+/* Whether there are so many arguments, and no keywords but these (with a space before and behind each); 0 with an exception. */
+int takes(Py_ssize_t given, Py_ssize_t least, Py_ssize_t most, PyObject *names, const char *known);
+/* An array of places or numbers of times, in I64; NULL with an exception where they are not whole. */
+Array *array_whole(PyObject *object);
+/* Whether an argument is one whole number, and no array of one. */
+int is_index(PyObject *object);
 
 /* What operators and methods of the type do, by the files they are in. */
 PyObject *array_item(PyObject *self, PyObject *key);
@@ -94,6 +100,7 @@ PyObject *math_compare(PyObject *left, PyObject *right, int operation);
     {Py_nb_negative, math_negative}, {Py_nb_invert, math_invert}, {Py_nb_bool, math_truth}, \
     {Py_tp_richcompare, math_compare}
 
+PyObject *no_such(const char *what);
 PyObject *method_sum(PyObject *self, PyObject *unused);
 PyObject *method_argmax(PyObject *self, PyObject *unused);
 PyObject *method_mean(PyObject *self, PyObject *unused);

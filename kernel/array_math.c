@@ -27,7 +27,8 @@ static int kind_with(Kind kind, PyObject *number) {
     if (PyLong_Check(number)) {
         return kind == BOOL ? I64 : kind;
     }
-    return !PyFloat_Check(number) ? -1 : kind == F32 ? F32 : F64;
+    /* One of numpy's is a float too, and brings its precision along. */
+    return !PyFloat_Check(number) ? -1 : kind == F32 && PyFloat_CheckExact(number) ? F32 : F64;
 }
 
 static Array *one_number(PyObject *number, Kind kind) {
@@ -51,11 +52,11 @@ static int paired(PyObject *left, PyObject *right, int reals, Pair *pair) {
             return 0;
         }
     }
+    kind = reals && !is_real(kind) ? F64 : kind;
     if (kind < 0) {
         PyErr_SetString(PyExc_TypeError, "these kinds of numbers do not go together");
         return -1;
     }
-    kind = reals && !is_real(kind) ? F64 : kind;
     pair->kind = (Kind)kind;
     pair->left = is_array(left) ? array_cast(as_array(left), (Kind)kind) : one_number(left, (Kind)kind);
     pair->right = is_array(right) ? array_cast(as_array(right), (Kind)kind) : one_number(right, (Kind)kind);
@@ -101,7 +102,7 @@ static int paired(PyObject *left, PyObject *right, int reals, Pair *pair) {
 
 static PyObject *other_side(void) { return Py_NewRef(Py_NotImplemented); }
 
-static PyObject *no_such(const char *what) { return PyErr_Format(PyExc_TypeError, "%s is not for this kind of numbers", what); }
+PyObject *no_such(const char *what) { return PyErr_Format(PyExc_TypeError, "%s is not for this kind of numbers", what); }
 
 /* -- arithmetic ---------------------------------------------------------------------------------------------------------- */
 
@@ -164,7 +165,7 @@ PyObject *math_floor(PyObject *left, PyObject *right) {
     }
     Array *found = array_new(pair.kind, pair.count);
     if (found != NULL && pair.kind == I64) {
-        OVER(int64_t, int64_t, b == 0 || (b == -1 && a == INT64_MIN) ? 0 : a / b - ((a % b != 0) && ((a < 0) != (b < 0))));
+        OVER(int64_t, int64_t, b == 0 ? 0 : b == -1 && a == INT64_MIN ? a : a / b - ((a % b != 0) && ((a < 0) != (b < 0))));
     } else if (found != NULL) {
         Py_CLEAR(found);
         no_such("//");
@@ -187,13 +188,20 @@ ARITHMETIC(math_and, WHOLE_KINDS(AND_LOOP) NO_REALS("&"), OVER(uint8_t, uint8_t,
 ARITHMETIC(math_or, WHOLE_KINDS(OR_LOOP) NO_REALS("|"), OVER(uint8_t, uint8_t, a | b))
 ARITHMETIC(math_xor, WHOLE_KINDS(XOR_LOOP) NO_REALS("^"), OVER(uint8_t, uint8_t, a ^ b))
 
+/* Whether numbers of a kind may be written over those of another: as numpy has it, not real over whole nor signed over unsigned. */
+static int goes_over(Kind from, Kind to) {
+    static const unsigned char rank[KIND_COUNT] = {
+        [BOOL] = 0, [U8] = 1, [U16] = 1, [U32] = 1, [U64] = 1, [I8] = 2, [I32] = 2, [I64] = 2, [F32] = 3, [F64] = 3};
+    return rank[from] <= rank[to];
+}
+
 /* In place: worked out apart, then written over, where the kind can hold it. */
 static PyObject *into(PyObject *self, PyObject *result) {
     if (result == NULL || result == Py_NotImplemented) {
         return result;
     }
     Array *array = as_array(self), *made = as_array(result);
-    if (array->fixed || made->count != array->count || (is_real(made->kind) && !is_real(array->kind))) {
+    if (array->fixed || made->count != array->count || !goes_over(made->kind, array->kind)) {
         Py_DECREF(result);
         return PyErr_Format(array->fixed ? PyExc_ValueError : PyExc_TypeError, "the array cannot take the result");
     }
@@ -207,12 +215,18 @@ static PyObject *into(PyObject *self, PyObject *result) {
     return Py_NewRef(self);
 }
 
+/* Whether two of one length share memory without being the same, so that one changes while it is read. */
+static int shifted(const Array *array, const Array *other) {
+    uintptr_t a = (uintptr_t)array->data, b = (uintptr_t)other->data;
+    return a != b && (a < b ? b - a : a - b) < (uintptr_t)array->count * kind_size[array->kind];
+}
+
 /* The usual case without a second array: numbers in double precision on both sides. */
 #define IN_PLACE(FUNCTION, APART, OPERATOR) \
     PyObject *FUNCTION(PyObject *self, PyObject *other) { \
         Array *array = as_array(self); \
         if (array->kind == F64 && !array->fixed && is_array(other) && as_array(other)->kind == F64 && \
-            as_array(other)->count == array->count) { \
+            as_array(other)->count == array->count && !shifted(array, as_array(other))) { \
             double *to = (double *)(void *)array->data; \
             const double *from = (const double *)(const void *)as_array(other)->data; \
             for (Py_ssize_t i = 0; i < array->count; i++) { \
@@ -298,9 +312,56 @@ int math_truth(PyObject *self) {
         } \
         break;
 
+#define ORDERED(ORDER) \
+    (operation == Py_LT ? (ORDER) < 0 : operation == Py_LE ? (ORDER) <= 0 : operation == Py_EQ ? (ORDER) == 0 : \
+     operation == Py_NE ? (ORDER) != 0 : operation == Py_GT ? (ORDER) > 0 : (ORDER) >= 0)
+
+/* Numbers with a sign and numbers of U64 have no kind in common that holds both. `turned` says that the first are on the right. */
+static PyObject *compare_wide(Array *with, Array *without, int operation, int turned) {
+    Py_ssize_t step = with->count != 1 || without->count == 1, other_step = without->count != 1 || with->count == 1;
+    if (step && other_step && with->count != without->count) {
+        return PyErr_Format(PyExc_ValueError, "the arrays are not of one length");
+    }
+    Array *wide = array_cast(with, I64), *found = wide == NULL ? NULL : array_new(BOOL, step ? with->count : without->count);
+    for (Py_ssize_t i = 0; found != NULL && i < found->count; i++) {
+        int64_t a = ((const int64_t *)(const void *)wide->data)[i * step];
+        uint64_t b = ((const uint64_t *)(const void *)without->data)[i * other_step];
+        int order = a < 0 || (uint64_t)a < b ? -1 : (uint64_t)a > b;
+        order = turned ? -order : order;
+        found->data[i] = (char)ORDERED(order);
+    }
+    drop(wide);
+    return (PyObject *)found;
+}
+
+/* A whole number that is below or above all that the array's kind can hold. */
+static PyObject *compare_beyond(const Array *array, PyObject *number, int operation) {
+    PyErr_Clear();
+    PyObject *zero = PyLong_FromLong(0);
+    int below = zero == NULL ? -1 : PyObject_RichCompareBool(number, zero, Py_LT);
+    Py_XDECREF(zero);
+    Array *found = below < 0 ? NULL : array_new(BOOL, array->count);
+    int order = below ? 1 : -1;
+    if (found != NULL) {
+        memset(found->data, ORDERED(order), (size_t)found->count);
+    }
+    return (PyObject *)found;
+}
+
+static int has_sign(Kind kind) { return kind == I8 || kind == I32 || kind == I64; }
+
 PyObject *math_compare(PyObject *left, PyObject *right, int operation) {
+    if (is_array(right) && has_sign(as_array(left)->kind) && as_array(right)->kind == U64) {
+        return compare_wide(as_array(left), as_array(right), operation, 0);
+    }
+    if (is_array(right) && has_sign(as_array(right)->kind) && as_array(left)->kind == U64) {
+        return compare_wide(as_array(right), as_array(left), operation, 1);
+    }
     Pair pair;
     int ours = paired(left, right, 0, &pair);
+    if (ours < 0 && PyLong_Check(right) && !is_real(as_array(left)->kind) && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+        return compare_beyond(as_array(left), right, operation);
+    }
     if (ours <= 0) {
         return ours < 0 ? NULL : other_side();
     }
@@ -351,7 +412,7 @@ PyObject *method_sum(PyObject *self, PyObject *unused) {
     (void)unused;
     Array *array = as_array(self);
     if (array->kind == F64) {
-        return PyFloat_FromDouble(pairwise((const double *)(const void *)array->data, array->count));
+        return PyFloat_FromDouble(0.0 + pairwise((const double *)(const void *)array->data, array->count));
     }
     if (array->kind == F32) {
         return no_such("sum");
@@ -394,7 +455,11 @@ static Py_ssize_t extreme(const Array *array, int largest) {
     return best;
 }
 
-static PyObject *extreme_of(PyObject *self, PyObject *initial, int largest) {
+static PyObject *extreme_of(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names, int largest) {
+    if (!takes(given, 0, 0, names, " initial ")) {
+        return NULL;
+    }
+    PyObject *initial = keyword(arguments, given, names, "initial");
     Py_ssize_t place = extreme(as_array(self), largest);
     if (place < 0) {
         return initial != NULL ? Py_NewRef(initial) : PyErr_Format(PyExc_ValueError, "an empty array has no largest number");
@@ -428,11 +493,11 @@ PyObject *method_mean(PyObject *self, PyObject *unused) {
 }
 
 PyObject *method_max(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names) {
-    return extreme_of(self, keyword(arguments, given, names, "initial"), 1);
+    return extreme_of(self, arguments, given, names, 1);
 }
 
 PyObject *method_min(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names) {
-    return extreme_of(self, keyword(arguments, given, names, "initial"), 0);
+    return extreme_of(self, arguments, given, names, 0);
 }
 
 static Py_ssize_t nonzero_count(const Array *array) {
@@ -464,21 +529,19 @@ PyObject *method_all(PyObject *self, PyObject *unused) {
 /* -- functions ------------------------------------------------------------------------------------------------------------- */
 
 /* The first argument as an array, a new reference; NULL with an exception. */
-static Array *first_of(PyObject *const *arguments, Py_ssize_t given) {
-    if (given < 1) {
-        PyErr_SetString(PyExc_TypeError, "an array is missing");
-        return NULL;
-    }
-    return array_from(arguments[0]);
+static Array *first_of(PyObject *const *arguments, Py_ssize_t given, PyObject *names) {
+    return takes(given, 1, 1, names, "") ? array_from(arguments[0]) : NULL;
 }
 
 static PyObject *number_or_array(PyObject *object) {
     return PyLong_Check(object) || PyFloat_Check(object) ? Py_NewRef(object) : (PyObject *)array_from(object);
 }
 
-static PyObject *of_two(PyObject *const *arguments, Py_ssize_t given, PyObject *(*operation)(PyObject *, PyObject *)) {
-    if (given != 2) {
-        return PyErr_Format(PyExc_TypeError, "two arrays are needed");
+static PyObject *of_two(
+    PyObject *const *arguments, Py_ssize_t given, PyObject *names, PyObject *(*operation)(PyObject *, PyObject *)
+) {
+    if (!takes(given, 2, 2, names, "")) {
+        return NULL;
     }
     PyObject *left = number_or_array(arguments[0]), *right = left == NULL ? NULL : number_or_array(arguments[1]);
     PyObject *found = right == NULL ? NULL : operation(left, right);
@@ -493,25 +556,25 @@ static PyObject *of_two(PyObject *const *arguments, Py_ssize_t given, PyObject *
 
 FAST(array_maximum) {
     (void)module;
-    (void)names;
-    return of_two(arguments, given, larger);
+    return of_two(arguments, given, names, larger);
 }
 
 FAST(array_minimum) {
     (void)module;
-    (void)names;
-    return of_two(arguments, given, smaller);
+    return of_two(arguments, given, names, smaller);
 }
 
 /* Places and values that belong together, in double precision. */
 FAST(array_maximum_at) {
     (void)module;
-    (void)names;
-    if (given != 3 || !is_array(arguments[0]) || as_array(arguments[0])->kind != F64 || as_array(arguments[0])->fixed) {
+    if (!takes(given, 3, 3, names, "")) {
+        return NULL;
+    }
+    if (!is_array(arguments[0]) || as_array(arguments[0])->kind != F64 || as_array(arguments[0])->fixed) {
         return PyErr_Format(PyExc_TypeError, "maximum_at takes an array in double precision, places and values");
     }
     Array *array = as_array(arguments[0]);
-    Array *places = array_from_as(arguments[1], I64), *values = places == NULL ? NULL : array_from_as(arguments[2], F64);
+    Array *places = array_whole(arguments[1]), *values = places == NULL ? NULL : array_from_as(arguments[2], F64);
     PyObject *found = NULL;
     if (values != NULL && values->count != places->count) {
         PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
@@ -520,8 +583,12 @@ FAST(array_maximum_at) {
         const double *from = (const double *)(const void *)values->data;
         double *to = (double *)(void *)array->data;
         Py_ssize_t i = 0;
-        for (; i < places->count && at[i] >= 0 && at[i] < array->count; i++) {
-            to[at[i]] = from[i] > to[at[i]] || from[i] != from[i] ? from[i] : to[at[i]];
+        for (; i < places->count; i++) {
+            const int64_t place = at[i];
+            if (place < 0 || place >= array->count) {
+                break;
+            }
+            to[place] = to[place] != to[place] || to[place] > from[i] ? to[place] : from[i];
         }
         found = i == places->count ? Py_NewRef(Py_None) : PyErr_Format(PyExc_IndexError, "a place is not in the array");
     }
@@ -530,11 +597,20 @@ FAST(array_maximum_at) {
     return found;
 }
 
+/* An array that is in double precision, and no other: what is found in it stays in its kind. */
+static Array *doubles(PyObject *object) {
+    Array *array = array_from(object);
+    if (array != NULL && array->kind != F64) {
+        Py_CLEAR(array);
+        PyErr_SetString(PyExc_TypeError, "an array in double precision is needed");
+    }
+    return array;
+}
+
 FAST(array_maximum_reduceat) {
     (void)module;
-    (void)names;
-    Array *values = given == 2 ? array_from_as(arguments[0], F64) : NULL;
-    Array *starts = values == NULL ? NULL : array_from_as(arguments[1], I64);
+    Array *values = takes(given, 2, 2, names, "") ? doubles(arguments[0]) : NULL;
+    Array *starts = values == NULL ? NULL : array_whole(arguments[1]);
     Array *found = starts == NULL ? NULL : array_new(F64, starts->count);
     if (found != NULL) {
         const double *each = (const double *)(const void *)values->data;
@@ -552,8 +628,6 @@ FAST(array_maximum_reduceat) {
             }
             ((double *)(void *)found->data)[run] = best;
         }
-    } else if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError, "numbers and the beginnings of runs are needed");
     }
     drop(values);
     drop(starts);
@@ -562,16 +636,13 @@ FAST(array_maximum_reduceat) {
 
 FAST(array_minimum_accumulate) {
     (void)module;
-    (void)names;
-    Array *values = given == 1 ? array_from_as(arguments[0], F64) : NULL, *found = values == NULL ? NULL : array_new(F64, values->count);
+    Array *values = takes(given, 1, 1, names, "") ? doubles(arguments[0]) : NULL, *found = values == NULL ? NULL : array_new(F64, values->count);
     if (found != NULL) {
         const double *each = (const double *)(const void *)values->data;
         double *to = (double *)(void *)found->data;
         for (Py_ssize_t i = 0; i < found->count; i++) {
-            to[i] = i == 0 || each[i] != each[i] || each[i] < to[i - 1] ? each[i] : to[i - 1];
+            to[i] = i && (to[i - 1] != to[i - 1] || to[i - 1] < each[i]) ? to[i - 1] : each[i];
         }
-    } else if (!PyErr_Occurred()) {
-        PyErr_SetString(PyExc_TypeError, "an array is needed");
     }
     drop(values);
     return (PyObject *)found;
@@ -579,16 +650,15 @@ FAST(array_minimum_accumulate) {
 
 FAST(array_where) {
     (void)module;
-    (void)names;
-    if (given != 3) {
-        return PyErr_Format(PyExc_TypeError, "where takes a mask and two arrays");
+    if (!takes(given, 3, 3, names, "")) {
+        return NULL;
     }
     Array *mask = array_from_as(arguments[0], BOOL);
     PyObject *left = mask == NULL ? NULL : number_or_array(arguments[1]), *right = left == NULL ? NULL : number_or_array(arguments[2]);
     Array *found = NULL;
     Pair pair = {0};
     if (right != NULL && !is_array(left) && !is_array(right)) {  /* two numbers: as one that is repeated, and another */
-        Kind kind = PyFloat_Check(left) || PyFloat_Check(right) ? F64 : I64;
+        Kind kind = PyFloat_Check(left) || PyFloat_Check(right) ? F64 : PyBool_Check(left) && PyBool_Check(right) ? BOOL : I64;
         PyObject *numbers[2] = {left, right};
         left = (PyObject *)one_number(numbers[0], kind);
         right = left == NULL ? NULL : (PyObject *)one_number(numbers[1], kind);
@@ -630,13 +700,13 @@ FAST(array_where) {
 
 FAST(array_flatnonzero) {
     (void)module;
-    (void)names;
-    Array *array = first_of(arguments, given), *found = array == NULL ? NULL : array_new(I64, nonzero_count(array));
+    Array *array = first_of(arguments, given, names), *found = array == NULL ? NULL : array_new(I64, nonzero_count(array));
     if (found != NULL) {
         int64_t *to = (int64_t *)(void *)found->data;
+        Py_ssize_t next = 0;
 #define PLACES(NAME, TYPE, WRAP, LETTER, CALLED) \
     case NAME: \
-        for (Py_ssize_t i = 0, next = 0; next < found->count; i++) { \
+        for (Py_ssize_t i = 0; next < found->count && i < array->count; i++) { \
             to[next] = i; \
             next += ((const TYPE *)(const void *)array->data)[i] != 0; \
         } \
@@ -646,6 +716,7 @@ FAST(array_flatnonzero) {
         default:
             break;
         }
+        found->count = next; /* fewer where somebody wrote to shared memory meanwhile */
     }
     drop(array);
     return (PyObject *)found;
@@ -653,19 +724,22 @@ FAST(array_flatnonzero) {
 
 FAST(array_count_nonzero) {
     (void)module;
-    (void)names;
-    Array *array = first_of(arguments, given);
+    Array *array = first_of(arguments, given, names);
     PyObject *found = array == NULL ? NULL : PyLong_FromSsize_t(nonzero_count(array));
     drop(array);
     return found;
 }
 
-/* One function of each number, of double or single precision; whole numbers become double. */
-#define ON_REALS(FUNCTION, RESULT_KIND, RESULT, DOUBLE, SINGLE) \
+/* One function of each number, of double or single precision. Whole numbers become double, where numpy makes that of them: of
+   those of a kind that has at least so many bytes. */
+#define ON_REALS(FUNCTION, WIDTH, RESULT_KIND, RESULT, DOUBLE, SINGLE) \
     FAST(FUNCTION) { \
         (void)module; \
-        (void)names; \
-        Array *first = first_of(arguments, given); \
+        Array *first = first_of(arguments, given, names); \
+        if (first != NULL && !is_real(first->kind) && kind_size[first->kind] < (WIDTH)) { \
+            Py_CLEAR(first); \
+            no_such("a function of real numbers"); \
+        } \
         Array *array = first == NULL ? NULL : array_cast(first, is_real(first->kind) ? first->kind : F64); \
         Array *found = array == NULL ? NULL : array_new(RESULT_KIND, array->count); \
         if (found != NULL && array->kind == F64) { \
@@ -680,15 +754,14 @@ FAST(array_count_nonzero) {
 #define SAME(TYPE) TYPE
 #define MASK(TYPE) uint8_t
 
-ON_REALS(array_sqrt, array->kind, SAME, sqrt(a), sqrtf(a))
-ON_REALS(array_trunc, array->kind, SAME, trunc(a), truncf(a))
-ON_REALS(array_rint, array->kind, SAME, rint(a), rintf(a))
-ON_REALS(array_isfinite, BOOL, MASK, isfinite(a) != 0, isfinite(a) != 0)
+ON_REALS(array_sqrt, 4, array->kind, SAME, sqrt(a), sqrtf(a))
+ON_REALS(array_trunc, 16, array->kind, SAME, trunc(a), truncf(a))
+ON_REALS(array_rint, 4, array->kind, SAME, rint(a), rintf(a))
+ON_REALS(array_isfinite, 0, BOOL, MASK, isfinite(a) != 0, isfinite(a) != 0)
 
 FAST(array_absolute) {
     (void)module;
-    (void)names;
-    Array *array = first_of(arguments, given), *found = array == NULL ? NULL : array_new(array->kind, array->count);
+    Array *array = first_of(arguments, given, names), *found = array == NULL ? NULL : array_new(array->kind, array->count);
     if (found != NULL) {
 #define UNSIGNED_COPY(NAME, TYPE) case NAME: EACH(TYPE, TYPE, a) break;
         switch (array->kind) {

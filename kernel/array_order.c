@@ -81,7 +81,7 @@ static void sort_keyed(Keyed *items, Keyed *other, size_t count) {
 
 /* Room for items and as many again; NULL with an exception. */
 static Keyed *desk_for(Py_ssize_t count) {
-    Keyed *desk = malloc((size_t)(count ? count : 1) * 2 * sizeof *desk);
+    Keyed *desk = count > PY_SSIZE_T_MAX / 64 ? NULL : malloc((size_t)(count ? count : 1) * 2 * sizeof *desk);
     if (desk == NULL) {
         PyErr_NoMemory();
     }
@@ -100,12 +100,8 @@ static Keyed *ordered(const Array *array) {
     return desk;
 }
 
-static Array *only_array(PyObject *const *arguments, Py_ssize_t given) {
-    if (given < 1) {
-        PyErr_SetString(PyExc_TypeError, "an array is missing");
-        return NULL;
-    }
-    return array_from(arguments[0]);
+static Array *only_array(PyObject *const *arguments, Py_ssize_t given, PyObject *names, const char *known) {
+    return takes(given, 1, 1, names, known) ? array_from(arguments[0]) : NULL;
 }
 
 static Array *places_of(const Keyed *items, Py_ssize_t count) {
@@ -128,8 +124,7 @@ static Array *numbers_at(const Array *array, const Keyed *items, Py_ssize_t coun
 
 FAST(array_argsort) {
     (void)module;
-    (void)names;
-    Array *array = only_array(arguments, given);
+    Array *array = only_array(arguments, given, names, " kind ");
     Keyed *items = array == NULL ? NULL : ordered(array);
     Array *found = items == NULL ? NULL : places_of(items, array->count);
     free(items);
@@ -139,8 +134,7 @@ FAST(array_argsort) {
 
 FAST(array_sort) {
     (void)module;
-    (void)names;
-    Array *array = only_array(arguments, given);
+    Array *array = only_array(arguments, given, names, " kind ");
     Keyed *items = array == NULL ? NULL : ordered(array);
     Array *found = items == NULL ? NULL : numbers_at(array, items, array->count);
     free(items);
@@ -149,12 +143,11 @@ FAST(array_sort) {
 }
 
 /* As if all were sorted, which is one of the orders that it may have. */
-FAST(array_partition) { return array_sort(module, arguments, given, names); }
+FAST(array_partition) { return takes(given, 2, 2, names, "") ? array_sort(module, arguments, 1, NULL) : NULL; }
 
 FAST(array_lexsort) {
     (void)module;
-    (void)names;
-    PyObject *keys = given == 1 ? PySequence_List(arguments[0]) : NULL;
+    PyObject *keys = takes(given, 1, 1, names, "") ? PySequence_List(arguments[0]) : NULL;
     Py_ssize_t depth = keys == NULL ? 0 : PyList_Size(keys);
     Array *found = NULL, *first = depth ? array_from(PyList_GetItem(keys, depth - 1)) : NULL;
     Keyed *items = first == NULL ? NULL : ordered(first);
@@ -207,7 +200,7 @@ FAST(array_lexsort) {
 
 FAST(array_unique) {
     (void)module;
-    Array *array = only_array(arguments, given);
+    Array *array = only_array(arguments, given, names, " return_index return_counts ");
     Keyed *items = array == NULL ? NULL : ordered(array);
     PyObject *index = keyword(arguments, given, names, "return_index"), *counts = keyword(arguments, given, names, "return_counts");
     int with_index = index == NULL ? 0 : PyObject_IsTrue(index), with_counts = counts == NULL ? 0 : PyObject_IsTrue(counts);
@@ -258,11 +251,17 @@ done:
 
 FAST(array_isin) {
     (void)module;
-    (void)names;
-    if (given != 2) {
-        return PyErr_Format(PyExc_TypeError, "isin takes numbers and those they may be among");
+    if (!takes(given, 2, 2, names, "")) {
+        return NULL;
     }
-    Array *array = array_from_as(arguments[0], I64), *among = array == NULL ? NULL : array_from_as(arguments[1], I64);
+    Array *left = array_from(arguments[0]), *right = left == NULL ? NULL : array_from(arguments[1]);
+    int kind = right == NULL ? -1 : promoted(left->kind, right->kind);
+    if (right != NULL && kind < 0) {
+        PyErr_SetString(PyExc_TypeError, "these kinds of numbers do not go together");
+    }
+    Array *array = kind < 0 ? NULL : array_cast(left, (Kind)kind), *among = array == NULL ? NULL : array_cast(right, (Kind)kind);
+    drop(left);
+    drop(right);
     Keyed *items = among == NULL ? NULL : ordered(among);
     Array *found = items == NULL ? NULL : array_new(BOOL, array->count);
     for (Py_ssize_t i = 0; found != NULL && i < array->count; i++) {
@@ -276,7 +275,8 @@ FAST(array_isin) {
                 high = middle;
             }
         }
-        found->data[i] = low < among->count && items[low].key == wanted;
+        /* What is no number equals nothing, itself included. */
+        found->data[i] = low < among->count && items[low].key == wanted && !(is_real(kind) && wanted == UINT64_MAX);
     }
     free(items);
     drop(array);
@@ -301,13 +301,16 @@ static Py_ssize_t place_in(const Array *array, uint64_t wanted, int right) {
 
 PyObject *method_searchsorted(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names) {
     Array *array = as_array(self), *wider = NULL, *found = NULL, *asked;
+    if (!takes(given, 1, 2, names, " side ")) {
+        return NULL;
+    }
     PyObject *side = given > 1 ? arguments[1] : keyword(arguments, given, names, "side");
     int right = side != NULL && PyUnicode_Check(side) && PyUnicode_CompareWithASCIIString(side, "right") == 0;
-    if (given < 1) {
-        return PyErr_Format(PyExc_TypeError, "searchsorted takes what to look for");
+    if (side != NULL && !right && !(PyUnicode_Check(side) && PyUnicode_CompareWithASCIIString(side, "left") == 0)) {
+        return PyErr_Format(PyExc_ValueError, "a side is 'left' or 'right', not %R", side);
     }
-    int one = PyLong_Check(arguments[0]) || PyFloat_Check(arguments[0]);
-    if (one && PyLong_Check(arguments[0]) && !is_real(array->kind)) {  /* the usual case, in which nothing is converted */
+    int one = is_index(arguments[0]) || PyFloat_Check(arguments[0]);
+    if (one && !PyFloat_Check(arguments[0]) && !is_real(array->kind)) {  /* the usual case, in which nothing is converted */
         asked = array_new(I64, 1);
         if (asked == NULL || put_item(asked, 0, arguments[0]) < 0) {
             drop(asked);
@@ -351,14 +354,17 @@ PyObject *method_searchsorted(PyObject *self, PyObject *const *arguments, Py_ssi
 
 FAST(array_bincount) {
     (void)module;
+    if (!takes(given, 1, 3, names, " weights minlength ")) {
+        return NULL;
+    }
     PyObject *weighed = given > 1 ? arguments[1] : keyword(arguments, given, names, "weights");
     PyObject *least = given > 2 ? arguments[2] : keyword(arguments, given, names, "minlength");
     Py_ssize_t total = least == NULL ? 0 : PyNumber_AsSsize_t(least, PyExc_OverflowError);
-    if (given < 1 || (total == -1 && PyErr_Occurred()) || total < 0) {
-        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_TypeError, "bincount takes whole numbers, weights and a length");
+    if (total < 0) {
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "an array cannot be that long");
     }
     weighed = weighed == Py_None ? NULL : weighed;
-    Array *owners = array_from_as(arguments[0], I64), *weights = NULL, *found = NULL;
+    Array *owners = array_whole(arguments[0]), *weights = NULL, *found = NULL;
     if (owners != NULL && weighed != NULL) {
         weights = array_from_as(weighed, F64);
     }
@@ -377,7 +383,8 @@ FAST(array_bincount) {
         }
         total = owner[i] >= total ? (Py_ssize_t)owner[i] + 1 : total;
     }
-    found = array_zeros(weights == NULL ? I64 : F64, total);
+    /* As with numpy, nothing weighs nothing in whole numbers. */
+    found = array_zeros(weights == NULL || owners->count == 0 ? I64 : F64, total);
     for (Py_ssize_t i = 0; found != NULL && i < owners->count; i++) {
         if (weights == NULL) {
             ((int64_t *)(void *)found->data)[owner[i]]++;
@@ -393,21 +400,21 @@ done:
 
 FAST(array_repeat) {
     (void)module;
-    (void)names;
-    if (given != 2) {
-        return PyErr_Format(PyExc_TypeError, "repeat takes numbers, and how often each");
+    if (!takes(given, 2, 2, names, "")) {
+        return NULL;
     }
     Array *array = array_from(arguments[0]), *counts = NULL, *found = NULL;
     if (array == NULL) {
         return NULL;
     }
-    int one = PyLong_Check(arguments[1]);
+    int one = is_index(arguments[1]);
     PyObject *many = one ? PyTuple_Pack(1, arguments[1]) : Py_NewRef(arguments[1]);
-    counts = many == NULL ? NULL : array_from_as(many, I64);
+    counts = many == NULL ? NULL : array_whole(many);
     drop(many);
     if (counts == NULL) {
         goto done;
     }
+    one = one || counts->count == 1;
     if (!one && counts->count != array->count) {
         PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
         goto done;
@@ -436,58 +443,75 @@ done:
     return (PyObject *)found;
 }
 
+/* Sums in the kind in which numpy adds up: reals in their own, whole numbers in the widest with or without a sign. */
 FAST(array_cumsum) {
     (void)module;
-    (void)names;
-    Array *first = only_array(arguments, given);
-    Array *array = first == NULL ? NULL : array_cast(first, is_real(first->kind) ? F64 : I64);
+    Array *first = only_array(arguments, given, names, "");
+    int natural = first != NULL && (first->kind == U8 || first->kind == U16 || first->kind == U32 || first->kind == U64);
+    Array *array = first == NULL ? NULL : array_cast(first, is_real(first->kind) ? first->kind : natural ? U64 : I64);
     Array *found = array == NULL ? NULL : array_new(array->kind, array->count);
+#define SUMS_SO_FAR(TYPE) \
+    do { \
+        TYPE sum = 0; \
+        for (Py_ssize_t i = 0; i < array->count; i++) { \
+            const TYPE each = ((const TYPE *)(const void *)array->data)[i]; \
+            sum = i ? sum + each : each; \
+            ((TYPE *)(void *)found->data)[i] = sum; \
+        } \
+    } while (0)
     if (found != NULL && array->kind == F64) {
-        double sum = 0;
-        for (Py_ssize_t i = 0; i < array->count; i++) {
-            sum = i ? sum + ((const double *)(const void *)array->data)[i] : ((const double *)(const void *)array->data)[i];
-            ((double *)(void *)found->data)[i] = sum;
-        }
+        SUMS_SO_FAR(double);
+    } else if (found != NULL && array->kind == F32) {
+        SUMS_SO_FAR(float);
     } else if (found != NULL) {
-        uint64_t sum = 0;
-        for (Py_ssize_t i = 0; i < array->count; i++) {
-            sum += ((const uint64_t *)(const void *)array->data)[i];
-            ((uint64_t *)(void *)found->data)[i] = sum;
-        }
+        SUMS_SO_FAR(uint64_t);
     }
     drop(first);
     drop(array);
     return (PyObject *)found;
 }
 
+#define DIFFERENCES(NAME, TYPE, WRAP, LETTER, CALLED) \
+    case NAME: { \
+        const TYPE *each = (const TYPE *)(const void *)array->data; \
+        TYPE *to = (TYPE *)(void *)found->data; \
+        for (Py_ssize_t i = 0; i < found->count; i++) { \
+            const TYPE last = i + skipped ? each[i + skipped - 1] : *(const TYPE *)(const void *)start->data; \
+            to[i] = (TYPE)((WRAP)each[i + skipped] - (WRAP)last); \
+        } \
+        break; \
+    }
+
 FAST(array_diff) {
     (void)module;
-    PyObject *before = keyword(arguments, given, names, "prepend");
-    Array *first = only_array(arguments, given);
-    Array *array = first == NULL ? NULL : array_cast(first, is_real(first->kind) ? F64 : I64), *found = NULL, *start = NULL;
-    if (array != NULL && before != NULL) {
-        start = array_new(array->kind, 1);
-        if (start == NULL || put_item(start, 0, before) < 0) {
-            goto done;
-        }
+    Array *first = only_array(arguments, given, names, " prepend "), *before = NULL, *array = NULL, *start = NULL, *found = NULL;
+    PyObject *one = first == NULL ? NULL : keyword(arguments, given, names, "prepend");
+    int kind = first == NULL ? -1 : (int)first->kind;
+    if (one != NULL) {
+        PyObject *several = PyTuple_Pack(1, one);
+        before = several == NULL ? NULL : array_from(several);
+        Py_XDECREF(several);
+        kind = before == NULL ? -1 : promoted(first->kind, before->kind);
     }
-    if (array != NULL) {
-        Py_ssize_t skipped = before == NULL, count = array->count > skipped ? array->count - skipped : 0;
-        found = array_new(array->kind, count);
-        for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
-            if (array->kind == F64) {
-                const double *each = (const double *)(const void *)array->data;
-                double last = i + skipped ? each[i + skipped - 1] : *(const double *)(const void *)start->data;
-                ((double *)(void *)found->data)[i] = each[i + skipped] - last;
-            } else {
-                const uint64_t *each = (const uint64_t *)(const void *)array->data;
-                uint64_t last = i + skipped ? each[i + skipped - 1] : *(const uint64_t *)(const void *)start->data;
-                ((uint64_t *)(void *)found->data)[i] = each[i + skipped] - last;
+    if (kind == BOOL) {
+        no_such("diff");
+        kind = -1;
+    }
+    array = kind < 0 ? NULL : array_cast(first, (Kind)kind);
+    start = array == NULL || before == NULL ? NULL : array_cast(before, (Kind)kind);
+    if (array != NULL && (start != NULL || before == NULL)) {
+        Py_ssize_t skipped = before == NULL;
+        found = array_new(array->kind, array->count > skipped ? array->count - skipped : 0);
+        if (found != NULL) {
+            switch (array->kind) {
+                NUMBER_KINDS(DIFFERENCES)
+            default:
+                break;
             }
         }
     }
-done:
     drop(first);
+    drop(before);
     drop(array);
     drop(start);
     return (PyObject *)found;
@@ -495,8 +519,7 @@ done:
 
 FAST(array_concatenate) {
     (void)module;
-    (void)names;
-    PyObject *parts = given == 1 ? PySequence_List(arguments[0]) : NULL;
+    PyObject *parts = takes(given, 1, 1, names, "") ? PySequence_List(arguments[0]) : NULL;
     Py_ssize_t count = parts == NULL ? 0 : PyList_Size(parts), total = 0;
     Array *found = NULL;
     int kind = -1;

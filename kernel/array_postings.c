@@ -27,9 +27,8 @@ static int add_up(const char *data, Py_ssize_t rows, Py_ssize_t width, uint64_t 
 
 FAST(array_postings) {
     (void)module;
-    (void)names;
-    if (given != 3) {
-        return PyErr_Format(PyExc_TypeError, "postings takes bytes, rows and owners");
+    if (!takes(given, 3, 3, names, "")) {
+        return NULL;
     }
     Py_ssize_t rows = PyNumber_AsSsize_t(arguments[1], PyExc_OverflowError);
     Py_ssize_t total = PyErr_Occurred() ? -1 : PyNumber_AsSsize_t(arguments[2], PyExc_OverflowError);
@@ -40,7 +39,8 @@ FAST(array_postings) {
     PyObject *found = NULL;
     Array *owners = NULL, *counts = NULL;
     Py_ssize_t width = rows > 0 && view.len % rows == 0 ? view.len / rows - 1 : 0;
-    if (rows <= 0 || total <= 0 || rows > total || (width != 1 && width != 2 && width != 4)) {
+    if (rows <= 0 || total <= 0 || rows > total || (uint64_t)rows > UINT32_MAX || /* so that no sum of steps wraps around */
+        (width != 1 && width != 2 && width != 4)) {
         found = Py_NewRef(Py_None);
         goto done;
     }

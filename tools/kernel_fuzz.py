@@ -2,15 +2,19 @@
 
     python tools/kernel_fuzz.py SECONDS [SEED]
 
-Wrong arguments must raise ValueError, TypeError, BufferError or OverflowError, and never crash; right ones must give what
-numpy gives. Meant to be run by tools/kernel-sanitize, under which reading or writing out of bounds ends the process.
+Wrong arguments must raise ValueError, TypeError, IndexError, BufferError, OverflowError or MemoryError, and never crash; right
+ones must give what numpy gives. Meant to be run by tools/kernel-sanitize, under which reading or writing out of bounds ends the
+process.
 """
 
 from __future__ import annotations
 
+import array
+import operator
 import random
 import sys
 import time
+import warnings
 import zlib
 from collections.abc import Callable
 from types import ModuleType
@@ -22,8 +26,14 @@ from lurcher.index import bloom
 from lurcher.kernel import native
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 
-REFUSED = (ValueError, TypeError, BufferError, OverflowError)
+REFUSED = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError)
 EDGES = (0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 61, (1 << 63) - 1, -(1 << 63))
+KINDS = ("bool", "int8", "uint8", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+TWO_SIDED = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.and_, operator.or_, operator.xor,
+    operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge,
+    operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.iand, operator.ior,
+)  # fmt: skip
 LETTERS = "aZ_09 \n\t.-ßé中文\u0301\u200d한नि١²ΣİǅX" + "abcXYZ012_" * 4
 
 
@@ -122,6 +132,112 @@ class Fuzz:
         self.refusable(self.kernel.harmonic, self.real(total), first, counts, allowed, divisors, np.zeros(len(counts)))
         self.refusable(self.kernel.standing, self.real(), self.random.random())
 
+    def small(self) -> Any:
+        """A small array: over memory of its own, another's, locked, not aligned, or a part of one."""
+        kind, size = self.random.choice(KINDS), self.size()
+        plain = np.frombuffer(self.numbers.bytes(size * np.dtype(kind).itemsize), kind)
+        if kind == "bool":
+            plain = self.numbers.integers(0, 2, size).astype(bool)
+        elif self.random.random() < 0.6:
+            plain = self.numbers.integers(0, self.random.choice((3, 100)), size).astype(kind)
+        found = self.kernel.asarray(self.random.choice((plain, plain.copy(), plain[::-1], plain.tobytes(), memoryview(plain))))
+        if self.random.random() < 0.1:
+            found = self.kernel.frombuffer(memoryview(bytes(9) + bytes(plain))[9:], kind)
+        return found[self.random.randrange(4) :] if self.random.random() < 0.3 else found
+
+    def any_one(self) -> Any:
+        """Something that stands where an array is wanted."""
+        turn = self.random.random()
+        if turn < 0.5:
+            return self.small()
+        gone = memoryview(bytearray(8))
+        if turn < 0.55:
+            gone.release()
+            return gone
+        others: tuple[Any, ...] = (
+            None, "a", b"", b"abc", [], [1, 2], [1.5, float("nan")], [None], [1 << 70], (), 0, 3, -1, 0.5, float("inf"), True,
+            1j, 1 << 70,
+            np.int64(3), np.float32(2), np.zeros((2, 3)), np.zeros(0), np.zeros(5, "complex64"), np.zeros(4, ">i4"),
+                np.array(3),
+            np.broadcast_to(np.int64(1), 7), np.arange(9)[::-2], array.array("d", [1, 2]), array.array("b"), iter((1, 2)),
+                gone, {1: 2},
+            range(5), slice(None), slice(5, 1, -1), slice(-100, 100, 3), slice(0, 9, 0), slice("a"),
+            self.random.choice(EDGES), [self.random.choice(EDGES)],
+            self.whole(9), self.real(), "int8", bool, np.float64, KINDS,
+        )  # fmt: skip
+        return self.random.choice(others)
+
+    def arrays(self) -> None:
+        names = ("maximum", "minimum", "maximum_at", "maximum_reduceat", "minimum_accumulate", "where", "flatnonzero",
+            "count_nonzero",
+                 "bincount", "repeat", "cumsum", "diff", "concatenate", "argsort", "sort", "lexsort", "unique", "isin",
+                 "partition", "abs",
+                 "sqrt", "trunc", "rint", "isfinite", "zeros", "full", "arange", "array", "asarray", "fromiter", "frombuffer",
+                 "column",
+                 "postings")  # fmt: skip
+        keywords = ("dtype", "kind", "prepend", "weights", "minlength", "return_index", "return_counts", "count", "initial",
+            "side", "", "x y")
+        for name in names:
+            arguments = [self.any_one() for _ in range(self.random.choice((0, 1, 1, 2, 2, 3, 3, 4)))]
+            named = {self.random.choice(keywords): self.any_one()} if self.random.random() < 0.15 else {}
+            if name in ("concatenate", "lexsort") and self.random.random() < 0.8:
+                some = range(self.random.randrange(4))
+                arguments = [tuple(self.any_one() if self.random.random() < 0.1 else self.small() for _ in some)]
+            if name in ("zeros", "full", "arange") and self.random.random() < 0.8:
+                arguments = [self.random.choice(EDGES[:11]), 1, self.random.choice(KINDS)][: self.random.randrange(1, 4)]
+            self.quietly(getattr(self.kernel, name), *arguments, **named)
+        ours = self.small()
+        for name in ("tolist", "copy", "tobytes", "nonzero", "sum", "max", "min", "argmax", "mean", "any", "all",
+            "searchsorted", "astype"):
+            self.quietly(getattr(ours, name), *(self.any_one() for _ in range(self.random.choice((0, 0, 1, 1, 2)))))
+        for operation in TWO_SIDED:
+            self.quietly(operation, ours, self.any_one())
+            self.quietly(operation, self.any_one(), self.small())
+        for operation in (operator.neg, operator.invert, bool, len, repr, list, memoryview, bytes, np.asarray):
+            self.quietly(operation, ours)
+        for _ in range(4):
+            ours, key = self.small(), self.any_one()
+            found = self.quietly(operator.getitem, ours, key)
+            self.quietly(operator.setitem, ours, key,
+                found if found is not None and self.random.random() < 0.3 else self.any_one())
+            self.quietly(operator.setitem, ours, slice(None), ours[::-1])
+        self.same_as_numpy()
+
+    def quietly(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                return function(*arguments, **named)
+            except REFUSED:
+                return None
+
+    def same_as_numpy(self) -> None:
+        kernel, ours = self.kernel, self.small()
+        plain = np.array(ours)
+        places = self.numbers.integers(-len(plain), len(plain), 9) if len(plain) else np.zeros(0, np.int64)
+        mask = self.numbers.integers(0, 2, len(plain)).astype(bool)
+        pairs: list[tuple[Any, Any]] = [
+            (ours[places], plain[places]), (ours[mask], plain[mask]), (ours[::-3], plain[::-3]),
+            (kernel.flatnonzero(ours), np.flatnonzero(plain)),
+            (kernel.argsort(ours), np.argsort(plain, kind="stable")), (kernel.lexsort((ours, mask)), np.lexsort((plain, mask))),
+            (kernel.unique(ours, return_counts=True)[1], np.unique(plain, return_counts=True)[1]),
+            (kernel.repeat(ours, 2), np.repeat(plain, 2)),
+        ]  # fmt: skip
+        for found, wanted in pairs:
+            assert np.asarray(found).tobytes() == np.ascontiguousarray(wanted).tobytes(), "another array than numpy's"
+        if plain.dtype == np.float64:
+            with np.errstate(all="ignore"):
+                assert np.array_equal(ours.sum(), plain.sum(), equal_nan=True), "another sum"
+
+    def postings(self) -> None:
+        rows, width = self.size(), self.random.choice((1, 1, 2, 4, 3))
+        data = self.random.randbytes(rows * (width + 1) + self.random.choice((0, 0, 0, 1)))
+        total = self.random.choice((1 << 34, 1 << 16, 300, *EDGES))
+        found = self.refusable(self.kernel.postings, data, self.random.choice((rows, rows, rows, rows + 1, -1, 1 << 61)), total)
+        if found is not None:
+            owners = np.asarray(found[0])
+            assert owners[0] >= 0 and (np.diff(owners) >= 0).all() and owners[-1] < total, "an owner is not there"
+
     def stamps(self) -> None:
         row = (b"", *(self.random.choice((*EDGES, 1 << 70, None, "a", 0.5)) for _ in range(self.random.randrange(8))))
         rows = {self.random.choice((self.text(), ".", "/", "\0", "\ud800", "\udcff", 7)): row for _ in range(3)}
@@ -175,7 +291,8 @@ def main(seconds: float, seed: int) -> int:
         print("the kernel is not there", file=sys.stderr)
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
-    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter)
+    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter, fuzz.arrays,
+        fuzz.postings)
     while time.monotonic() < end:
         for call in every:
             call()

@@ -36,17 +36,13 @@ def _found() -> tuple[ModuleType | None, str]:
     if sys.byteorder != "little":
         return None, "this machine's numbers have another byte order than the index"
     try:
-        module = _loaded()
+        __import__("lurcher._kernel")
+        module = sys.modules["lurcher._kernel"]
     except ImportError:
         return None, "it was not built when lurcher was installed"
     if module.VERSION != VERSION:
         return None, "it was built for another version of lurcher"
     return module, ""
-
-
-def _loaded() -> ModuleType:
-    __import__("lurcher._kernel")
-    return sys.modules["lurcher._kernel"]
 
 
 def give_back() -> None:

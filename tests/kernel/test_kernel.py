@@ -55,18 +55,113 @@ def test_segments_and_answers_are_the_same(
     assert all(told["auto"][1]) and told["auto"][2]
 
 
+ALL_AT_ONCE = """
+import contextlib, io, json, sys
+from lurcher.surfaces.cli import main
+from lurcher.kernel import native
+
+def ask(arguments):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(out):
+        status = main([*arguments, "--json"])
+    out.flush()
+    return status, out.buffer.getvalue().decode()
+
+told, tree = [], sys.argv[1]
+for step in json.load(sys.stdin):
+    for name, text in step["write"].items():
+        with open(f"{tree}/{name}", "w", encoding="utf-8") as file:
+            file.write(text)
+    told.append([ask(arguments) for arguments in step["ask"]])
+json.dump([native() is not None, "numpy" in sys.modules, told], sys.stdout)
+"""
+MODULE = """import os
+
+
+class {0}Cache(Base):
+    \"\"\"Keeps what {1} found, and evicts what has expired.\"\"\"
+
+    def evict_expired(self, limit):
+        # The oldest first: see `send_again` and docs/notes.md.
+        for key in sorted(self.entries):
+            if self.entries[key].expired(limit):
+                del self.entries[key]
+
+    def {1}(self, key, default=None):
+        return self.entries.get(key, default)
+"""
+STEPS: list[dict[str, str]] = [
+    {},
+    {f"src/cache{number}.py": MODULE.format(name, verb) for number, (name, verb) in enumerate(
+        (("File", "look_up"), ("Memory", "fetch_value"), ("Shared", "look_up"), ("Session", "open_session")))},
+    {"src/client.py": "class RetryClient:\n    def send_once(self): ...  # no more retries after a failure\n",
+    "docs/notes.md": "# Cache\n\nEviction, 検索語.\n"},
+]  # fmt: skip
+EVERY_WAY: list[list[str]] = [
+    ["retry after a failure", "--explain"], ["evict_expired", "--explain"],
+    ["which cache evicts expired entries", "--mode", "hybrid", "--explain"],
+    ["evict expired cache", "--mode", "lexical", "--explain"], ["idle sockets are closed", "--mode", "dense", "--explain"],
+    ["SessionCache", "--mode", "symbol", "--explain"], ["src/cache1.py", "--explain"],
+    ["retr(y|ies)", "--literal", "--explain"],
+    ["self.entries", "--literal", "-F", "-w"], ["class $NAME(Base): $$$", "--structural", "-l", "python"],
+    ["cache eviction", "--path", "src/**", "--exclude", "*cache2*", "-k", "2", "--explain"],
+    ["pool", "-l", "c", "--budget", "4000"],
+    ["expired entries", "--fusion", "linear", "--mmr", "0.5", "--explain"],
+    ["expired entries", "--ranking", "classic", "--explain"],
+    ["File \"src/cache0.py\", line 9, in evict_expired\nKeyError: retry", "--explain"], ["検索語", "--context", "function"],
+    ["no such thing anywhere zzzqqq"], ["cache", "--lang", "rust"],
+]  # fmt: skip
+
+
+@kernel.needed
+def test_every_way_of_asking_is_answered_alike_after_edits(
+    tree: Path, tmp_path: Path, clean_environment: Callable[..., dict[str, str]]
+) -> None:
+    asked = [["search", *question, str(tree)] for question in EVERY_WAY]
+    asked.append(["related", f"{tree}/src/client.py:2"])
+    steps = [{"write": written, "ask": asked} for written in STEPS]
+    told, segments = {}, {}
+    for name in ("auto", "python"):
+        for relative, text in SOURCES.items():
+            (tree / relative).write_text(text, "utf-8")
+        for path in tree.glob("src/cache*.py"):
+            path.unlink()
+        environment = {**clean_environment(), "LURCHER_KERNEL": name, "LURCHER_INDEX_DIR": str(tmp_path / name)}
+        done = subprocess.run(
+            [sys.executable, "-c", ALL_AT_ONCE, str(tree)], input=json.dumps(steps), capture_output=True, text=True,
+            timeout=120,
+            env=environment, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        told[name] = json.loads(done.stdout)
+        segments[name] = len(list((tmp_path / name).rglob("*.segment")))
+    assert (told["auto"][0], told["python"][0]) == (True, False)
+    assert segments["auto"] == segments["python"] > 1
+    for ours, theirs in zip(told["auto"][2], told["python"][2], strict=True):
+        for question, (status, answer), (other_status, other) in zip(asked, ours, theirs, strict=True):
+            assert status == other_status, question
+            assert comparable(answer) == comparable(other), question
+    answered = [len(json.loads(answer)["hits"]) for _, answer in told["auto"][2][-1][: len(EVERY_WAY)]]
+    assert [bool(hits) for hits in answered] == [True] * (len(EVERY_WAY) - 2) + [False] * 2, answered
+
+
+def comparable(answer: str) -> object:
+    """An answer without what depends on when and where it was given."""
+    found = json.loads(answer)
+    for name in ("timings_ms", "next"):
+        found.pop(name, None)
+    return found
+
+
 def test_a_kernel_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
-    monkeypatch.setattr(chosen, "_loaded", lambda: SimpleNamespace(VERSION=chosen.VERSION + 1))
+    monkeypatch.setitem(sys.modules, "lurcher._kernel", SimpleNamespace(VERSION=chosen.VERSION + 1))  # type: ignore[misc]
     assert chosen.description() == {"name": "python", "reason": "it was built for another version of lurcher"}
 
 
 def test_without_a_kernel_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing() -> None:
-        raise ImportError("lurcher._kernel")
-
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
-    monkeypatch.setattr(chosen, "_loaded", missing)
+    monkeypatch.setitem(sys.modules, "lurcher._kernel", None)  # type: ignore[arg-type]
     assert chosen.description() == {"name": "python", "reason": "it was not built when lurcher was installed"}
     monkeypatch.setenv("LURCHER_KERNEL", "python")
     assert chosen.description()["reason"] == "LURCHER_KERNEL=python"

@@ -79,9 +79,19 @@ class Rows:
             if step == 1:
                 return Rows(self._data[start * size : max(start, stop) * size], shape)
             return self[range(start, stop, step)]
-        numbers = np.asarray(key)
-        places = (np.flatnonzero(numbers) if str(numbers.dtype) == "bool" else numbers).tolist()
-        return Rows(b"".join(self._data[place * size : (place + 1) * size] for place in places), shape)
+        return Rows(b"".join(self._data[place * size : (place + 1) * size] for place in self._places(key)), shape)
+
+    def _places(self, key: Any) -> list[int]:
+        """The rows that a mask or a list names; IndexError where one is not there."""
+        numbers, total = np.asarray(key), len(self)
+        if str(numbers.dtype) == "bool":
+            if len(numbers) != total:
+                raise IndexError(f"a mask over {len(numbers)} of {total} rows")
+            numbers = np.flatnonzero(numbers)
+        places: list[int] = numbers.tolist()
+        if places and not -total <= min(places) <= max(places) < total:
+            raise IndexError(f"rows {min(places)} to {max(places)} of {total}")
+        return [place + total if place < 0 else place for place in places]
 
     def tolist(self) -> list[tuple[int, ...]]:
         return list(self._shape.row.iter_unpack(self._data))

@@ -1,0 +1,58 @@
+"""Rows without numpy give what numpy's structured arrays give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lurcher.arrays import np as small
+from lurcher.index.rows import Rows, shape_of
+from tests.kernel import kernel
+
+pytestmark = kernel.needed
+LAYOUT = (("a", "u1"), ("b", "<u4"), ("c", "<i8"), ("d", "<u2"), ("e", "<i4"), ("f", "<u8"))
+
+
+def both(seed: int, count: int) -> tuple[Rows, Any]:
+    plain = np.frombuffer(np.random.default_rng(seed).bytes(np.dtype(list(LAYOUT)).itemsize * count), list(LAYOUT))
+    return Rows(memoryview(plain.tobytes()), shape_of(LAYOUT)), plain
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 99), st.integers(0, 12), st.data())
+def test_any_way_of_reading(seed: int, count: int, data: st.DataObject) -> None:
+    ours, plain = both(seed, count)
+    place = st.integers(-count, count - 1) if count else st.nothing()
+    few = data.draw(st.lists(place, max_size=6 if count else 0))
+    edge = st.none() | st.integers(-15, 15)
+    part = slice(data.draw(edge), data.draw(edge), data.draw(st.none() | st.integers(-3, 3).filter(bool)))
+    mask = np.array([data.draw(st.booleans()) for _ in range(count)], bool)
+    places = np.array(few, np.int64)
+    keys = ((part, part), (few, places), (places, places), (small.array(places), places), (mask, mask),
+        (small.array(mask), mask),
+            (range(count), slice(None)))  # fmt: skip
+    for key, where in keys:
+        found, wanted = ours[key], plain[where]
+        assert len(found) == len(wanted) and found.tolist() == wanted.tolist()
+        for name, kind in LAYOUT:
+            assert np.asarray(found[name]).dtype == np.dtype(kind) and found[name].tolist() == wanted[name].tolist()
+    for each in few:
+        assert ours[each].item() == plain[each].item()
+        assert {name: ours[each][name] for name, _ in LAYOUT} == {name: plain[each][name].item() for name, _ in LAYOUT}
+    assert len(ours) == count and ours.tolist() == plain.tolist()
+
+
+def test_rows_that_are_not_there_are_refused() -> None:
+    ours, plain = both(1, 4)
+    for key in (4, -5, [4], [0, -5], small.array([1 << 40]), np.array([True] * 3), small.zeros(5, "bool"), [True]):
+        for rows in (ours, plain):
+            with pytest.raises(IndexError):
+                rows[np.asarray(key) if rows is plain and not isinstance(key, int) else key]
+    for wrong in ([0.5], ["a"], None, "absent"):
+        with pytest.raises((TypeError, IndexError, ValueError, KeyError)):
+            ours[wrong]
+    assert len(ours[[]]) == 0 and len(both(1, 0)[0][small.zeros(0, "bool")]) == 0
