@@ -62,7 +62,7 @@ static int no_memory(void) {
     return -1;
 }
 
-/* The first node of a capture, borrowed; NULL without an exception where there is none. */
+/* The first node of a capture, ours; NULL without an exception where there is none. */
 static PyObject *captured_node(PyObject *captures, PyObject *name) {
     PyObject *list = PyDict_GetItemWithError(captures, name);
     if (list == NULL) {
@@ -72,7 +72,9 @@ static PyObject *captured_node(PyObject *captures, PyObject *name) {
         PyErr_SetString(PyExc_TypeError, "captures are lists");
         return NULL;
     }
-    return PyList_Size(list) ? PyList_GetItem(list, 0) : NULL;
+    PyObject *node = PyList_Size(list) ? PyList_GetItem(list, 0) : NULL;
+    Py_XINCREF(node); /* whatever is asked of it, it stays */
+    return node;
 }
 
 static PyObject *needed_node(PyObject *captures, PyObject *name) {
@@ -98,7 +100,9 @@ static int range_of(const Work *work, PyObject *node, Range *range) {
 static int keep_range(Work *work, Bytes *ranges, PyObject *captures) {
     PyObject *node = needed_node(captures, work->names.def);
     Range range;
-    if (node == NULL || range_of(work, node, &range) < 0) {
+    int failed = node == NULL || range_of(work, node, &range) < 0;
+    Py_XDECREF(node);
+    if (failed) {
         return -1;
     }
     return bytes_append(ranges, &range, sizeof range) < 0 ? no_memory() : 0;
@@ -107,14 +111,17 @@ static int keep_range(Work *work, Bytes *ranges, PyObject *captures) {
 static int keep_wrapper(Work *work, PyObject *captures) {
     PyObject *inner = needed_node(captures, work->names.inner), *outer = inner ? needed_node(captures, work->names.def) : NULL;
     Range range, wrapped;
-    if (outer == NULL || range_of(work, inner, &wrapped) < 0 || range_of(work, outer, &range) < 0) {
+    int failed = outer == NULL || range_of(work, inner, &wrapped) < 0 || range_of(work, outer, &range) < 0;
+    Py_XDECREF(inner);
+    Py_XDECREF(outer);
+    if (failed) {
         return -1;
     }
     if (work->wrappers == NULL && (work->wrappers = PyDict_New()) == NULL) {
         return -1;
     }
     PyObject *key = PyLong_FromSize_t(wrapped.start), *value = Py_BuildValue("(nn)", (Py_ssize_t)range.start, (Py_ssize_t)range.end);
-    int failed = key == NULL || value == NULL || PyDict_SetItem(work->wrappers, key, value) < 0;
+    failed = key == NULL || value == NULL || PyDict_SetItem(work->wrappers, key, value) < 0;
     Py_XDECREF(key);
     Py_XDECREF(value);
     return failed ? -1 : 0;
@@ -177,11 +184,13 @@ static int read_matches(Work *work, PyObject *matches, PyObject *heads) {
         }
         PyObject *head = PyTuple_GetItem(heads, index);
         const Rules *rules = work->rules;
+        Py_INCREF(match); /* a reader runs code of Python's */
         int failed = !PyUnicode_Check(head)       ? read_match(work, index, head, captures)
                      : head == rules->comment     ? keep_range(work, &work->commented, captures)
                      : head == rules->wrap        ? keep_wrapper(work, captures)
                      : head == rules->attribute   ? keep_range(work, &work->attributes, captures)
                                                   : keep_captured(work, index * MOST_READ, head, captures);
+        Py_DECREF(match);
         if (failed) {
             return -1;
         }
@@ -235,11 +244,7 @@ static PyObject *field_of(const Work *work, PyObject *node, PyObject *field) {
 /* A capture's node, or else a field of another node; ours. */
 static PyObject *node_or_field(const Work *work, PyObject *captures, PyObject *name, PyObject *node) {
     PyObject *found = captured_node(captures, name);
-    if (found != NULL) {
-        Py_INCREF(found);
-        return found;
-    }
-    return PyErr_Occurred() ? NULL : field_of(work, node, name);
+    return found != NULL || PyErr_Occurred() ? found : field_of(work, node, name);
 }
 
 static int widen(const Work *work, Found *found) {
@@ -262,43 +267,63 @@ static int widen(const Work *work, Found *found) {
     return 0;
 }
 
+/* Where the nodes of a match are. */
+typedef struct {
+    Range whole, name, owner, value, body;
+    int has_owner, has_value, has_body;
+} Spots;
+
+/* Where a node is, if there is one; takes the reference. 1, 0, or -1 with an exception. */
+static int spot_of(const Work *work, PyObject *node, Range *range) {
+    int found = node == NULL ? (PyErr_Occurred() ? -1 : 0) : range_of(work, node, range) < 0 ? -1 : 1;
+    Py_XDECREF(node);
+    return found;
+}
+
+/* 1, or 0 where the match has no name, or -1 with an exception. */
+static int spots_of(const Work *work, PyObject *captures, Spots *spots) {
+    PyObject *node = needed_node(captures, work->names.def), *value = NULL;
+    int named = node == NULL || range_of(work, node, &spots->whole) < 0
+                    ? -1
+                    : spot_of(work, node_or_field(work, captures, work->names.name, node), &spots->name);
+    if (named > 0) {
+        spots->has_owner = spot_of(work, captured_node(captures, work->names.owner), &spots->owner);
+        value = spots->has_owner < 0 ? NULL : captured_node(captures, work->names.value);
+        Py_XINCREF(value);
+        spots->has_value = spots->has_owner < 0 ? -1 : spot_of(work, value, &spots->value);
+        spots->has_body = spots->has_value < 0 ? -1
+                                               : spot_of(
+                                                     work, node_or_field(work, captures, work->names.body, value ? value : node),
+                                                     &spots->body);
+        named = spots->has_body < 0 ? -1 : 1;
+    }
+    Py_XDECREF(value);
+    Py_XDECREF(node);
+    return named;
+}
+
 /* One match as a definition: 1, or 0 where it has no name, or -1 with an exception. */
 static int find_one(Work *work, const Captured *captured, Found **result) {
-    PyObject *captures = captured->captures, *node = needed_node(captures, work->names.def);
-    if (node == NULL) {
-        return -1;
+    Spots spots;
+    memset(&spots, 0, sizeof spots);
+    int named = spots_of(work, captured->captures, &spots);
+    if (named <= 0) {
+        return named;
     }
-    Range range, name_range, owner_range, value_range, body_range;
-    PyObject *name = node_or_field(work, captures, work->names.name, node);
-    if (name == NULL) {
-        return PyErr_Occurred() ? -1 : 0;
-    }
-    int failed = range_of(work, node, &range) < 0 || range_of(work, name, &name_range) < 0;
-    Py_DECREF(name);
-    PyObject *owner = failed ? NULL : captured_node(captures, work->names.owner);
-    PyObject *value = failed || PyErr_Occurred() ? NULL : captured_node(captures, work->names.value);
-    if (failed || PyErr_Occurred() || (owner != NULL && range_of(work, owner, &owner_range) < 0) ||
-        (value != NULL && range_of(work, value, &value_range) < 0)) {
-        return -1;
-    }
-    PyObject *body = node_or_field(work, captures, work->names.body, value != NULL ? value : node);
-    failed = body == NULL ? PyErr_Occurred() != NULL : range_of(work, body, &body_range) < 0;
-    int has_body = body != NULL;
-    Py_XDECREF(body);
-    Found *found = failed ? NULL : found_new((PyTypeObject *)work->rules->found);
+    Found *found = found_new((PyTypeObject *)work->rules->found);
     if (found == NULL) {
         return -1;
     }
     Py_INCREF(captured->kind);
     found->kind = captured->kind;
-    found->name = text_of(work, name_range.start, name_range.end);
-    found->owner = owner ? text_of(work, owner_range.start, owner_range.end) : PyUnicode_FromStringAndSize("", 0);
-    found->start = found->signature_start = (Py_ssize_t)range.start;
-    found->end = (Py_ssize_t)range.end;
-    found->signature_end = (Py_ssize_t)(has_body ? body_range.start : range.end);
-    found->name_start = (Py_ssize_t)name_range.start;
-    found->name_end = (Py_ssize_t)name_range.end;
-    found->value_start = (Py_ssize_t)(value ? value_range.start : name_range.end);
+    found->name = text_of(work, spots.name.start, spots.name.end);
+    found->owner = spots.has_owner ? text_of(work, spots.owner.start, spots.owner.end) : PyUnicode_FromStringAndSize("", 0);
+    found->start = found->signature_start = (Py_ssize_t)spots.whole.start;
+    found->end = (Py_ssize_t)spots.whole.end;
+    found->signature_end = (Py_ssize_t)(spots.has_body ? spots.body.start : spots.whole.end);
+    found->name_start = (Py_ssize_t)spots.name.start;
+    found->name_end = (Py_ssize_t)spots.name.end;
+    found->value_start = (Py_ssize_t)(spots.has_value ? spots.value.start : spots.name.end);
     if (found->name == NULL || found->owner == NULL || widen(work, found) < 0) {
         Py_DECREF(found);
         return -1;
