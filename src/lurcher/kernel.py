@@ -43,6 +43,11 @@ def _found() -> tuple[ModuleType | None, str]:
     return module, ""
 
 
+def seed() -> int:
+    """For tables of the kernel's: like that of Python's own dictionaries, so that no text can be made to fill one slot."""
+    return hash("lurcher") & 0xFFFFFFFFFFFFFFFF
+
+
 def give_back() -> None:
     """Give memory that was in use for a while back to the system, as far as somebody can."""
     kernel = native()

@@ -52,11 +52,11 @@ def test_pieces_end_where_those_of_the_reference_end(shift: int, monkeypatch: py
 def test_marks_must_be_as_many_as_there_are_threes() -> None:
     for marks in (np.zeros(0, bool), np.zeros((1 << 21) - 1, bool), np.zeros(1 << 22, bool)):
         with pytest.raises(ValueError, match="room"):
-            kernel.module().Entries().add(b"a b", marks)
+            kernel.module().Entries(7).add(b"a b", marks)
     with pytest.raises((TypeError, BufferError)):
-        kernel.module().Entries().add(b"a b", bytes(1 << 21))
+        kernel.module().Entries(7).add(b"a b", bytes(1 << 21))
     with pytest.raises(TypeError):
-        kernel.module().Entries().add("a b", np.zeros(1 << 21, bool))
+        kernel.module().Entries(7).add("a b", np.zeros(1 << 21, bool))
 
 
 

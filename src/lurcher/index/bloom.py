@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lurcher.kernel import native
+from lurcher.kernel import native, seed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,7 +40,7 @@ class Entries:
         self._words: list[NDArray[np.uint64]] = []
         self._waiting = 0
         kernel = native()
-        self._native = None if kernel is None else kernel.Entries()
+        self._native = None if kernel is None else kernel.Entries(seed())
 
     def add(self, text: bytes | memoryview) -> None:
         """One whole file, or any text that begins and ends between words."""

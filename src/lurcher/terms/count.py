@@ -10,7 +10,7 @@ from array import array
 from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
-from lurcher.kernel import native
+from lurcher.kernel import native, seed
 from lurcher.light import dataclass
 from lurcher.terms.split import split, words
 
@@ -71,9 +71,7 @@ class NativeCounter:
         kernel = native()
         assert kernel is not None
         self.kernel = kernel
-        self.seed = hash("lurcher") & 0xFFFFFFFFFFFFFFFF
-        """Like that of Python's own dictionaries, so that no text can be made to fill one slot."""
-        self.counter = kernel.Counter(self.seed)
+        self.counter = kernel.Counter(seed())
         self._fields: dict[str, int] = {}
         self._extra: list[str] = []
         self._required = b""
