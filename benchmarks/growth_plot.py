@@ -6,43 +6,50 @@ from collections.abc import Sequence
 from math import ceil, floor, log10
 from typing import Any
 
-WIDTH, HEIGHT, GAP, LEFT, TOP = 300, 200, 105, 70, 50
+WIDTH, HEIGHT, BESIDE, BELOW, LEFT, TOP = 290, 200, 150, 74, 62, 50
+APART = 15
+"""Between two labels, at least."""
 PANELS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     ("Cold index, seconds", (("index_wall_s", "wall"), ("index_cpu_s", "processor"))),
     ("Memory, MB", (("index_memory_mb", "to index"), ("command_memory_mb", "to search"))),
     ("Kept on disk, MB", (("kept_mb", "index"),)),
     ("One query, milliseconds", (
-        ("command_ms", "as a command"), ("looking_p50_ms", "in a process, with a look"), ("query_p50_ms", "without"),
+        ("command_ms", "command"), ("changed_ms", "after a change"), ("looking_p50_ms", "in a process"),
+        ("query_p50_ms", "not looking"),
     )),
 )  # fmt: skip
-COLOURS = ("#0b6e99", "#c4561b", "#5b8c2a")
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #24292f; } .head { font-weight: 600; } .faint { fill: #6b7280; }
 .grid { stroke: #d0d7de; } .even { stroke: #9aa4af; stroke-dasharray: 4 4; } .line { fill: none; stroke-width: 2; }
+.c0 { stroke: #0b6e99; } .c1 { stroke: #c4561b; } .c2 { stroke: #5b8c2a; } .c3 { stroke: #8250a8; }
+.f0 { fill: #0b6e99; } .f1 { fill: #b34a12; } .f2 { fill: #4a7722; } .f3 { fill: #8250a8; }
 rect { fill: #fff; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e6edf3; } .faint { fill: #9aa4af; } .grid { stroke: #30363d; } rect { fill: #0d1117; }
+  .c0 { stroke: #58b5dd; } .c1 { stroke: #ef8f5a; } .c2 { stroke: #9ccc65; } .c3 { stroke: #c79bec; }
+  .f0 { fill: #58b5dd; } .f1 { fill: #ef8f5a; } .f2 { fill: #9ccc65; } .f3 { fill: #c79bec; }
 }
 """
 
 
 def drawn(found: Sequence[dict[str, Any]]) -> str:
     """The picture as SVG."""
-    wide, high = 2 * (LEFT + WIDTH) + GAP, 2 * (HEIGHT + GAP) + TOP
+    wide, high = 2 * (LEFT + WIDTH + BESIDE), 2 * (HEIGHT + BELOW) + TOP + 8
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}" role="img">',
         "<title>How time, memory and disk grow with the size of the tree</title>",
         f'<style>{STYLE}</style><rect width="{wide}" height="{high}"/>',
     ]
     for number, (title, figures) in enumerate(PANELS):
-        x, y = LEFT + number % 2 * (WIDTH + GAP), TOP + number // 2 * (HEIGHT + GAP)
+        x, y = LEFT + number % 2 * (LEFT + WIDTH + BESIDE), TOP + number // 2 * (HEIGHT + BELOW)
         parts.append(f'<g transform="translate({x} {y})">{"".join(_panel(title, figures, found))}</g>')
+    parts.append(f'<text class="faint" x="{LEFT}" y="{high - 12}">Dashed: in proportion to the size of the tree.</text>')
     return "\n".join([*parts, "</svg>\n"])
 
 
 def _panel(title: str, figures: Sequence[tuple[str, str]], found: Sequence[dict[str, Any]]) -> list[str]:
     sizes = [log10(item["bytes"] / 1e6) for item in found]
-    values = [log10(max(item[name], 1e-3)) for item in found for name, _ in figures]
+    values = [_power(item[name]) for item in found for name, _ in figures]
     left, right = floor(min(sizes) + 0.1), max(ceil(max(sizes) - 0.1), floor(min(sizes) + 0.1) + 1)
     low, high = floor(min(values)), max(ceil(max(values)), floor(min(values)) + 1)
 
@@ -61,27 +68,35 @@ def _panel(title: str, figures: Sequence[tuple[str, str]], found: Sequence[dict[
         unit = f"{_told(power)} MB" if power < 3 else f"{_told(power - 3)} GB"
         parts.append(f'<text class="faint" x="{across(power)}" y="{HEIGHT + 18}" text-anchor="middle">{unit}</text>')
     # A line in proportion, through the last point of the first figure, as far as it stays inside.
-    end = log10(max(found[-1][figures[0][0]], 1e-3))
+    end = _power(found[-1][figures[0][0]])
     start = max(sizes[0], sizes[-1] - (end - low))
     begin, stop = (across(start), up(end - (sizes[-1] - start))), (across(sizes[-1]), up(end))
     parts.append(f'<line class="even" x1="{begin[0]}" y1="{begin[1]}" x2="{stop[0]}" y2="{stop[1]}"/>')
-    for place, (name, label) in enumerate(figures):
-        colour = COLOURS[place]
-        spots = [(across(size), up(log10(max(item[name], 1e-3)))) for size, item in zip(sizes, found, strict=True)]
-        parts.append(f'<polyline class="line" stroke="{colour}" points="{" ".join(f"{x},{y}" for x, y in spots)}"/>')
-        parts += [f'<circle cx="{x}" cy="{y}" r="3.5" fill="{colour}"/>' for x, y in spots]
-        parts.append(f'<circle cx="{4}" cy="{HEIGHT + 36 + 14 * place}" r="3.5" fill="{colour}"/>')
-        parts.append(f'<text x="14" y="{HEIGHT + 40 + 14 * place}">{label}: {_slope(found, name)}</text>')
+    for place, (name, _) in enumerate(figures):
+        spots = [(across(size), up(_power(item[name]))) for size, item in zip(sizes, found, strict=True)]
+        parts.append(f'<polyline class="line c{place}" points="{" ".join(f"{x},{y}" for x, y in spots)}"/>')
+        parts += [f'<circle class="f{place}" cx="{x}" cy="{y}" r="3.5"/>' for x, y in spots]
+    heights = spread([up(_power(found[-1][name])) for name, _ in figures])
+    for place, ((name, label), height) in enumerate(zip(figures, heights, strict=True)):
+        text = f"{label} {_shown(found[-1][name])}"
+        parts.append(f'<text class="f{place}" x="{across(sizes[-1]) + 9}" y="{height + 4:.1f}">{text}</text>')
     return parts
 
 
-def _slope(found: Sequence[dict[str, Any]], name: str) -> str:
-    """What a figure is at the end, and the slope of the last step."""
-    last = f"{_shown(found[-1][name])} at the end"
-    if len(found) < 2:
-        return last
-    span = log10(found[-1]["bytes"] / found[-2]["bytes"])
-    return f"{last}, exponent {log10(max(found[-1][name], 1e-3) / max(found[-2][name], 1e-3)) / span:.2f}"
+def spread(heights: Sequence[float]) -> list[float]:
+    """Heights of labels, moved as little downwards as keeps them apart, and upwards again where the panel ends."""
+    order = sorted(range(len(heights)), key=lambda place: heights[place])
+    moved = [heights[place] for place in order]
+    for place in range(1, len(moved)):
+        moved[place] = max(moved[place], moved[place - 1] + APART)
+    for place in range(len(moved) - 1, -1, -1):
+        ceiling = HEIGHT if place == len(moved) - 1 else moved[place + 1] - APART
+        moved[place] = min(moved[place], ceiling)
+    return [height for _, height in sorted(zip(order, moved, strict=True))]
+
+
+def _power(value: float) -> float:
+    return log10(max(value, 1e-3))
 
 
 def _told(power: int) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
+import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
+from typing import IO
 
 SAMPLE_SECONDS = 0.01
+TIMED = Path(__file__).resolve().parent / "drivers" / "timed.py"
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _SESSION, _RSS = 3, 21  # places in /proc/PID/stat, counted from the field after the command's name
 
@@ -34,42 +37,62 @@ class Cost:
     output: str
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], *, sample: bool = False, seconds: float = 1800.0) -> Cost:
-    """Run a command to its end. Sampling memory disturbs the time a little, so timed runs go without."""
-    with TemporaryFile() as out, TemporaryFile() as err:
-        started = time.perf_counter()
-        # A session of its own makes every descendant recognisable in /proc, orphans included.
-        process = subprocess.Popen(
-            command, env=dict(environment), stdin=subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
-        )
-        limit = threading.Timer(seconds, process.kill)
-        limit.start()
-        sampler = _Sampler(process.pid) if sample else None
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - started
-        limit.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        tree_rss = sampler.stop() if sampler else 0
+def run(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    *,
+    sample: bool | float = False,
+    seconds: float = 1800.0,
+    good: Sequence[int] = (0,),
+    folder: Path | None = None,
+) -> Cost:
+    """Run a command to its end. Sampling memory (or so many seconds apart) disturbs the time, so timed runs go without."""
+    read, write = os.pipe()
+    with TemporaryFile() as out, TemporaryFile() as err, open(read, encoding="utf-8") as report:
+        timed = [sys.executable, "-I", "-S", str(TIMED), str(seconds), str(write), *command]
+        try:
+            process = subprocess.Popen(timed, env=dict(environment), cwd=folder, stdout=out, stderr=err, pass_fds=(write,))
+        finally:
+            os.close(write)
+        tree_rss, figures = _followed(report, sample)
+        process.wait()
         out.seek(0)
         err.seek(0)
         output = out.read().decode("utf-8", "replace")
-        if process.returncode != 0:
+        if not figures or int(figures[0]) not in good:
             message = err.read().decode("utf-8", "replace")[-2000:]
-            raise CommandFailed(f"{Path(command[0]).name} ended with {process.returncode}: {message}")
-    largest = usage.ru_maxrss * 1024
-    return Cost(wall, usage.ru_utime + usage.ru_stime, largest, max(tree_rss, largest) if sample else 0, output)
+            raise CommandFailed(f"{Path(command[0]).name} ended with {figures[0] if figures else 'no report'}: {message}")
+    wall, cpu, largest = float(figures[1]), float(figures[2]), int(figures[3])
+    return Cost(wall, cpu, largest, max(tree_rss, largest) if sample else 0, output)
+
+
+def _followed(report: IO[str], sample: bool | float) -> tuple[int, list[str]]:
+    """The peak of what was sampled while a command ran, and what was reported of it; nothing if it could not be started."""
+    pid = report.readline().strip()
+    if not pid:
+        return 0, []
+    try:
+        # A session of its own makes every descendant recognisable in /proc, orphans included.
+        sampler = _Sampler(pid, SAMPLE_SECONDS if sample is True else sample) if sample else None
+        figures = report.readline().split()
+        return sampler.stop() if sampler else 0, figures
+    except BaseException:
+        # Whoever stops a benchmark stops what it measures.
+        with contextlib.suppress(OSError):
+            os.killpg(int(pid), signal.SIGKILL)
+        raise
 
 
 class _Sampler:
-    def __init__(self, session: int) -> None:
-        self._session = str(session)
+    def __init__(self, session: str, seconds: float) -> None:
+        self._session, self._seconds = session, seconds
         self._peak = 0
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
-        while not self._done.wait(SAMPLE_SECONDS):
+        while not self._done.wait(self._seconds):
             self._peak = max(self._peak, self._now())
 
     def _now(self) -> int:

@@ -1,10 +1,11 @@
-"""The two programs under comparison: how each is called, where it keeps its index, what counts as an answer."""
+"""The programs under comparison: how each is called, where it keeps its index, what counts as an answer."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+import sqlite3
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,14 +27,22 @@ class Lurcher:
     index: Path
     """Folder for the index, outside of the tree."""
     name: str = "lurcher"
+    in_a_process: bool = True
+    keeps_up: bool = True
+
+    def version(self) -> str:
+        from lurcher import __version__
+
+        return __version__
 
     def environment(self) -> dict[str, str]:
         # A user's own settings must not decide a benchmark.
         return {**_clean_environment(), "LURCHER_INDEX_DIR": str(self.index), "LURCHER_CONFIG": os.devnull}
 
-    def search(self, query: str, tree: Path, *, sample: bool = False) -> Cost:
-        program = _beside(Path(sys.executable), "lurcher")
-        cost = run([program, "search", query, str(tree), "-k", LIMIT, "--json"], self.environment(), sample=sample)
+    def search(self, query: str, tree: Path, *, sample: bool = False, seconds: float = 1800.0) -> Cost:
+        program = beside(Path(sys.executable), "lurcher")
+        command = [program, "search", query, str(tree), "-k", LIMIT, "--json"]
+        cost = run(command, self.environment(), sample=sample, seconds=seconds)
         _expect(self.paths(cost), self.name, query)
         return cost
 
@@ -53,6 +62,13 @@ class Semble:
     model: Path
     content: str
     name: str = "semble"
+    in_a_process: bool = True
+    keeps_up: bool = True
+
+    def version(self) -> str:
+        ask = "import importlib.metadata as m; print(m.version('semble'))"
+        found = run([str(self.python), "-c", ask], self.environment()).output.strip()
+        return f"{found}, {self.model.name}, content {self.content}"
 
     def environment(self) -> dict[str, str]:
         return {
@@ -63,7 +79,7 @@ class Semble:
         }
 
     def search(self, query: str, tree: Path, *, sample: bool = False) -> Cost:
-        program = _beside(self.python, "semble")
+        program = beside(self.python, "semble")
         command = [program, "search", query, str(tree), "-k", LIMIT, "--content", self.content]
         cost = run(command, self.environment(), sample=sample)
         _expect(self.paths(cost), self.name, query)
@@ -78,7 +94,67 @@ class Semble:
         return dict(json.loads(run(command, self.environment()).output))
 
 
-Side = Lurcher | Semble
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Ranked search without an index: a scan, then BM25 over the blocks around what was found."""
+
+    index: Path
+    program: Path
+    name: str = "probe"
+    in_a_process: bool = False
+    keeps_up: bool = False
+
+    def environment(self) -> dict[str, str]:
+        return {**_clean_environment(), "HOME": str(self.index)}
+
+    def version(self) -> str:
+        return run([str(self.program), "--version"], self.environment()).output.split()[-1]
+
+    def search(self, query: str, tree: Path, *, sample: bool = False) -> Cost:
+        # Tests are among what the others search, so they are asked for here too.
+        command = [str(self.program), "search", query, str(tree), "--max-results", LIMIT, "--allow-tests", "-o", "json"]
+        cost = run(command, self.environment(), sample=sample)
+        _expect(self.paths(cost), self.name, query)
+        return cost
+
+    def paths(self, cost: Cost) -> list[str]:
+        return [result["file"] for result in json.loads(cost.output[cost.output.index("{") :])["results"]]
+
+    def in_process(self, tree: Path, queries: Path, check: str) -> dict[str, object]:
+        raise NotImplementedError("probe is a program only")
+
+
+@dataclass(frozen=True, slots=True)
+class FullText:
+    """SQLite's full-text search over pieces of 50 lines: what a short script of one's own would do. It never looks again."""
+
+    index: Path
+    name: str = "sqlite-fts5"
+    in_a_process: bool = True
+    keeps_up: bool = False
+
+    def environment(self) -> dict[str, str]:
+        return _clean_environment()
+
+    def version(self) -> str:
+        return sqlite3.sqlite_version
+
+    def search(self, query: str, tree: Path, *, sample: bool = False) -> Cost:
+        cost = run(self._command(tree, "--ask", query), self.environment(), sample=sample)
+        _expect(self.paths(cost), self.name, query)
+        return cost
+
+    def paths(self, cost: Cost) -> list[str]:
+        return list(json.loads(cost.output)["paths"])
+
+    def in_process(self, tree: Path, queries: Path, check: str) -> dict[str, object]:
+        return dict(json.loads(run(self._command(tree, "--queries", str(queries)), self.environment()).output))
+
+    def _command(self, tree: Path, *what: str) -> list[str]:
+        return [sys.executable, str(HERE / "drivers" / "full_text.py"), str(tree), str(self.index / "pieces.db"), *what]
+
+
+Side = Lurcher | Semble | Probe | FullText
 
 
 def forget(side: Side) -> None:
@@ -91,7 +167,7 @@ def kept_bytes(side: Side) -> int:
     return sum(path.stat().st_size for path in side.index.rglob("*") if path.is_file())
 
 
-def _beside(python: Path, name: str) -> str:
+def beside(python: Path, name: str) -> str:
     """The console script that was installed for an interpreter (its link is not followed: that would leave the venv)."""
     script = python.parent / name
     if not script.exists():

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 4
+#define KERNEL_VERSION 5
 
 /* Memory that grows. */
 typedef struct {
@@ -60,6 +60,10 @@ PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
 PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
+PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
+PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);
+PyObject *kernel_spans(PyObject *module, PyObject *arguments);
+PyObject *kernel_mark(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *data);
 PyObject *kernel_filter(PyObject *module, PyObject *arguments);

@@ -11,6 +11,8 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments) {
     return NULL;
 }
 
+PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) { return kernel_unlike(module, arguments); }
+
 #else
 
 #include <fcntl.h>
@@ -171,6 +173,102 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments) {
     PyObject *found = unlike_in(table, paths, first, folder, young, folders);
     Py_DECREF(paths);
     return found;
+}
+
+/* Whether the folder of a path is among those that are known; -1 with an exception. Paths are in order, so that most are in
+   the folder of the one before them. */
+static int is_known_folder(PyObject *folders, const char *path, size_t size, const char **before, size_t *length) {
+    size_t end = size;
+    while (end > 0 && path[end - 1] != '/') {
+        end--;
+    }
+    size_t folder = end > 0 ? end - 1 : 0;
+    if (*before != NULL && *length == folder && memcmp(*before, path, folder) == 0) {
+        return 1;
+    }
+    *before = path;
+    *length = folder;
+    PyObject *name = PyUnicode_DecodeUTF8(path, (Py_ssize_t)folder, NULL);
+    if (name == NULL) {
+        return -1;
+    }
+    int found = PyDict_Contains(folders, name);
+    Py_DECREF(name);
+    return found;
+}
+
+static PyObject *unlike_packed(
+    const char *paths, size_t size, const char *rows, size_t count, size_t width, size_t first, Part part, PyObject *folders
+) {
+    Known *known = calloc(count > 0 ? count : 1, sizeof *known);
+    if (known == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *found = NULL;
+    const char *before = NULL;
+    size_t length = 0, start = 0;
+    for (size_t i = 0; i < count; i++) {
+        size_t end = start;
+        while (end < size && paths[end] != 0) {
+            end++;
+        }
+        if (start > size || (end == size) != (i == count - 1)) {
+            PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
+            goto done;
+        }
+        int there = is_known_folder(folders, paths + start, end - start, &before, &length);
+        if (there <= 0) {
+            found = there == 0 ? Py_NewRef(Py_None) : NULL;
+            goto done;
+        }
+        known[i].path = end == start ? "." : paths + start; /* ended by a zero, the last by that of the bytes */
+        memcpy(known[i].numbers, rows + i * width + first, sizeof known[i].numbers);
+        start = end + 1;
+    }
+    part.known = known;
+    part.count = count;
+    Py_BEGIN_ALLOW_THREADS
+    look_at_all(part);
+    Py_END_ALLOW_THREADS
+    found = PyList_New(0);
+    for (size_t i = 0; found != NULL && i < count; i++) {
+        if (known[i].unlike) {
+            PyObject *number = PyLong_FromSize_t(i);
+            if (number == NULL || PyList_Append(found, number) < 0) {
+                Py_CLEAR(found);
+            }
+            Py_XDECREF(number);
+        }
+    }
+done:
+    free(known);
+    return found;
+}
+
+PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *paths, *rows, *folders;
+    Py_ssize_t width, first;
+    int folder;
+    long long young;
+    if (!PyArg_ParseTuple(
+            arguments, "SSnniLO!", &paths, &rows, &width, &first, &folder, &young, &PyDict_Type, &folders
+        )) {
+        return NULL;
+    }
+    Py_ssize_t bytes = PyBytes_Size(rows);
+    if (first < 0 || width < first || (size_t)(width - first) < NUMBERS * sizeof(int64_t) || bytes % width != 0) {
+        PyErr_SetString(PyExc_ValueError, "rows are not so wide");
+        return NULL;
+    }
+    if (bytes == 0 && PyBytes_Size(paths) != 0) {
+        PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
+        return NULL;
+    }
+    return unlike_packed(
+        PyBytes_AsString(paths), (size_t)PyBytes_Size(paths), PyBytes_AsString(rows), (size_t)(bytes / width), (size_t)width,
+        (size_t)first, (Part){NULL, 0, folder, 0, young}, folders
+    );
 }
 
 #endif

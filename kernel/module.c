@@ -39,6 +39,9 @@ static PyMethodDef functions[] = {
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
     {"unlike", kernel_unlike, METH_VARARGS,
      "Rows by path, where in them size and times and inode are, a folder, since when times are young, whether they are folders."},
+    {"unlike_rows", kernel_unlike_rows, METH_VARARGS,
+     "Paths with zeros between, packed rows, their width, where in them size and times and inode are, a folder, since when times "
+     "are young, folders that are known: the numbers of rows, or None where a path is in no such folder."},
     {"tally", kernel_tally, METH_VARARGS,
      "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},
     {"bm25", kernel_bm25, METH_VARARGS, "Units, frequencies, lengths, times, scores: what each unit gains, added to its score."},
@@ -59,6 +62,10 @@ static PyMethodDef functions[] = {
     {"merged_postings", kernel_merged_postings, METH_O,
      "(numbers of terms, ends of rows, ends of lists, first row, bytes, first byte, targets of owners) of each part: terms, rows and "
      "sizes of lists, and their bytes."},
+    {"terms_with", kernel_terms_with, METH_VARARGS,
+     "Terms, their ends, some bytes, how many at most: the numbers of the terms that hold the bytes; None: too many."},
+    {"spans", kernel_spans, METH_VARARGS, "Terms and a family's lists: where theirs begin and end, and how many rows they have."},
+    {"mark", kernel_mark, METH_VARARGS, "A family's data, spans of lists and a mask: marks the owners; whether all are there."},
     {"places", kernel_places, METH_VARARGS, "Sorted terms, their ends, a list of terms: the number of each, -1 where it is none of them."},
     {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import threading
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import pytest
 
@@ -186,3 +186,84 @@ def test_declaring_them_imports_nothing_slow() -> None:
     code = "import sys, lurcher.types, lurcher.config; print(*sorted({'dataclasses', 'inspect', 'numpy'} & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == ""
+
+
+class Named(light.NamedTuple):
+    """Two items."""
+
+    x: int
+    y: int = 2
+
+    def total(self) -> int:
+        return self.x + self.y
+
+
+class Standard(NamedTuple):
+    x: int
+    y: int = 2
+
+
+def test_tuples_with_names_are_as_the_standard_ones() -> None:
+    one, other = Named(1), Standard(1)
+    assert one == other == (1, 2) == Named(y=2, x=1) == Named._make([1, 2])
+    assert (one.x, one[1], one.total(), len(one), hash(one)) == (1, 2, 3, 2, hash(other))
+    assert Named._fields == Standard._fields == Named.__match_args__
+    assert Named._field_defaults == Standard._field_defaults
+    assert one._asdict() == other._asdict()
+    assert one._replace(x=5) == (5, 2)
+    assert repr(one) == "Named(x=1, y=2)"
+    assert pickle.loads(pickle.dumps(one)) == one == copy.deepcopy(one)
+    assert type(pickle.loads(pickle.dumps(one))) is Named
+    assert Named.__doc__ == "Two items."
+    with pytest.raises(AttributeError):
+        one.x = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("wrong", [((), {}), ((1, 2, 3), {}), ((1,), {"x": 1}), ((1,), {"z": 1})], ids=str)
+def test_tuples_with_other_items_are_type_errors(wrong: tuple[tuple[int, ...], dict[str, int]]) -> None:
+    for kind in (Named, Standard):
+        with pytest.raises(TypeError):
+            kind(*wrong[0], **wrong[1])
+    with pytest.raises(TypeError):
+        Named._make([1])
+    with pytest.raises(ValueError, match="no z"):
+        Named(1)._replace(z=2)
+
+
+def test_a_value_is_worked_out_once() -> None:
+    class Counted:
+        calls = 0
+
+        @light.cached_property
+        def value(self) -> list[int]:
+            self.calls += 1
+            return []
+
+    one = Counted()
+    assert one.value is one.value
+    assert one.calls == 1
+    one.__dict__["value"] = [1]
+    assert one.value == [1]
+    assert isinstance(Counted.value, light.cached_property)
+
+
+def test_errors_are_passed_over() -> None:
+    with light.suppress(KeyError, OSError):
+        raise FileNotFoundError
+    with pytest.raises(ValueError, match="kept"), light.suppress(KeyError):
+        raise ValueError("kept")
+
+
+def test_results_are_kept_as_functools_does() -> None:
+    calls: list[int] = []
+
+    @light.lru_cache(maxsize=2)
+    def double(x: int) -> int:
+        """Twice."""
+        calls.append(x)
+        return 2 * x
+
+    assert [double(1), double(1), double(2), double(3), double(1)] == [2, 2, 4, 6, 2]
+    assert calls == [1, 2, 3, 1]
+    double.cache_clear()
+    assert (double.__name__, double.__doc__, double(1), calls[-1]) == ("double", "Twice.", 2, 1)

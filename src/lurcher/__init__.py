@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from lurcher.errors import LurcherError
+from lurcher.light import TYPE_CHECKING
 from lurcher.types import Answer, Hit
 from lurcher.version import VERSION as __version__
 

@@ -5,19 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Protocol
-
 from lurcher.budget import cursor as cursors
 from lurcher.budget.pack import START, pack
 from lurcher.config import Settings
-from lurcher.light import dataclass, field, replace
-from lurcher.rerank.reranker import Candidate, Warm
-from lurcher.rerank.second import Factor, Head, look_again
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass, field, replace
 from lurcher.types import Answer, Degraded, Hit, IndexState, Why
 
-Lap = Callable[[str], None]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
+
+    from lurcher.parts import Warm
+    from lurcher.rerank.reranker import Candidate
+    from lurcher.rerank.second import Factor, Second
+
+Lap: TypeAlias = "Callable[[str], None]"
 
 
 class Listing(Protocol):
@@ -70,16 +72,31 @@ class Findings:
     """Whether a second look makes sense; hits that match exactly have none."""
 
 
-def answer_of(found: Findings, query: Paged, settings: Settings, root: Path, warm: Warm, lap: Lap) -> Answer:
+class _Unchanged:
+    """An order without a second look."""
+
+    said, notes = (), ()
+
+    def before(self, position: int) -> int:
+        return position
+
+    def told(self, position: int, hit: Hit) -> Hit:
+        return hit
+
+
+def answer_of(found: Findings, query: Paged, settings: Settings, root: str, warm: Warm, lap: Lap) -> Answer:
     """One page of what was found; `root` is the folder that the project's own settings may name files of."""
     listing, notes = found.listing, found.notes
     names = query.rerank if found.reranked else ()
     came = cursors.decode(query.cursor, expect=found.print_) if query.cursor is not None else None
-    second = look_again(
-        names, query.text, Head(len(listing), listing.score, listing.candidate), settings, root, warm,
-        said=came.said if came else None, factors=found.factors,
-    )  # fmt: skip
+    second: Second | _Unchanged = _Unchanged()
     if names:
+        from lurcher.rerank.second import Head, look_again
+
+        second = look_again(
+            names, query.text, Head(len(listing), listing.score, listing.candidate), settings, root, warm,
+            said=came.said if came else None, factors=found.factors,
+        )  # fmt: skip
         lap("rerank")
     elif query.rerank:
         notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", "use --mode hybrid"),)

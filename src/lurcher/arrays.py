@@ -6,13 +6,14 @@ the same numbers to the last bit. Small arrays are buffers: code that works with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING
 
 __all__ = ["np"]
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import numpy as np
 
 

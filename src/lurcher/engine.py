@@ -5,42 +5,60 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+import os
 
 from lurcher import config
-from lurcher.across.asked import Across, wanted_sources
 from lurcher.answering import with_notes
 from lurcher.code.asked import Codes
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
-from lurcher.gathered.asked import Gathered, installed_source
-from lurcher.index.outermost import outermost
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
-from lurcher.libraries.asked import Libraries
+from lurcher.light import TYPE_CHECKING
+from lurcher.parts import Completed, Warm
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.plan import literal_pattern
-from lurcher.rerank.reranker import Warm
+from lurcher.planning.wanted import installed_source, wanted_sources
 from lurcher.sources.roots import Root, find_root
-from lurcher.survey.asked import Surveys
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from threading import Event
+    from types import TracebackType
+    from typing import Any
+
+    from lurcher.across.asked import Across
+    from lurcher.gathered.asked import Gathered
     from lurcher.index.burst import Pace
     from lurcher.index.doctor import Finding
     from lurcher.index.look import Look
     from lurcher.index.project import View
     from lurcher.index.watch import Notice, Update
+    from lurcher.libraries.asked import Libraries
     from lurcher.stores.shared import Shared
     from lurcher.survey.answers import Standing
+    from lurcher.survey.asked import Surveys
 
 
-class Engine(Surveys, Codes, Across, Libraries, Gathered):
+if TYPE_CHECKING:
+
+    class _Parts(Codes, Surveys, Across, Libraries, Gathered): ...
+
+else:
+
+    class _Parts(Codes, Completed):
+        """What answers from code; other questions load what answers them."""
+
+        LATER = (
+            ("lurcher.survey.asked", "Surveys"), ("lurcher.across.asked", "Across"), ("lurcher.libraries.asked", "Libraries"),
+            ("lurcher.gathered.asked", "Gathered"),
+        )  # fmt: skip
+
+
+class Engine(_Parts):
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -51,7 +69,7 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
         self._together = Together(projects, prefixes)
-        self._shared = _shared(settings, self._together.roots)
+        self._shared = _shared(settings, self._together)
         self._pasts = {}
         self._warm = Warm()
         self.settings = settings
@@ -79,25 +97,30 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         named = project if project is None or isinstance(project, str) else ",".join(project)
         own = {"store.url": store, "store.project": named, "store.fallback": fallback}
         overrides = {**(overrides or {}), **{key: value for key, value in own.items() if value is not None}}
-        paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(item) for item in path]
+        paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         if not paths:
             raise UsageError("no path was given", "name a folder, or leave the path out for the current one")
         if root is not None:
+            from pathlib import Path
+
             top = Path(root).resolve()
-            roots = [Root(top, (top / ".git").exists(), _inside(item, top)) for item in paths]
+            roots = [Root(top, (top / ".git").exists(), _inside(Path(item), top)) for item in paths]
         else:
-            roots = outermost([find_root(item) for item in paths], overrides)
+            roots = [find_root(item) for item in paths]
+            if len(roots) > 1:
+                from lurcher.index.outermost import outermost
+
+                roots = outermost(roots, overrides)
         projects: list[Project] = []
         prefixes: dict[int, tuple[str, ...] | None] = {}
         settings: Settings | None = None
         for found in roots:
-            number = next((i for i, project in enumerate(projects) if project.root.path == found.path), len(projects))
+            number = next((i for i, project in enumerate(projects) if project.root.place == found.place), len(projects))
             if number == len(projects):
-                mine = config.load(found.path, overrides)
+                mine = config.load(found.place, overrides)
                 settings = settings or mine
-                several = len({item.path for item in roots}) > 1
-                folder = None if index_dir is None else Path(index_dir) / root_digest(found) if several else Path(index_dir)
-                projects.append(Project(found, mine, folder))
+                several = len({item.place for item in roots}) > 1
+                projects.append(Project(found, mine, _own_folder(index_dir, found, several)))
                 prefixes[number] = (found.prefix,) if found.prefix else None
             else:
                 known = prefixes[number]
@@ -375,7 +398,7 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         self,
         tell: Callable[[Update | Notice], None],
         *,
-        stop: threading.Event | None = None,
+        stop: Event | None = None,
         rebuild: bool = False,
         progress: Progress = silent,
         pace: Pace | None = None,
@@ -385,12 +408,14 @@ class Engine(Surveys, Codes, Across, Libraries, Gathered):
         Questions may be asked meanwhile, from other threads too. What goes wrong on the way is told and tried again; it
         ends by itself only with an error, such as a root that is gone.
         """
+        from threading import Event
+
         from lurcher.index.burst import Pace
         from lurcher.index.watch import watch
 
         for project in self._projects if rebuild else ():
             project.rebuild(progress)
-        watch(self._projects, self._reopened, tell, stop or threading.Event(), progress, pace or Pace())
+        watch(self._projects, self._reopened, tell, stop or Event(), progress, pace or Pace())
 
     def _reopened(self, project: Project, anew: bool) -> Project:
         """The project with its settings as they are now: the same one if they are as they were, unless it must be `anew`."""
@@ -416,12 +441,21 @@ _STORE_ATTEMPTS = 3
 """How often a question is asked of a store whose project is replaced meanwhile."""
 
 
-def _shared(settings: Settings, roots: Sequence[Path]) -> Shared | None:
+def _own_folder(index_dir: str | Path | None, root: Root, several: bool) -> Path | None:
+    """Where the index of a root is asked to be, if anywhere."""
+    if index_dir is None:
+        return None
+    from pathlib import Path
+
+    return Path(index_dir) / root_digest(root) if several else Path(index_dir)
+
+
+def _shared(settings: Settings, together: Together) -> Shared | None:
     if not settings.store.url and not settings.store.project:  # most have none, and need not load what reads it
         return None
     from lurcher.stores.shared import shared_of
 
-    return shared_of(settings, roots)
+    return shared_of(settings, together.roots)
 
 
 def diagnose(
@@ -437,9 +471,9 @@ def diagnose(
     """
     from lurcher.index.doctor import PROBLEM, Finding, examine, examine_installation
 
-    paths = [path] if isinstance(path, (str, Path)) else list(path)
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     for item in paths:
-        find_root(Path(item))
+        find_root(item)
     yield from examine_installation()
     try:
         engine = Engine.open(paths, overrides=overrides)

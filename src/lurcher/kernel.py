@@ -7,13 +7,14 @@ same bytes, and those of Python are the reference.
 from __future__ import annotations
 
 import sys
-from functools import cache
-from importlib import import_module
-from types import ModuleType
 
 from lurcher.config import kernel_wanted
+from lurcher.light import TYPE_CHECKING, cache
 
-VERSION = 4
+if TYPE_CHECKING:
+    from types import ModuleType
+
+VERSION = 5
 """Of what the kernel offers; one that was built for another is not used."""
 
 
@@ -35,7 +36,8 @@ def _found() -> tuple[ModuleType | None, str]:
     if sys.byteorder != "little":
         return None, "this machine's numbers have another byte order than the index"
     try:
-        module = import_module("lurcher._kernel")
+        __import__("lurcher._kernel")
+        module = sys.modules["lurcher._kernel"]
     except ImportError:
         return None, "it was not built when lurcher was installed"
     if module.VERSION != VERSION:

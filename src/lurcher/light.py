@@ -1,20 +1,54 @@
-"""Dataclasses and regular expressions that cost next to nothing to declare: what they need is made when it is first used.
+"""What the standard library has too, at next to no cost: most of it is made when it is first used, or not at all.
 
-The standard decorator writes and compiles half a dozen functions for each class as it is declared, and what it stands on is
-slow to import: together a third of the time that a command took to start. These look and behave the same, `dataclasses.fields`,
-`replace`, `asdict`, `copy` and `pickle` included; the type checker takes them for the standard ones.
-They have no parents with fields, no keyword-only fields and no fields that are not arguments, which nothing here has a use for.
+The standard decorator of dataclasses writes and compiles half a dozen functions for each class as it is declared, and what it
+stands on is slow to import, as are `typing`, `re` and `functools`: together they took half of the time of a command. These
+look and behave the same, `dataclasses.fields`, `replace`, `asdict`, `copy` and `pickle` included; the type checker takes them
+for the standard ones.
+Dataclasses have no parents with fields, no keyword-only fields and no fields that are not arguments, which nothing here has a
+use for.
 """
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, AnyStr
+TYPE_CHECKING = False
+"""As `typing` has it: type checkers go by the name."""
 
 if TYPE_CHECKING:
+    import re
+    from contextlib import suppress
     from dataclasses import Field, asdict, dataclass, field, fields, replace
+    from functools import cache, cached_property, lru_cache, partial
+    from typing import AnyStr, Generic, NamedTuple, Protocol, TypeVar
 else:
-    from operator import attrgetter
+    from _operator import attrgetter
+
+    Protocol = object
+    """Says what others must have, which only the type checker looks at."""
+
+    class Generic:
+        def __class_getitem__(cls, _item):
+            return cls
+
+    def TypeVar(name, *_, **__):
+        return name
+
+    try:
+        from _functools import _lru_cache_wrapper, partial
+    except ImportError:  # another Python than the usual one
+        from functools import cache, lru_cache, partial
+    else:
+
+        def lru_cache(maxsize):
+            def kept(function):
+                wrapper = _lru_cache_wrapper(function, maxsize, False, lambda *found: found)
+                wrapper.__wrapped__, wrapper.__doc__ = function, function.__doc__
+                wrapper.__name__ = wrapper.__qualname__ = function.__name__
+                return wrapper
+
+            return kept
+
+        def cache(function):
+            return lru_cache(None)(function)
 
     _NONE = object()
 
@@ -33,7 +67,7 @@ else:
             return cls
 
     def field(*, default=_NONE, default_factory=_NONE, metadata=None, repr=True, compare=True):
-        return Field(default, default_factory, metadata or {}, repr, compare)
+        return Field(default, default_factory, metadata or _NO_METADATA, repr, compare)
 
     def fields(one):
         """The fields of a class or of its instance, in order."""
@@ -77,91 +111,114 @@ else:
         return _made(cls, frozen, slots, eq)
 
     def _made(cls, frozen, slots, eq):
-        if any(getattr(base, "__light_fields__", ()) for base in cls.__mro__[1:]):
-            raise TypeError(f"{cls.__name__} has a parent with fields")
-        found = _fields_of(cls)
-        names = tuple(each.name for each in found)
-        content = dict(cls.__dict__)
+        for base in cls.__mro__[1:-1]:
+            if getattr(base, "__light_fields__", ()):
+                raise TypeError(f"{cls.__name__} has a parent with fields")
+        own, found = cls.__dict__, _fields_of(cls)
+        content = dict(own) if slots else {}
         for each in found:
-            content.pop(each.name, None)
-            if each.default is not _NONE and not slots:
+            if slots:
+                content.pop(each.name, None)
+            elif each.default is not _NONE:
                 content[each.name] = each.default
-        values = _values([each.name for each in found if each.compare])
-        content.update(__light_fields__=found, __dataclass_fields__=_StandardFields())
-        content.setdefault("__init__", _first_init(frozen))
-        content.setdefault("__match_args__", names)
-        content.setdefault("__repr__", _repr)
-        own_eq = "__eq__" in cls.__dict__
-        own_hash = "__hash__" in cls.__dict__ and not (cls.__dict__["__hash__"] is None and own_eq)
+            elif each.name in own:
+                delattr(cls, each.name)
+        content["__light_fields__"] = found
+        content["__dataclass_fields__"] = _STANDARD
+        if "__init__" not in own:
+            content["__init__"], content["__light_made__"] = _init, [0, frozen]
+        if "__match_args__" not in own:
+            content["__match_args__"] = tuple([each.name for each in found])
+        if "__repr__" not in own:
+            content["__repr__"] = _repr
+        own_hash = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
         if eq:
-            content.setdefault("__eq__", _eq(values))
+            content["__light_values__"] = _VALUES
+            if "__eq__" not in own:
+                content["__eq__"] = _eq
+            if not own_hash:
+                content["__hash__"] = _hash if frozen else None
         if frozen:
-            content.update(__setattr__=_no_change, __delattr__=_no_change)
+            content["__setattr__"] = content["__delattr__"] = _no_change
             if slots:
                 content.setdefault("__getstate__", _getstate)
                 content.setdefault("__setstate__", _setstate)
-        if eq and not own_hash:
-            content["__hash__"] = _hash(values) if frozen else None
+        if not slots:
+            for name, value in content.items():
+                setattr(cls, name, value)
+            return cls
         content.pop("__dict__", None)
         content.pop("__weakref__", None)
-        if slots:
-            content["__slots__"] = names
+        content["__slots__"] = tuple([each.name for each in found])
         qualname = cls.__qualname__
         cls = type(cls)(cls.__name__, cls.__bases__, content)
         cls.__qualname__ = qualname
         return cls
 
     def _fields_of(cls):
-        found, defaults = [], False
+        found, defaults, own = [], False, cls.__dict__
         for name, annotation in cls.__annotations__.items():
-            if not isinstance(annotation, str):
+            if type(annotation) is not str:
                 raise TypeError(f"{cls.__name__}: annotations are not strings")
             if annotation.startswith(("ClassVar", "typing.ClassVar")):
                 continue
-            given = cls.__dict__.get(name, _NONE)
-            each = given if isinstance(given, Field) else field(default=given)
+            each = own.get(name, _NONE)
+            if type(each) is not Field:
+                each = Field(each, _NONE, _NO_METADATA, True, True)
             each.name, each.type = name, annotation
-            if defaults and each.default is _NONE and each.default_factory is _NONE:
+            if each.default is not _NONE:
+                defaults = True
+                if each.default.__class__.__hash__ is None:
+                    raise ValueError(f"{cls.__name__}: '{name}' has a default that can change")
+            elif each.default_factory is not _NONE:
+                defaults = True
+            elif defaults:
                 raise TypeError(f"{cls.__name__}: '{name}' without a default follows one that has one")
-            if each.default.__class__.__hash__ is None:
-                raise ValueError(f"{cls.__name__}: '{name}' has a default that can change")
-            defaults = defaults or each.default is not _NONE or each.default_factory is not _NONE
             found.append(each)
         return tuple(found)
 
-    def _first_init(frozen):
-        calls = 0
+    _NO_METADATA = {}
+    _FEW = 50
+    """Compiling what fills the fields of a class takes as long as filling them so many times without."""
 
-        def __init__(self, /, *args, **kwargs):
-            # Many classes have one instance, such as settings: who comes second has the real one compiled, for all after that.
-            nonlocal calls
-            calls += 1
-            if calls == 1 and _filled(self, args, kwargs):
-                return
-            made = next(parent for parent in type(self).__mro__ if parent.__dict__.get("__init__") is __init__)
-            real = _init_of(made, frozen)
-            made.__init__ = real
-            real(self, *args, **kwargs)
+    def _init(self, /, *args, **kwargs):
+        made = self.__light_made__
+        made[0] += 1
+        if made[0] <= _FEW and _filled(self, args, kwargs):
+            return
+        owner = next(parent for parent in type(self).__mro__ if parent.__dict__.get("__light_made__") is made)
+        real = _init_of(owner, made[1])
+        if owner.__init__ is _init:
+            owner.__init__ = real
+        real(self, *args, **kwargs)
 
-        return __init__
-
-    def _filled(one, args, kwargs):
+    def _filled(one, args, kwargs, _set=object.__setattr__):
         """Whether the arguments fit, and all fields are set; if not, whoever can say what is wrong is asked."""
         found = one.__light_fields__
-        given = dict(zip((each.name for each in found), args, strict=False))
-        if len(args) > len(found) or given.keys() & kwargs or hasattr(one, "__post_init__"):
+        count, left = len(args), len(kwargs)
+        if count + left > len(found):
             return False
-        given.update(kwargs)
+        at = 0
         for each in found:
-            if each.name not in given:
-                made = each.default if each.default_factory is _NONE else each.default_factory()
-                if made is _NONE:
+            name = each.name
+            if at < count:
+                if left and name in kwargs:
                     return False
-                given[each.name] = made
-        if len(given) > len(found):
+                _set(one, name, args[at])
+                at += 1
+            elif left and name in kwargs:
+                left -= 1
+                _set(one, name, kwargs[name])
+            elif each.default is not _NONE:
+                _set(one, name, each.default)
+            elif each.default_factory is not _NONE:
+                _set(one, name, each.default_factory())
+            else:
+                return False
+        if left:
             return False
-        for name, value in given.items():
-            object.__setattr__(one, name, value)
+        if hasattr(one, "__post_init__"):
+            one.__post_init__()
         return True
 
     def _init_of(cls, frozen):
@@ -187,29 +244,40 @@ else:
         real.__module__ = cls.__module__
         return real
 
-    def _values(names):
-        if not names:
-            return lambda one: ()
-        if len(names) == 1:
-            get = attrgetter(names[0])
-            return lambda one: (get(one),)
-        return attrgetter(*names)
+    class _Values:
+        """Gets what objects of a class are compared by, made when two are compared."""
+
+        def __get__(self, one, cls):
+            names = [each.name for each in cls.__light_fields__ if each.compare]
+            if len(names) > 1:
+                get = attrgetter(*names)
+            else:
+                get = _nothing if not names else _alone(attrgetter(names[0]))
+            get = staticmethod(get)
+            owner = next(parent for parent in cls.__mro__ if parent.__dict__.get("__light_values__") is self)
+            owner.__light_values__ = get
+            return get.__func__
+
+    _VALUES = _Values()
+
+    def _nothing(one):
+        return ()
+
+    def _alone(get):
+        return lambda one: (get(one),)
 
     def _repr(self):
         shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in self.__light_fields__ if each.repr)
         return f"{type(self).__qualname__}({shown})"
 
-    def _eq(values):
-        def __eq__(self, other):
-            return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+    def _eq(self, other):
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        values = self.__light_values__
+        return values(self) == values(other)
 
-        return __eq__
-
-    def _hash(values):
-        def __hash__(self):
-            return hash(values(self))
-
-        return __hash__
+    def _hash(self):
+        return hash(self.__light_values__(self))
 
     def _no_change(self, name, *_):
         from dataclasses import FrozenInstanceError
@@ -243,6 +311,103 @@ else:
             cls.__dataclass_fields__ = shadow.__dataclass_fields__
             return cls.__dataclass_fields__
 
+    _STANDARD = _StandardFields()
+
+    class suppress:
+        """Passes over some errors."""
+
+        __slots__ = ("kinds",)
+
+        def __init__(self, *kinds):
+            self.kinds = kinds
+
+        def __enter__(self):
+            pass
+
+        def __exit__(self, kind, error, trace):
+            return kind is not None and issubclass(kind, self.kinds)
+
+    class cached_property:
+        """What a method gives, worked out once for each object."""
+
+        def __init__(self, function):
+            self.function, self.name, self.__doc__ = function, None, function.__doc__
+
+        def __set_name__(self, owner, name):
+            self.name = name
+
+        def __get__(self, one, owner=None):
+            if one is None:
+                return self
+            kept = one.__dict__
+            value = kept.get(self.name, _NONE)
+            if value is _NONE:
+                value = kept[self.name] = self.function(one)
+            return value
+
+    class _Named(type):
+        """Makes tuples whose items have names."""
+
+        def __new__(cls, name, bases, content):
+            if not bases:
+                return super().__new__(cls, name, bases, content)
+            names = tuple(content.pop("__annotations__", ()))
+            defaults = {each: content.pop(each) for each in names if each in content}
+            if names[len(names) - len(defaults) :] != tuple(defaults):
+                raise TypeError(f"{name}: an item without a default follows one that has one")
+            items = {each: _item(number, f"item {number}") for number, each in enumerate(names)}
+            content = {
+                **items, "__slots__": (), "_fields": names, "__match_args__": names, "_field_defaults": defaults,
+                "__new__": _new_tuple, "__repr__": _repr_tuple, "__getnewargs__": _items, "_make": classmethod(_make_tuple),
+                "_replace": _replace_tuple, "_asdict": _asdict_tuple, **content,
+            }  # fmt: skip
+            return type(name, (tuple,), content)
+
+    class NamedTuple(metaclass=_Named):
+        pass
+
+    def _item(number, doc):
+        try:
+            from _collections import _tuplegetter
+        except ImportError:
+            from _operator import itemgetter
+
+            return property(itemgetter(number), doc=doc)
+        return _tuplegetter(number, doc)
+
+    def _new_tuple(cls, /, *args, **kwargs):
+        names = cls._fields
+        if len(args) != len(names) or kwargs:
+            given = dict(zip(names, args, strict=False))
+            wrong = [each for each in kwargs if each in given or each not in names]
+            given = {**cls._field_defaults, **given, **kwargs}
+            if len(args) > len(names) or wrong or len(given) != len(names):
+                raise TypeError(f"{cls.__name__} takes {', '.join(names)}")
+            args = [given[each] for each in names]
+        return tuple.__new__(cls, args)
+
+    def _items(self):
+        return tuple(self)
+
+    def _make_tuple(cls, items):
+        made = tuple.__new__(cls, items)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"{cls.__name__} has {len(cls._fields)} items, not {len(made)}")
+        return made
+
+    def _repr_tuple(self):
+        shown = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+        return f"{type(self).__name__}({shown})"
+
+    def _replace_tuple(self, /, **changes):
+        made = self._make([changes.pop(name, value) for name, value in zip(self._fields, self, strict=True)])
+        if changes:
+            raise ValueError(f"{type(self).__name__} has no {', '.join(changes)}")
+        return made
+
+    def _asdict_tuple(self):
+        return dict(zip(self._fields, self, strict=True))
+
 
 def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """A regular expression that is compiled when it is first used, for those that most commands have no use for."""
@@ -256,10 +421,15 @@ class _Pattern:
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)
+        import re
+
         compiled = re.compile(self._text, self._flags)
         for method in ("match", "search", "fullmatch", "findall", "finditer", "split", "sub", "subn", "pattern", "flags"):
             setattr(self, method, getattr(compiled, method))
         return getattr(compiled, name)
 
 
-__all__ = ["Field", "asdict", "dataclass", "field", "fields", "pattern", "replace"]
+__all__ = [
+    "TYPE_CHECKING", "Field", "Generic", "NamedTuple", "Protocol", "TypeVar", "asdict", "cache", "cached_property", "dataclass",
+    "field", "fields", "lru_cache", "partial", "pattern", "replace", "suppress",
+]  # fmt: skip

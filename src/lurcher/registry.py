@@ -5,14 +5,15 @@ Only the stage that is asked for is imported.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import sys
 
 from lurcher.errors import ConfigError, UsageError
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from lurcher.config import Settings
     from lurcher.embedding.provider import Embedder, Identity, Wanted
     from lurcher.gathered.source import Documents, Stamp
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from lurcher.rerank.reranker import Request as RerankRequest
     from lurcher.stores.port import Store
 
-_NAME = re.compile(r"^[a-z][a-z0-9_]*$")
 RANKINGS = ("default", "classic")
 STORES = ("qdrant://", "postgres://")
 PROVIDERS = ("builtin", "onnx", "tei", "openai", "infinity", "ollama")
@@ -36,9 +36,10 @@ def find(folder: str, name: str, attribute: str) -> Any:
     A file of ours is not looked for elsewhere: going through all installed packages takes longer than a search.
     """
     module = f"lurcher.{folder}.{name}"
-    if _NAME.match(name):
+    if name.isascii() and name.isidentifier() and name[0] != "_" and name == name.lower():
         try:
-            return getattr(import_module(module), attribute, None)
+            __import__(module)
+            return getattr(sys.modules[module], attribute, None)
         except ModuleNotFoundError as missing:
             if missing.name != module:
                 raise

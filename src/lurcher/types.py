@@ -5,10 +5,11 @@ Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
 
-from lurcher.light import dataclass, field
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any, TypeAlias
 
 HEADING = "heading"
 """The kind of definition that a heading of a note is."""
@@ -92,7 +93,7 @@ class ParsedFile:
     """Of a note, for each chunk: its title and headings, which count when notes are ranked and are not shown."""
 
 
-Progress = Callable[[str, int, int], None]
+Progress: TypeAlias = "Callable[[str, int, int], None]"
 """Called with (what is being done, how many are done, of how many)."""
 
 def silent(what: str, done: int, total: int) -> None:

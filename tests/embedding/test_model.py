@@ -21,7 +21,7 @@ def named(value: str, origin: str = "flag") -> Settings:
 
 
 def test_the_default_is_the_built_in_table(tmp_path: Path) -> None:
-    assert model_of(Settings(), tmp_path).path == BUILTIN_FILE
+    assert model_of(Settings(), tmp_path).path == Path(BUILTIN_FILE)
 
 
 def test_a_missing_built_in_table_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from lurcher.index import project as projects
 from lurcher.index.freshness import FINE_NS, LONG_NS, glance, settle
 from lurcher.index.manifest import Manifest, Row
 from lurcher.index.project import Project, View
+from lurcher.sources import decode
 from lurcher.sources import files as sources
 from lurcher.sources import git as git_command
 from lurcher.sources.decode import read_text
@@ -109,7 +110,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return read_text(path, *arguments, **options)
 
     monkeypatch.setattr(writer, "read_text", spy)
-    monkeypatch.setattr(freshness, "read_text", spy)
+    monkeypatch.setattr(decode, "read_text", spy)
     return seen
 
 

@@ -171,7 +171,7 @@ def test_an_index_that_was_cleared_meanwhile_is_made_whole(root: Path, monkeypat
 
 
 def test_a_waiting_process_goes_on_when_the_lock_is_free(root: Path) -> None:
-    store = Store(root / ".lurcher")
+    store = Store(str(root / ".lurcher"))
     with store.lock(1):
         waiting = threading.Thread(target=lambda: opened(root, lock_seconds=20).refresh())
         waiting.start()

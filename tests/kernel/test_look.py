@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,47 @@ def test_rows_that_are_none_are_refused(tmp_path: Path) -> None:
         kernel.module().unlike([("a", (1, 2, 3, 4, 5))], 1, 0, 0, False)
     with pytest.raises(TypeError):
         kernel.module().unlike({"a": (1, 2, 3, 4, 5)}, -1, 0, 0, False)
+
+
+def unlike_rows(root: Path, rows: dict[str, Row], folders: dict[str, object], young: int = NEVER) -> list[int] | None:
+    paths, packed = "\0".join(rows).encode(), b"".join(struct.pack("<16sQqqQiI", *row) for row in rows.values())
+    opened = os.open(root, os.O_RDONLY)
+    try:
+        found: list[int] | None = kernel.module().unlike_rows(paths, packed, 56, 16, opened, young, folders)
+        return found
+    finally:
+        os.close(opened)
+
+
+def test_packed_rows_are_looked_at_as_others_are(tmp_path: Path, files: dict[str, Row]) -> None:
+    files = dict(sorted(files.items()))
+    folders: dict[str, object] = dict.fromkeys(f"folder {i}" for i in range(7))
+    assert unlike_rows(tmp_path, files, folders) == []
+    assert unlike_rows(tmp_path, {}, {}) == []
+    names = list(files)
+    (tmp_path / names[4]).unlink()
+    (tmp_path / names[1200]).write_text("something else")
+    os.utime(tmp_path / names[4999], ns=(1, 1))
+    assert unlike_rows(tmp_path, files, folders) == [names.index(name) for name in unlike(tmp_path, files)] == [4, 1200, 4999]
+    newest = max(row[3] for row in files.values())
+    assert unlike_rows(tmp_path, files, folders, newest) == [names.index(name) for name in unlike(tmp_path, files, newest)]
+
+
+def test_a_path_outside_of_known_folders_is_not_looked_at(tmp_path: Path, files: dict[str, Row]) -> None:
+    files = dict(sorted(files.items()))
+    assert unlike_rows(tmp_path, files, dict.fromkeys(f"folder {i}" for i in range(6))) is None
+    assert unlike_rows(tmp_path, {"top": row(tmp_path)}, {}) is None
+    assert unlike_rows(tmp_path, {"no": row(tmp_path)}, {"": 0}) == [0]
+
+
+@pytest.mark.parametrize(
+    ("paths", "rows", "width", "first"),
+    [
+        (b"a", b"", 56, 16), (b"", b"x" * 112, 56, 16), (b"a\0b", b"x" * 56, 56, 16), (b"a", b"x" * 112, 56, 16),
+        (b"a", b"x" * 55, 56, 16), (b"a", b"x" * 56, 56, 25), (b"a", b"x" * 56, 56, -1), (b"a", b"x" * 56, 0, 0),
+        (b"a", b"x" * 56, -56, 0),
+    ],
+)  # fmt: skip
+def test_packed_rows_that_do_not_fit_are_refused(paths: bytes, rows: bytes, width: int, first: int) -> None:
+    with pytest.raises(ValueError, match="rows"):
+        kernel.module().unlike_rows(paths, rows, width, first, 0, 0, {"": 0})

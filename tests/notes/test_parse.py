@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.notes.kinds import is_note
+from lurcher.chunking.languages import LANGUAGES
+from lurcher.notes.kinds import PARSED, is_note
 from lurcher.notes.parse import LONGEST, WHOLE, parse_note
 from lurcher.types import ParsedFile
 
@@ -119,3 +120,7 @@ def test_hostile_notes_take_no_long_time(hostile: str) -> None:
 def test_what_is_a_note() -> None:
     assert is_note("a/b.md", "markdown") and is_note("todo.TXT", "text")
     assert not is_note("LICENSE", "text") and not is_note("a.py", "python")
+
+
+def test_what_counts_as_code_has_a_grammar() -> None:
+    assert {name for name, language in LANGUAGES.items() if language.grammar is not None} == PARSED

@@ -3,66 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 from lurcher.clock import Clock
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.history.asked import Histories
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, replace
 from lurcher.notes.asked import Notes
-from lurcher.planning.checks import several
 from lurcher.types import Answer, Degraded, Progress, Query
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from lurcher.answering import Findings
     from lurcher.index.project import View
-
-SOURCES = ("code", "history", "notes")
-ALL = "all"
-LIBRARIES = "libraries"
-"""Asked by themselves: what others wrote would drown what is here."""
-KNOWN = (*SOURCES, LIBRARIES, ALL)
-_KNOWN_TO = {
-    "since": ("history", "notes"), "until": ("history", "notes"), "author": ("history",), "outcomes": ("history",),
-    "tags": ("notes",), "libraries": (LIBRARIES,),
-}  # fmt: skip
-"""Which sources know what a filter is about."""
-_FLAGS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    sources: tuple[str, ...]
-    notes: tuple[Degraded, ...] = ()
-
-
-def wanted_sources(sources: Sequence[str] | None, **filters: object) -> Wanted:
-    """The sources that a question goes to. Of all sources those that know its filters; one that is named must know them."""
-    named = ("code",) if sources is None else several(sources)
-    for source in named:
-        if source not in KNOWN:
-            raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(KNOWN)}")
-    if not named:
-        raise UsageError("no source was given", f"name one of {', '.join(KNOWN)}")
-    if LIBRARIES in named and len(set(named)) > 1:
-        raise UsageError("libraries are asked by themselves", "leave the other sources out, or ask twice")
-    if filters.get("libraries") and LIBRARIES not in named:
-        raise UsageError("--library is for --in libraries", "leave one of them out")
-    found = named[:1] if LIBRARIES in named else tuple(source for source in SOURCES if source in named or ALL in named)
-    notes: tuple[Degraded, ...] = ()
-    for name, value in filters.items():
-        unable = [source for source in found if value not in (None, (), []) and source not in _KNOWN_TO[name]]
-        if not unable:
-            continue
-        flag = f"--{_FLAGS.get(name, name)}"
-        if ALL not in named:
-            raise UsageError(f"{flag} is not for {unable[0]}", f"only {' and '.join(_KNOWN_TO[name])} can be asked with it")
-        found = tuple(source for source in found if source not in unable)
-        notes += (Degraded(unable[0], f"{' and '.join(unable)} left out: not known to {flag}", ""),)
-    if not found:
-        raise UsageError("no source knows all of these filters", "leave one of them out")
-    return Wanted(found, notes)
 
 
 class Across(Histories, Notes):
@@ -111,7 +65,7 @@ class Across(Histories, Notes):
                 if not parts[0].reranked:
                     # Exact text and syntax are looked for in files, notes among them; commits have no such question.
                     whole = self._found(query, clock, (refresh, check), progress, views=seen)
-                    answer = answer_of(whole, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+                    answer = answer_of(whole, query, self.settings, self._together.places[0], self._warm, clock.lap)
                     said = Degraded("history", f"files alone are searched by {whole.mode} patterns", "use --mode hybrid")
                     return with_notes(answer, damage + (said,) * ("history" in sources))
             if "history" in sources:
@@ -121,7 +75,7 @@ class Across(Histories, Notes):
                 parts.append(self._sections(noted, dated, seen, clock.lap))
             found = merged(parts, query, self._together.snapshot(seen), self.settings.across)
             clock.lap("merge")
-            answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+            answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
             asked = any("history" in part.sources for part in parts)
             pasts = [root for root, _ in self._past_roots(False, progress)] if asked else []
             linker = Linker(self._together.snapshot(seen), pasts)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Collection, Sequence
-
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass, lru_cache
 from lurcher.terms.split import split, words
 from lurcher.types import Definition
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _terms_in(row: str, wanted: Collection[str]) -> set[str]:
     return {term for word in words(row) for term in _split(word) if term in wanted}
 
 
-_split = functools.lru_cache(maxsize=8192)(split)
+_split = lru_cache(maxsize=8192)(split)
 """Texts repeat the same words: those of the hits of one question, and for a server those of all questions."""
 
 

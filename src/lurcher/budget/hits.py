@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from functools import partial
+from _collections_abc import Sequence
 
 from lurcher.budget import tokens
 from lurcher.budget.excerpt import Place, around, beginning_at, densest, focus_of, lines_around, place_of, text_at
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
-from lurcher.lanes.lane import Located
+from lurcher.lanes.lane import located
 from lurcher.lanes.symbol import SymbolMatch
-from lurcher.light import replace
+from lurcher.light import TYPE_CHECKING, partial, replace
+from lurcher.quick import blake2b
 from lurcher.ranking.context import Context, Ranking
-from lurcher.rerank.reranker import Candidate
 from lurcher.types import Definition, Hit, Match, Query, Why
+
+if TYPE_CHECKING:
+    from lurcher.rerank.reranker import Candidate
 
 
 class Focus:
@@ -26,7 +27,7 @@ class Focus:
         self._wanted = {term for group in context.plan.groups for term in (group.word, *group.forms)}
         self._asked: dict[int, SymbolMatch] = {}
         exact = context.plan.mode in ("literal", "structural")
-        self._located = next((lane for lane in context.lanes.values() if exact and isinstance(lane, Located)), None)
+        self._located = next((lane for lane in context.lanes.values() if exact and located(lane)), None)
         for match in context.symbols:
             if match.unit not in self._asked or match.strength > self._asked[match.unit].strength:
                 self._asked[match.unit] = match
@@ -158,6 +159,8 @@ class Shown:
         position, place = self._places[i]
         named = self._focus.definition(self._ranked.unit(position), place.focus)
         header = self._snapshot.path(place.file) + (f" {named.qualified}" if named else "")
+        from lurcher.rerank.reranker import Candidate
+
         return Candidate(header, text_at(self._snapshot, place), self.score(i))
 
     def location(self, i: int) -> str:
@@ -172,7 +175,7 @@ class Shown:
         path = self._snapshot.path(place.file)
         about = self._focus.definition(unit, place.focus) if named else None
         why = self._ranked.why(position) if self._query.reasons else Why()
-        identity = hashlib.blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
+        identity = blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
             identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
             about.qualified if about else None, about.kind if about else None, self._ranked.score(position),

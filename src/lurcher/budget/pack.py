@@ -6,11 +6,13 @@ where the next page begins is more than a position: it is a position and the hit
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 
 from lurcher.errors import CursorError, QueryError
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MAX_WAITING = 64
 """How many hits may wait at once: bounds the cursor's length and how far below its rank a small hit is preferred."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-from typing import Any
-
 from lurcher.errors import MissingExtra
+from lurcher.light import TYPE_CHECKING, cache, lru_cache
+
+if TYPE_CHECKING:
+    from typing import Any
 
 CHARACTERS_PER_TOKEN = 4
 _LONG = 8000
@@ -31,11 +32,11 @@ def _counted(text: str) -> int:
         return int(_encoder().count(_without_lone_surrogates(text)))
 
 
-_kept = functools.lru_cache(maxsize=1024)(_counted)
+_kept = lru_cache(maxsize=1024)(_counted)
 """A server shows the same units to one question after another."""
 
 
-@functools.cache
+@cache
 def _encoder() -> Any:
     # Two threads may both get here first: the library keeps one table of its own, so the second call is free.
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from lurcher.light import dataclass, pattern
 
 TEXT = "text"
@@ -182,6 +180,7 @@ _BY_FILENAME: dict[str, str] = {name: lang.name for lang in LANGUAGES.values() f
 _BY_ALIAS: dict[str, str] = {alias: lang.name for lang in LANGUAGES.values() for alias in lang.aliases}
 _BY_INTERPRETER: dict[str, str] = {name: lang.name for lang in LANGUAGES.values() for name in lang.interpreters}
 
+_COMMENT = pattern(rb"(?s)/\*.*?(?:\*/|\Z)|//[^\n]*")
 _CPP_HEADER = pattern(
     rb"(?m)^[ \t]*(?:class[ \t]+\w+|(?:inline[ \t]+)?namespace\b|template[ \t]*<|using[ \t]+\w)"
     rb"|^[ \t]*#[ \t]*include[ \t]*<[a-z_]+>"
@@ -224,7 +223,7 @@ def resolve(name: str) -> str | None:
 
 def _without_comments(head: bytes) -> bytes:
     """Prose in a licence or a doc comment says "class" too; it must not decide."""
-    return re.sub(rb"(?s)/\*.*?(?:\*/|\Z)|//[^\n]*", b"", head)
+    return _COMMENT.sub(b"", head)
 
 
 def _by_shebang(head: bytes) -> str:

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.answering import Findings, answer_of, with_notes
 from lurcher.budget import cursor as cursors
@@ -14,30 +10,34 @@ from lurcher.budget.hits import Focus, Shown, places_of
 from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import ModelError
+from lurcher.errors import CorruptIndex, ModelError
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, cached_property, dataclass, replace
+from lurcher.parts import Warm
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.filters import allowed_files
 from lurcher.planning.intent import SYMBOL, parts_of
 from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
-from lurcher.rerank.reranker import Warm
-from lurcher.rerank.second import checked_names
 from lurcher.terms.split import compound
 from lurcher.types import Answer, Degraded, Filter, Progress, Query, SymbolAnswer, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import TypeVar
+
     from lurcher.stores.shared import Shared, Stand
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
+
 _WITHOUT_MEANING = ("lexical", "symbol", "literal", "structural")
 """Modes that look at no vectors."""
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
@@ -54,8 +54,16 @@ class Codes(ABC):
     _warm: Warm
 
     @abstractmethod
+    def _heal(self, progress: Progress) -> None:
+        """Make a damaged index anew."""
+
     def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
-        """Do some work, and once more if the index turned out to be damaged."""
+        """Do some work, and once more with a note about it if the index turned out to be damaged."""
+        try:
+            return work(())
+        except CorruptIndex as damage:
+            self._heal(progress)
+            return work((Degraded("index", f"{damage.message}; it was rebuilt", ""),))
 
     def related(
         self,
@@ -140,6 +148,13 @@ class Codes(ABC):
             return False
         return mode != "auto" or literal_pattern(Query(text)) is None
 
+    def _only_notes(self, views: Sequence[View]) -> bool:
+        """Whether there are notes and no code at all."""
+        from lurcher.notes.vault import vault_of
+
+        vault = vault_of(self._together.snapshot(views))
+        return not vault.has_code and bool(vault.notes.any())
+
     def _answer(
         self,
         query: Query,
@@ -152,7 +167,7 @@ class Codes(ABC):
     ) -> Answer:
         clock = Clock()
         found = self._found(query, clock, freshness, progress, plan, views, shared)
-        answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+        answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
         return replace(with_notes(answer, notes), timings_ms=clock.total())
 
     def _found(
@@ -176,7 +191,7 @@ class Codes(ABC):
         clock.lap("ranking")
         print_ = cursors.fingerprint(
             query,
-            root=stand.root if stand else "\0".join(str(root) for root in self._together.roots),
+            root=stand.root if stand else "\0".join(self._together.places),
             generation=snapshot.generation,
             checksum=stand.checksum if stand else ",".join(name for view in ranked.views for name in view.manifest.segments),
             options=self._options,
@@ -272,7 +287,7 @@ class Codes(ABC):
             notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
             plan, name = replace(plan, mode="lexical"), query.order
             found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
-        own = own_words(snapshot, plan, [root.name for root in self._together.roots] if names is None else names)
+        own = own_words(snapshot, plan, [project.root.name for project in self._together.projects] if names is None else names)
         context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
         return ranking_named(name)(context), context, name, notes + failed
 
@@ -287,7 +302,7 @@ class Codes(ABC):
 
     def _lane_names(self, ranking: str, plan: Plan, model: Model) -> tuple[str, ...]:
         names = ranking_lanes(ranking, plan, self.settings)
-        if model.path is None and plan.mode != "dense":
+        if model.place is None and plan.mode != "dense":
             # Who wants no model need not be told on each query that there is none.
             names = tuple(name for name in names if name != "dense")
         return names
@@ -295,9 +310,13 @@ class Codes(ABC):
     def _rerankers(self, asked: Sequence[str] | None, past: bool = False) -> tuple[str, ...]:
         """The second looks that were asked for, else those that are set; one of them only works where commits are asked."""
         own = ("outcome",) if past else ()
-        if asked is not None:
-            return checked_names(several(asked), own)
-        return checked_names([name for name in self.settings.search.rerank.split() if past or name != "outcome"], own)
+        set_ = self.settings.search.rerank.split()
+        names = [name for name in set_ if past or name != "outcome"] if asked is None else several(asked)
+        if all(name == "none" for name in names):
+            return ()
+        from lurcher.rerank.second import checked_names
+
+        return checked_names(names, own)
 
     @property
     def _model(self) -> Model:

@@ -43,7 +43,7 @@ def choose(named: str) -> tuple[str, Path]:
     if named == NONE:
         value = NONE
     elif named == BUILTIN:
-        if not BUILTIN_FILE.exists():
+        if not Path(BUILTIN_FILE).exists():
             raise ModelError("this installation has no built-in model", "choose one: lurcher model use PATH")
         Table.open(BUILTIN_FILE).verify()
         value = BUILTIN

@@ -6,10 +6,11 @@ A term is written as UTF-8 between `<` and `>`; each run of n of these bytes is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any
 
 from lurcher.errors import LurcherError
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
 
 VERSION = 1
 COMPOSE = ("grams", "wordpiece", "none")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from pathlib import Path
+import os
 
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.embedding.table import Table
 from lurcher.errors import ConfigError, LurcherError, ModelError
+from lurcher.light import TYPE_CHECKING, cached_property
 
-BUILTIN_FILE = Path(__file__).with_name("builtin.table")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUILTIN_FILE: Path | str = os.path.join(os.path.split(__file__)[0], "builtin.table")
 BUILTIN, NONE = "builtin", "none"
 UNAVAILABLE = "unavailable"
 """What stands for the digest of a model that should be there and is not."""
@@ -22,21 +25,28 @@ class Model:
     textual = False
     """Whether it embeds text as it stands, by way of a provider, and so has no table."""
 
-    def __init__(self, setting: str, path: Path | None) -> None:
+    def __init__(self, setting: str, path: Path | str | None) -> None:
         self.setting = setting
-        self.path = path
+        self.place = None if path is None else str(path)
         """None where no model is wanted."""
 
     @cached_property
+    def path(self) -> Path | None:
+        from pathlib import Path
+
+        return None if self.place is None else Path(self.place)
+
+    @cached_property
     def _opened(self) -> tuple[Table | None, LurcherError | None]:
-        if self.path is None:
+        if self.place is None:
             return None, None
         try:
-            if self.setting == BUILTIN and not self.path.exists():
+            if self.setting == BUILTIN and not os.path.exists(self.place):
                 raise ModelError("this installation has no built-in model", "choose one: lurcher model use PATH")
-            if self.path.is_dir():
-                raise ModelError(f"the model {self.path.name} is a folder", f"run: lurcher model use {self.path}")
-            return Table.open(self.path), None
+            if os.path.isdir(self.place):
+                name = os.path.split(self.place)[1]
+                raise ModelError(f"the model {name} is a folder", f"run: lurcher model use {self.place}")
+            return Table.open(self.place), None
         except LurcherError as problem:
             return None, problem
 
@@ -53,38 +63,43 @@ class Model:
     def digest(self) -> str:
         """What an index made with this model has in its fingerprint."""
         table = self.table
-        return table.digest if table is not None else NONE if self.path is None else UNAVAILABLE
+        return table.digest if table is not None else NONE if self.place is None else UNAVAILABLE
 
     def broken(self, problem: LurcherError) -> Model:
         """The same model after its file turned out to be damaged."""
-        other = Model(self.setting, self.path)
+        other = Model(self.setting, self.place)
         other.__dict__["_opened"] = (None, problem)
         return other
 
 
-def model_of(settings: Settings, root: Path) -> Model:
+def model_of(settings: Settings, root: Path | str) -> Model:
     """The model that the settings name for the project at `root`."""
     named = settings.dense.model
     if named == NONE:
         return Model(named, None)
     if settings.embedding.provider != BUILTIN:
+        from pathlib import Path
+
         from lurcher.embedding.text import TextModel  # who has a table need not load what talks to providers
 
-        return TextModel(settings, root)
+        return TextModel(settings, Path(root))
     if named == BUILTIN:
         return Model(named, BUILTIN_FILE)
     origin = settings.origins.get("dense.model")
     if not named.strip():
         raise ConfigError(f"{origin}: 'dense.model' is empty", "allowed: builtin, none, or the path of a table")
-    path = Path(named).expanduser()
+    place = os.path.expanduser(named).rstrip("/") or "/"
     if origin in (config.PROJECT_FILE, config.PYPROJECT):
         # A repository's own file must not make us read elsewhere.
-        path = root / path
-        if not _within(path, root):
+        from pathlib import Path
+
+        inner = Path(root) / place
+        if not _within(inner, Path(root)):
             raise ConfigError(
                 f"{origin}: dense.model must be a file of the project, not {named!r}", "or: builtin, none"
             )
-    return Model(named, path)
+        return Model(named, inner)
+    return Model(named, place)
 
 
 def _within(path: Path, root: Path) -> bool:

@@ -5,7 +5,10 @@ Schuster and Nakajima: Japanese and Korean voice search, 2012 (WordPiece).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from lurcher.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MAX_WORD = 100
 

@@ -5,16 +5,17 @@ It is what `Table.vectors` gives, times the amounts, without a matrix: the same 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import sqrt
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
 from lurcher.embedding.grams import grams_of_one
 from lurcher.embedding.sums import TOTAL
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from lurcher.embedding.table import Table
@@ -28,17 +29,14 @@ def pointed(table: Table, words: Mapping[str, float]) -> tuple[NDArray[np.float6
     known = False
     for word, number in words.items():
         place = table.place(word)
-        if place >= 0:
-            known = True
-            row, factor = _summed(table, "rows", [place], [1.0]), table.query_factor(place)
-        else:
-            row, factor = _composed(table, word)
-        if row is not None:
-            vector += sqrt(number) * (row * factor).astype(np.float64)
+        known = known or place >= 0
+        found = _composed(table, word) if place < 0 else (_summed(table, "rows", [place], [1.0]), table.query_factor(place))
+        if found is not None:
+            vector += sqrt(number) * (found[0] * found[1]).astype(np.float64)
     return vector, known
 
 
-def _composed(table: Table, word: str) -> tuple[NDArray[np.float32] | None, float]:
+def _composed(table: Table, word: str) -> tuple[NDArray[np.float32], float] | None:
     """The row of an unseen word in whole steps, as rows are stored, and what one step is; None where it has no parts."""
     meta = table.meta
     if meta.compose == "grams":
@@ -48,7 +46,7 @@ def _composed(table: Table, word: str) -> tuple[NDArray[np.float32] | None, floa
     else:
         parts, section = [], "rows"
     if not parts:
-        return None, 0.0
+        return None
     amounts = table.scales_at(section, parts)
     share = 0.0
     for amount in amounts:

@@ -5,9 +5,11 @@ With 8 bits a number is one signed byte; with 4 bits two share one, the first in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 

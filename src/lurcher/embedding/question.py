@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from lurcher.embedding.model import Model
 from lurcher.embedding.pointed import pointed
 from lurcher.errors import ModelError
 from lurcher.index.vectors import Direction, direction_of
+from lurcher.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def direction(model: Model, words: Mapping[str, float], text: str, dims: int) -> tuple[Direction, bool]:

@@ -6,12 +6,13 @@ nor the blocks in which a matrix product adds up can be told from the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple
-
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -22,7 +23,7 @@ _BLOCK = 32
 _NATIVE_BLOCK = 1024
 """Owners whose sums the kernel gives at a time."""
 
-Gather = Callable[["NDArray[np.int64]"], "NDArray[np.int8]"]
+Gather: TypeAlias = "Callable[[NDArray[np.int64]], NDArray[np.int8]]"
 Sums = tuple[slice, "NDArray[np.float32]", "NDArray[np.float64]"]
 
 

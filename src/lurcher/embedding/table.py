@@ -12,27 +12,24 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 
 from __future__ import annotations
 
-import re
+import os
 import struct
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.arrays import np as small
-from lurcher.embedding.grams import grams_of
 from lurcher.embedding.meta import Meta, checked_meta
-from lurcher.embedding.pieces import pieces_of
 from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
-from lurcher.embedding.sums import Stored, weighted_sums
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
-from lurcher.index.disk import write_atomically
 from lurcher.index.tally import Memory
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, cached_property, partial
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -55,7 +52,7 @@ class _ModelFile(Container):
 class Table:
     """An open term table. Safe to use from several threads."""
 
-    def __init__(self, file: _ModelFile, path: Path | None = None) -> None:
+    def __init__(self, file: _ModelFile, path: Path | str | None = None) -> None:
         self._file = file
         self.path = path
         self.meta: Meta = checked_meta(file.meta, file.corrupt)
@@ -64,13 +61,13 @@ class Table:
         self._check_sizes()
 
     @classmethod
-    def open(cls, path: Path) -> Table:
+    def open(cls, path: Path | str) -> Table:
         try:
-            path = path.resolve()
+            path = os.path.realpath(path)
             return cls(_ModelFile.open(path), path)
         except (OSError, RuntimeError) as error:  # a chain of links without an end is the latter
             reason = error.strerror if isinstance(error, OSError) else error
-            raise ModelError(f"model file {path.name} cannot be read: {reason}", _ModelFile.HINT) from error
+            raise ModelError(f"model file {os.path.split(path)[1]} cannot be read: {reason}", _ModelFile.HINT) from error
 
     @classmethod
     def of(cls, data: bytes, name: str = "table") -> Table:
@@ -216,11 +213,13 @@ class Table:
 
     def pieces(self, term: str) -> list[int]:
         """The rows of the pieces of an unseen term."""
+        from lurcher.embedding.pieces import pieces_of
+
         return pieces_of(term, self._numbers, self._longest)
 
     def spelled(self, term: str) -> bool:
         """Whether an unseen term can be composed of n-grams."""
-        return _SPELLED.search(term) is not None
+        return any(letter.isascii() and letter.isalnum() for letter in term)
 
     # -- vectors ----------------------------------------------------------------------------------------------------------
 
@@ -258,7 +257,7 @@ class Table:
             numbers[seen] = self._stored("rows", found[seen])
             scales[seen] = self._scales("scales")[found[seen]]
         if self.meta.compose == "grams":
-            unseen = np.array([i for i in unseen.tolist() if _SPELLED.search(terms[i])], np.int64)
+            unseen = np.array([i for i in unseen.tolist() if self.spelled(terms[i])], np.int64)
         for first in range(0, len(unseen), _TOGETHER):
             places = unseen[first : first + _TOGETHER]
             numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
@@ -269,9 +268,13 @@ class Table:
         import numpy as np
 
         if self.meta.compose == "grams":
+            from lurcher.embedding.grams import grams_of
+
             parts, owners = grams_of(terms, self.meta.gram_lengths, self.buckets)
             section, scales = "grams", "gram_scales"
         elif self.meta.compose == "wordpiece":
+            from lurcher.embedding.pieces import pieces_of
+
             found = [pieces_of(term, self._numbers, self._longest) for term in terms]
             parts = np.array([number for pieces in found for number in pieces], np.int64)
             owners = np.repeat(np.arange(len(terms)), [len(pieces) for pieces in found])
@@ -281,6 +284,8 @@ class Table:
             section, scales = "rows", "scales"
         vectors = np.zeros((len(terms), self.dims), np.float32)
         if len(parts):
+            from lurcher.embedding.sums import Stored, weighted_sums
+
             counts = np.maximum(np.bincount(owners, minlength=len(terms)), 1)
             amounts = self._scales(scales)[parts].astype(np.float64)
             gather = partial(self._stored, section)
@@ -326,7 +331,6 @@ class Table:
         return known
 
 
-_SPELLED = re.compile("[0-9A-Za-z]")
 """What a term must have to be composed: n-grams are learnt from code, so those of other scripts say nothing."""
 _SINGLE = struct.Struct("<f")
 _MOST = 1e6
@@ -390,5 +394,7 @@ def write_table(
     """Quantise and write a table, and open it as a reader will."""
     pieces = pack_table(terms, rows, query_weights, document_weights, grams, meta, bits)
     Table.of(b"".join(pieces), path.name).verify()
+    from lurcher.index.disk import write_atomically
+
     write_atomically(path, pieces)
     return Table.open(path)

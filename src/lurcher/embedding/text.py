@@ -12,7 +12,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from lurcher.config import Settings
 from lurcher.embedding.model import UNAVAILABLE, Model
 from lurcher.embedding.provider import Embedder, Wanted
 from lurcher.errors import ConfigError, LurcherError, MissingExtra, ModelError, ServerError
+from lurcher.light import cached_property
 from lurcher.registry import provider_named
 from lurcher.remote import Deadline
 from lurcher.trust import own_setting

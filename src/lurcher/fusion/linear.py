@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.answering import with_notes
 from lurcher.errors import UsageError
 from lurcher.index.together import Together
-from lurcher.light import replace
-from lurcher.planning.checks import several
+from lurcher.light import TYPE_CHECKING, replace
 from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
     from lurcher.engine import Engine
     from lurcher.gathered.project import GatheredProject
 
@@ -74,20 +74,3 @@ class _Shelf(Together):
 
     def labels(self) -> list[str]:
         return self._labels
-
-
-def installed_source(sources: Sequence[str] | None) -> str | None:
-    """The source that an installed package brings, if it is the one that is asked for."""
-    from lurcher.across.asked import KNOWN
-
-    named = () if sources is None else several(sources)
-    unknown = [name for name in named if name not in KNOWN]
-    if not unknown:
-        return None
-    from lurcher.registry import installed
-
-    if not installed("sources", unknown[0]):
-        return None
-    if len(named) > 1:
-        raise UsageError(f"{unknown[0]} is asked by itself", "leave the other sources out, or ask twice")
-    return unknown[0]

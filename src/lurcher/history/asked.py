@@ -5,21 +5,22 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.index.project import Project
 from lurcher.index.together import Together
-from lurcher.light import replace
+from lurcher.light import TYPE_CHECKING, replace
+from lurcher.parts import Warm
 from lurcher.planning.checks import filter_of, several
-from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import TypeVar
+
     from lurcher.answering import Findings, Lap
     from lurcher.history.brief import BriefAnswer
     from lurcher.history.explain import Judged, Near
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from lurcher.index.reader import Snapshot
     from lurcher.survey.answers import Standing
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
 
 
 class Histories(ABC):
@@ -81,7 +82,7 @@ class Histories(ABC):
             author=author, outcomes=outcomes, files=filter_of(languages, paths, excludes), rerank=rerank, budget=budget,
             cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress, lap=clock.lap,
         )  # fmt: skip
-        answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+        answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
         return replace(answer, timings_ms=clock.total())
 
     def _commits(

@@ -185,7 +185,7 @@ class PastStore(Store):
 
     def prepare(self) -> None:
         # The folder around it has to be known for an index folder, or what is in it would be taken for somebody else's.
-        Store(self.folder.parent, root=self.root).prepare()
+        Store(str(self.folder.parent), root=self.root).prepare()
         super().prepare()
 
     def commit_past(self, manifest: PastManifest) -> None:

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from lurcher.history.manifest import PastManifest, PastStore
 from lurcher.history.options import LogSettings
 from lurcher.history.outcomes.rules import rules_text
 from lurcher.index.manifest import MARK, NAME
+from lurcher.light import cached_property
 from lurcher.types import Degraded, Progress
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class PastProject:
         self.settings = settings
         self.model = model
         self._place = place
-        self.store = PastStore(folder, root=top if folder.is_relative_to(top) else None)
+        self.store = PastStore(str(folder), root=top if folder.is_relative_to(top) else None)
         self._lock = threading.RLock()
         self._view: tuple[PastManifest, Past] | None = None
         self._identity: tuple[int, int, int] | None = None

@@ -7,9 +7,6 @@ merged, and are found nowhere.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
 
 from lurcher.history.kinds import KINDS
 from lurcher.history.order import date_order
@@ -22,8 +19,12 @@ from lurcher.index.segment import string_at
 from lurcher.index.store import vectors_by
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Desk, Direction
+from lurcher.light import TYPE_CHECKING, cached_property
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 

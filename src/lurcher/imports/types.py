@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
+from lurcher.light import TYPE_CHECKING, NamedTuple
 from lurcher.types import Import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
 
 __all__ = ["KINDS", "PACKAGE", "Edge", "Import", "Link", "Read", "Target"]
 
-Read = Callable[[str], "str | None"]
+Read: TypeAlias = "Callable[[str], str | None]"
 """The text of a configuration file by its path in the tree; None where there is none."""
 
 PACKAGE = "package"

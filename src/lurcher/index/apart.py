@@ -7,11 +7,12 @@ The manifest says which model's vectors of which segment are in which file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from lurcher.index.container import Container
-from lurcher.light import dataclass, pattern
+from lurcher.light import TYPE_CHECKING, dataclass, pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 KIND = "vectors"
 KEY_BYTES = 16

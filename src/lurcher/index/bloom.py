@@ -8,10 +8,8 @@ segments, and each may err.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
 from lurcher.kernel import native, seed
+from lurcher.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
     import numpy as np

@@ -11,25 +11,25 @@ before it is used, so that a hostile one is called damaged like any other.
 from __future__ import annotations
 
 import errno
-import hashlib
-import json
 import mmap
 import os
 import stat
 import struct
-import zlib
-from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, NamedTuple, cache
+from lurcher.quick import blake2b, dumps, loads
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+    from typing import Any, TypeVar
+
+    import numpy as np
     from numpy.typing import NDArray
 
-Kind = TypeVar("Kind", bound="Container")
+    Kind = TypeVar("Kind", bound="Container")
 
 MAGIC = b"LURCHER1"
 BLOCK = 1 << 16
@@ -94,12 +94,12 @@ class Builder:
 
     def finish(self, meta: Mapping[str, Any]) -> str:
         """Write the table of contents; the digest, which names the content."""
-        contents = json.dumps({"sections": self._table, "meta": meta}, separators=(",", ":"), sort_keys=True).encode()
+        contents = dumps({"sections": self._table, "meta": meta}, separators=(",", ":"), sort_keys=True).encode()
         position = self._position
-        footer = _FOOTER.pack(position, len(contents), zlib.crc32(contents), MAGIC)
+        footer = _FOOTER.pack(position, len(contents), checksum()(contents), MAGIC)
         self._out(contents)
         self._out(footer)
-        return hashlib.blake2b(contents + footer, digest_size=_DIGEST_BYTES).hexdigest()
+        return blake2b(contents + footer, digest_size=_DIGEST_BYTES).hexdigest()
 
     def _stored(self, data: bytes | memoryview) -> None:
         if len(data):
@@ -119,10 +119,12 @@ class _Sums:
         self._filled = 0
 
     def add(self, data: bytes | memoryview) -> None:
+        from zlib import crc32
+
         position = 0
         while position < len(data):
             taken = min(BLOCK - self._filled, len(data) - position)
-            self._current = zlib.crc32(data[position : position + taken], self._current)
+            self._current = crc32(data[position : position + taken], self._current)
             self._filled += taken
             position += taken
             if self._filled == BLOCK:
@@ -169,7 +171,7 @@ class _Packer:
     def _pack(self, data: bytearray | memoryview) -> None:
         packed = self._compress(data, store_size=False)
         self._stored += len(packed)
-        self._rows += [self._stored, zlib.crc32(packed)]
+        self._rows += [self._stored, checksum()(packed)]
         self._write(packed)
 
     def blocks(self) -> bytes:
@@ -188,7 +190,6 @@ def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: 
         builder.add(name, kind, data)
     builder.finish(meta)
     return pieces
-
 
 
 class _Entry(NamedTuple):
@@ -234,14 +235,14 @@ class Container:
         size = len(self._buffer)
         if size < _HEADER_BYTES + _FOOTER.size or bytes(self._buffer[:_HEADER_BYTES]) != MAGIC:
             raise self.corrupt("its beginning is not ours")
-        position, length, checksum, magic = _FOOTER.unpack(self._buffer[size - _FOOTER.size :])
+        position, length, expected, magic = _FOOTER.unpack(self._buffer[size - _FOOTER.size :])
         if magic != MAGIC or position + length + _FOOTER.size != size:
             raise self.corrupt("it is cut short")
         contents = self._buffer[position : position + length]
-        if zlib.crc32(contents) != checksum:
+        if checksum()(contents) != expected:
             raise self.corrupt("its table of contents fails the checksum")
         try:
-            parsed = json.loads(bytes(contents))
+            parsed = loads(bytes(contents))
             self.meta: dict[str, Any] = dict(parsed["meta"])
             self._table = _checked_table(parsed["sections"], position)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
@@ -251,25 +252,26 @@ class Container:
         self._unpackers: dict[str, _Unpacker] = {}
 
     @classmethod
-    def open(cls: type[Kind], path: Path) -> Kind:
+    def open(cls: type[Kind], path: Path | str) -> Kind:
+        name = os.path.split(path)[1]
         try:
             # Neither a link nor a pipe that came with the tree is followed or waited for.
             descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    raise cls.ERROR(f"{cls.WHAT} {path.name} is not a file", cls.HINT)
+                    raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT)
                 if status.st_size == 0:
-                    raise cls.ERROR(f"{cls.WHAT} {path.name} is damaged: it is empty", cls.HINT)
-                return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), path.name)
+                    raise cls.ERROR(f"{cls.WHAT} {name} is damaged: it is empty", cls.HINT)
+                return cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), name)
             finally:
                 os.close(descriptor)
         except FileNotFoundError as error:
-            raise cls.ERROR(f"{cls.WHAT} {path.name} is missing", cls.HINT) from error
+            raise cls.ERROR(f"{cls.WHAT} {name} is missing", cls.HINT) from error
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
                 raise
-            raise cls.ERROR(f"{cls.WHAT} {path.name} is not a file", cls.HINT) from error
+            raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT) from error
 
     def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
         """Bytes [start, end) of a section, verified."""
@@ -285,6 +287,21 @@ class Container:
         self._verify(name, position, length, sums, start, end)
         return self._buffer[position + start : position + end]
 
+    def parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
+        """A whole section, of which only some parts, which ascend, are verified and may be looked at."""
+        _, position, length, sums = self._table[name]
+        if not len(starts):
+            return self._buffer[position:position]
+        if not 0 <= starts[0] <= ends[-1] <= length:
+            raise self.corrupt(f"section '{name}' is shorter than it should be")
+        first, last = (starts // BLOCK).tolist(), ((ends - 1) // BLOCK).tolist()
+        reached = -1
+        for a, b in zip(first, last, strict=True):
+            if b > reached:
+                self._verify(name, position, length, sums, max(a, reached + 1) * BLOCK, min((b + 1) * BLOCK, length))
+                reached = b
+        return self._buffer[position : position + length]
+
     def _packed(self, name: str) -> _Unpacker:
         known = self._unpackers.get(name)
         if known is None:
@@ -299,7 +316,7 @@ class Container:
 
     def digest(self) -> str:
         """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
-        return hashlib.blake2b(self._buffer[self._contents :], digest_size=_DIGEST_BYTES).hexdigest()
+        return blake2b(self._buffer[self._contents :], digest_size=_DIGEST_BYTES).hexdigest()
 
     def has(self, name: str) -> bool:
         return name in self._table
@@ -394,8 +411,12 @@ class Container:
 def checksum() -> Callable[[bytes | memoryview], int]:
     """What sums a block up: zlib, or the kernel where that is several times as fast."""
     kernel = native()
-    fast: Callable[[bytes | memoryview], int] = zlib.crc32 if kernel is None or not kernel.FAST_CRC32 else kernel.crc32
-    return fast
+    if kernel is not None and kernel.FAST_CRC32:
+        fast: Callable[[bytes | memoryview], int] = kernel.crc32
+        return fast
+    from zlib import crc32
+
+    return crc32
 
 
 class _Unpacker:

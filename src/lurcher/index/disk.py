@@ -6,18 +6,21 @@ crash, a full disk or a failing flush can come at any step; `watch` lets a test 
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
-from collections.abc import Callable, Iterable
-from pathlib import Path
-from types import TracebackType
-from typing import IO
+
+from lurcher.light import TYPE_CHECKING, suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+    from types import TracebackType
+    from typing import IO, TypeAlias
 
 STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch")
 """What can be the last thing that a process did."""
 
-Watcher = Callable[[str, Path], None]
+Watcher: TypeAlias = "Callable[[str, Path], None]"
 _watcher: Watcher | None = None
 _numbers = itertools.count()
 
@@ -39,7 +42,7 @@ class Draft:
     def __init__(self, folder: Path, label: str) -> None:
         self.path = folder / f".{label}.{os.getpid()}-{next(_numbers)}.tmp"
         step("create", self.path)
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             self.path.unlink()  # left by a process that was killed and had our number
         # Nothing is written through a link that lies there already.
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
@@ -69,10 +72,10 @@ class Draft:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self._handle.close()
         if not self._kept:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 self.path.unlink()
 
 
@@ -114,7 +117,7 @@ def make_folder(folder: Path) -> None:
 def create(path: Path, text: str) -> None:
     """A small file that must not be there yet; one that is stays as it is."""
     step("create", path)
-    with contextlib.suppress(FileExistsError):
+    with suppress(FileExistsError):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         with open(descriptor, "w") as handle:
             step("write", path)

@@ -8,15 +8,17 @@ decides, because no program can set it; the modification time counts beside it f
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from pathlib import Path
 
-from lurcher.index.manifest import Manifest, Row
+from lurcher.index.manifest import ROW_BYTES, STAMPS_AT, Manifest, Row, Rows
 from lurcher.kernel import native
-from lurcher.light import dataclass, replace
-from lurcher.sources.decode import Text, read_text
-from lurcher.sources.files import Entry, Listing
-from lurcher.sources.standing import Standing
+from lurcher.light import TYPE_CHECKING, dataclass, replace
+from lurcher.sources.listing import Entry, Listing
+from lurcher.sources.standing import Mark, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
 
 FINE_NS, COARSE_NS, LONG_NS = 50_000_000, 2_100_000_000, 10_000_000_000
 READ_TO_COUNT = 1000
@@ -60,7 +62,7 @@ class Changes:
         return len(self.suspects) + len(self.gone)
 
 
-def glance(manifest: Manifest, root: Path, circumstances: str, max_file_bytes: int) -> Changes | None:
+def glance(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Changes | None:
     """What changed, by a look at the files that the manifest knows; None where only a listing can tell.
 
     Every folder on the way to a file is one that the standing has seen to be a real one, so nothing outside of the root is
@@ -75,7 +77,7 @@ def glance(manifest: Manifest, root: Path, circumstances: str, max_file_bytes: i
         return None
     try:
         folders = standing.folders
-        if not standing.holds(str(root), opened, circumstances) or "" not in folders:
+        if not standing.holds(root, opened, circumstances) or "" not in folders:
             return None
         if any(folder.rpartition("/")[0] not in folders for folder in folders):
             return None
@@ -92,9 +94,10 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
     checked, settled = manifest.checked_ns, manifest.settled
     old = checked - COARSE_NS
     suspects = []
-    if not {path.rpartition("/")[0] for path in manifest.rows} <= folders.keys():
+    unlike = _unlike(manifest, opened, old, folders)
+    if unlike is None:
         return None
-    for path, (_, size, mtime, ctime, inode, _, _) in _unlike(manifest, opened, old):
+    for path, (_, size, mtime, ctime, inode, _, _) in unlike:
         status = stat(path, dir_fd=opened, follow_symlinks=False)
         if (
             status.st_ctime_ns == ctime
@@ -110,10 +113,21 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
     return Changes(tuple(suspects), ())
 
 
-def _unlike(manifest: Manifest, opened: int, old: int) -> Iterable[tuple[str, Row]]:
-    """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young."""
-    kernel, rows = native(), manifest.rows
-    if kernel is None or os.name != "posix" or not isinstance(rows, dict):
+def _unlike(
+    manifest: Manifest, opened: int, old: int, folders: Mapping[str, Mark]
+) -> Iterable[tuple[str, Row]] | None:
+    """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young.
+
+    None where one of them is in none of the folders.
+    """
+    rows = manifest.rows
+    kernel = native() if os.name == "posix" else None
+    if kernel is not None and isinstance(rows, Rows) and isinstance(folders, dict):
+        found = kernel.unlike_rows(rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, old, folders)
+        return None if found is None else map(rows.at, found)
+    if not {path.rpartition("/")[0] for path in rows} <= folders.keys():
+        return None
+    if kernel is None or not isinstance(rows, dict):
         return rows.items()
     return [(path, rows[path]) for path in kernel.unlike(rows, 1, opened, old, False)]
 
@@ -166,6 +180,8 @@ def stale(manifest: Manifest, changes: Changes, root: Path, max_file_bytes: int,
     Their content tells, and files with young stamps are always read for that. Only where more than a thousand have other
     stamps than before, these are counted without a look inside.
     """
+    from lurcher.sources.decode import Text, read_text
+
     look = differing(manifest, changes) <= READ_TO_COUNT
     count = len(changes.gone)
     for entry in changes.suspects:

@@ -7,26 +7,35 @@ next reads that one as plain text. Only a program that is ours alone may be ende
 
 from __future__ import annotations
 
-import signal
-
 SECONDS = 15.0
 """A file of the largest size takes about one."""
 
-_enabled = False
+_enabled: bool | None = False
+"""None: as soon as it is known whether the alarm is free."""
 
 
 def enable() -> None:
     """From now on, no file may take longer than SECONDS; without effect where somebody else uses the alarm."""
     global _enabled
-    _enabled = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
+    _enabled = None
 
 
 def begin() -> None:
     """A file is given to a grammar."""
-    if _enabled:
-        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    _set(SECONDS)
 
 
 def end() -> None:
+    _set(0)
+
+
+def _set(seconds: float) -> None:
+    global _enabled
+    if _enabled is False:
+        return
+    import signal  # most commands read no file
+
+    if _enabled is None:
+        _enabled = hasattr(signal, "setitimer") and signal.getsignal(signal.SIGALRM) is signal.SIG_DFL
     if _enabled:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_REAL, seconds)

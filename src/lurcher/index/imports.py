@@ -5,14 +5,15 @@ The words of imports lie apart from other strings, in the order of the rows: a g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
-
 from lurcher.imports.types import KINDS
 from lurcher.index.container import Container
+from lurcher.light import TYPE_CHECKING
 from lurcher.types import Import
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 

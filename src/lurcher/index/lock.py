@@ -6,15 +6,17 @@ takes the lock next finds the name still there and can be more careful.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 import time
-from pathlib import Path
 
 from lurcher.errors import IndexLocked
 from lurcher.index import disk
+from lurcher.light import TYPE_CHECKING, suppress
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "lock"
 _UNKNOWN = 0
@@ -39,7 +41,7 @@ class Lock:
             try:
                 _acquire(descriptor, deadline)
                 # The file may have been removed, and made anew by somebody else, while we waited.
-                with contextlib.suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
                         return cls(descriptor)
             except BaseException:
@@ -52,13 +54,13 @@ class Lock:
         self._write(path)
 
     def release(self) -> None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.ftruncate(self._descriptor, 0)
         os.close(self._descriptor)
 
     def _write(self, path: str) -> None:
         # One write without truncating: what is left of a longer name lies behind the zero.
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MOST] + b"\0", 0)
 
 
@@ -90,7 +92,8 @@ def _from_system(descriptor: int) -> int:
     status = os.fstat(descriptor)
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
-        lines = Path("/proc/locks").read_text().splitlines()
+        with open("/proc/locks", encoding="utf-8") as file:
+            lines = file.read().splitlines()
     except (OSError, ValueError):
         return _UNKNOWN
     for line in lines:

@@ -6,29 +6,34 @@ the manifest is dead, whatever the segments hold; so there are no separate tombs
 
 from __future__ import annotations
 
-import re
+import os
 import struct
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from _collections_abc import Mapping
 
 from lurcher.errors import CorruptIndex, OutdatedIndex
-from lurcher.index.apart import Apart
-from lurcher.index.apart import checked as checked_vectors
 from lurcher.index.container import Container, pack_sections
-from lurcher.index.disk import write_atomically
 from lurcher.index.segment import FORMAT
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property, dataclass, field
+from lurcher.places import exists
 from lurcher.sources.standing import Mark, Standing
 from lurcher.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import ItemsView, Iterable, Iterator, KeysView, ValuesView
+    from pathlib import Path
+    from typing import Any
+
+    from lurcher.index.apart import Apart
 
 NAME = "manifest"
 MARK = "CACHEDIR.TAG"
 """Marks the folder as ours, and for backup programs as not worth keeping."""
 _ROW = struct.Struct("<16sQqqQiI")
+STAMPS_AT, _SEGMENT_AT = 16, 48
+"""Where in a row size, times and number of a file begin, and where its segment."""
 _MARK = struct.Struct("<QqqQ")
-_SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
 NO_SEGMENT = -1
+ROW_BYTES = _ROW.size
 _PARTS = ("folders", "files", "git")
 
 
@@ -44,6 +49,72 @@ class Row(NamedTuple):
     """Position in `Manifest.segments`; NO_SEGMENT for a file that was read and left out."""
     place: int
     """Row in that segment's file table; or position in `SKIP_REASONS`."""
+
+
+class Rows(Mapping[str, Row]):
+    """The rows as a manifest holds them; taken apart only for who asks for one, since a look at the tree needs none."""
+
+    def __init__(self, paths: bytes, packed: bytes) -> None:
+        self.paths, self.packed = paths, packed
+        """Names with zeros between, and as many rows."""
+        if len(packed) % _ROW.size:
+            raise ValueError("broken rows")
+        if len(packed) // _ROW.size != (paths.count(0) + 1 if paths else 0):
+            raise ValueError("it has not as many rows as files")
+
+    @cached_property
+    def _all(self) -> dict[str, Row]:
+        # Row(...) by way of its base class takes half the time.
+        make = tuple.__new__
+        return dict(zip(self._names, [make(Row, fields) for fields in _ROW.iter_unpack(self.packed)], strict=True))
+
+    @cached_property
+    def _names(self) -> list[str]:
+        return self.paths.decode().split("\0") if self.paths else []
+
+    def at(self, number: int) -> tuple[str, Row]:
+        name = self._names[number]
+        return name, self._all[name]
+
+    def where(self) -> tuple[list[int], list[int]]:
+        """Of each row the segment, and its place there."""
+        every, first = _ROW.size // 4, _SEGMENT_AT // 4
+        whole = memoryview(self.packed)
+        return whole.cast("i")[first::every].tolist(), whole.cast("I")[first + 1 :: every].tolist()
+
+    def __getitem__(self, path: str) -> Row:
+        return self._all[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._all
+
+    def __bool__(self) -> bool:
+        return bool(self.packed)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Rows):
+            return self.paths == other.paths and self.packed == other.packed
+        return self._all == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def get(self, path: str, default: Any = None) -> Any:
+        return self._all.get(path, default)
+
+    def keys(self) -> KeysView[str]:
+        return self._all.keys()
+
+    def values(self) -> ValuesView[Row]:
+        return self._all.values()
+
+    def items(self) -> ItemsView[str, Row]:
+        return self._all.items()
 
 
 SKIP_REASONS = ("binary", "minified", "oversized", "unreadable", "other")
@@ -113,27 +184,24 @@ def pack(manifest: Manifest) -> list[bytes | memoryview]:
 
 
 def write(folder: Path, manifest: Manifest) -> None:
+    from lurcher.index.disk import write_atomically
+
     write_atomically(folder / NAME, pack(manifest))
 
 
-def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
+def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
     """The current manifest, or None where there is no index yet."""
-    if not (folder / NAME).exists():
+    path = os.path.join(folder, NAME)
+    if not exists(path):
         return None
-    container = Container.open(folder / NAME)
+    container = Container.open(path)
     try:
         meta = container.meta
         found = meta["fingerprint"]
         if not fits(found, expected):
             raise OutdatedIndex(f"the index was made with {difference(found, expected)}", "run: lurcher index --rebuild")
-        data = bytes(container.section("rows"))
-        if len(data) % _ROW.size:
-            raise CorruptIndex("the manifest is damaged: broken rows", "run: lurcher index --rebuild")
-        text = bytes(container.section("paths")).decode()
-        paths = text.split("\0") if text else []
-        # Row(...) by way of its base class: half the time, and this line runs once per file and query.
-        make = tuple.__new__
-        rows: dict[str, Row] = dict(zip(paths, [make(Row, fields) for fields in _ROW.iter_unpack(data)], strict=True))
+        rows = Rows(bytes(container.section("paths")), bytes(container.section("rows")))
+        text = rows.paths.decode()
         _check(meta, rows)
         settled = meta.get("settled", [])
         if type(settled) is not list or not all(type(path) is str for path in settled):
@@ -142,10 +210,18 @@ def read(folder: Path, expected: Mapping[str, Any]) -> Manifest | None:
             raise ValueError("a file is outside of the tree")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
-            frozenset(settled), _standing(meta, container), checked_vectors(meta.get("vectors", {})),
+            frozenset(settled), _standing(meta, container), _vectors(meta),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
+
+
+def _vectors(meta: Mapping[str, Any]) -> Mapping[str, Apart]:
+    if "vectors" not in meta:
+        return {}
+    from lurcher.index.apart import checked  # few indexes have vectors apart from their segments
+
+    return checked(meta["vectors"])
 
 
 def _pack_standing(standing: Standing, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:
@@ -187,19 +263,25 @@ def _leads_up(paths: str) -> bool:
     return any(before + ".." + after in framed for before in "\0/" for after in "\0/")
 
 
-def _check(meta: Mapping[str, Any], rows: Mapping[str, Row]) -> None:
+def _check(meta: Mapping[str, Any], rows: Rows) -> None:
     """Believe nothing that would lead outside of the index folder or of a table."""
     if type(meta["generation"]) is not int or type(meta["checked_ns"]) is not int or meta["generation"] < 1:
         raise ValueError("it has no generation")
-    if type(meta["segments"]) is not list or not all(_SEGMENT.fullmatch(name) for name in meta["segments"]):
+    if type(meta["segments"]) is not list or not all(map(_names_segment, meta["segments"])):
         raise ValueError("it names what is no segment")
     if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
         raise ValueError("it counts what was left out in no numbers")
-    used = {row.segment for row in rows.values()}
+    segments, places = rows.where()
+    used = set(segments)
     if used and not NO_SEGMENT <= min(used) <= max(used) < len(meta["segments"]):
         raise ValueError("a file is in no segment")
-    if NO_SEGMENT in used and any(row.place >= len(SKIP_REASONS) for row in rows.values() if row.segment == NO_SEGMENT):
+    left_out = (place for segment, place in zip(segments, places, strict=True) if segment == NO_SEGMENT)
+    if NO_SEGMENT in used and any(place >= len(SKIP_REASONS) for place in left_out):
         raise ValueError("a file was left out for no reason")
+
+
+def _names_segment(name: object) -> bool:
+    return isinstance(name, str) and len(name) == 32 and name.endswith(".segment") and not name[:24].strip("0123456789abcdef")
 
 
 def difference(found: Any, expected: Mapping[str, Any]) -> str:

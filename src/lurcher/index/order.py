@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

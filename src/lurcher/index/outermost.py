@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from lurcher import config
 from lurcher.index.project import files_settings
+from lurcher.light import TYPE_CHECKING
 from lurcher.sources.files import list_files
 from lurcher.sources.roots import Root
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
 
 
 def outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:

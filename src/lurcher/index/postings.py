@@ -8,15 +8,16 @@ many bytes and rows a term has.
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.index.container import Container
 from lurcher.kernel import native
-from lurcher.terms.count import Postings
+from lurcher.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from lurcher.terms.count import Postings
 
 
 class Packed(NamedTuple):
@@ -156,6 +157,8 @@ def read_one(
 def read_range(container: Container, family: str, lists: Lists, first: int, last: int, owners: int) -> Postings:
     """The rows of the terms at positions [first, last); each owner is below `owners`."""
     import numpy as np
+
+    from lurcher.terms.count import Postings
 
     first_row, last_row, start, end = lists.span(first, last)
     terms = lists.terms[first:last]

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
-import threading
 import time
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Protocol
+from _thread import RLock
 
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.embedding.model import Model, model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
-from lurcher.index import disk
-from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
 from lurcher.index.waves import READING, is_partial, told, waiting_in
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
+from lurcher.places import exists, is_inside
+from lurcher.quick import blake2b
 from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root
 from lurcher.types import Degraded, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import Any
 
 _ATTEMPTS = 5
 _LOOKS = 3
@@ -67,14 +67,14 @@ class Project:
     ) -> None:
         self.root = root
         self.settings = settings
-        self.model = model_of(settings, root.path) if model is None else model
+        self.model = model_of(settings, root.place) if model is None else model
         self.index_dir = index_dir
         """Where the index was asked to be, whatever the settings say."""
-        folder = index_dir or _index_folder(root, settings)
-        if folder.exists() and not folder.is_dir():
+        folder = _index_folder(root, settings) if index_dir is None else str(index_dir)
+        if exists(folder) and not os.path.isdir(folder):
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
-        self.store = Store(folder, root=root.path if folder.is_relative_to(root.path) else None)
-        self._lock = threading.RLock()
+        self.store = Store(folder, root=root.place if is_inside(folder, root.place) else None)
+        self._lock = RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
         self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
@@ -91,11 +91,11 @@ class Project:
         that shows other text than its files have, and only the folder's number in the file system cannot be forged.
         """
         place: int | str = 0
-        if not self.store.folder.is_relative_to(self.root.path):
+        if not is_inside(self.store.place, self.root.place):
             place = root_digest(self.root)
         else:
-            with contextlib.suppress(OSError):
-                place = self.store.folder.stat().st_ino
+            with suppress(OSError):
+                place = os.stat(self.store.place).st_ino
         return {**manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest), "place": place}
 
     def view(
@@ -262,8 +262,8 @@ class Project:
 
     def list_files(self) -> Listing:
         listing = list_files(self.root, files_settings(self.settings))
-        if listing.standing is not None and self.store.folder.is_relative_to(self.root.path):
-            own = self.store.folder.relative_to(self.root.path).as_posix()
+        if listing.standing is not None and is_inside(self.store.place, self.root.place):
+            own = self.store.place[len(self.root.place) :].lstrip("/")
             listing = replace(listing, standing=listing.standing.without(own))
         return listing
 
@@ -271,7 +271,7 @@ class Project:
         """The tree and what of it is not as the manifest says: by a glance if that is enough, else by listing it."""
         began = time.time_ns()
         settings = files_settings(self.settings)
-        changes = glance(manifest, self.root.path, circumstances(self.root, settings), settings.max_file_bytes)
+        changes = glance(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
         if changes is None:
             listing = self.list_files()
             return listing, compare(manifest, listing)
@@ -304,6 +304,9 @@ class Project:
 
     def _lag(self) -> int:
         """How far the clock of the index folder's file system is behind ours, as a negative number of nanoseconds."""
+        from lurcher.index import disk
+        from lurcher.index import lock as locks
+
         stamp = disk.touch(self.store.folder / locks.NAME) if self.store.writable else None
         return 0 if stamp is None else min(0, stamp - time.time_ns())
 
@@ -359,7 +362,7 @@ class Project:
 
     def _disk_identity(self) -> tuple[int, int, int] | None:
         try:
-            status = os.stat(self.store.folder / manifests.NAME)
+            status = os.stat(os.path.join(self.store.place, manifests.NAME))
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
@@ -448,7 +451,7 @@ class Project:
     def _tidy(self, manifest: Manifest) -> None:
         """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
         if self.store.writable and self.store.leftovers(manifest):
-            with contextlib.suppress(IndexLocked), self.store.lock(0):
+            with suppress(IndexLocked), self.store.lock(0):
                 # Another process may have written meanwhile: what is there now decides.
                 current = self._current([])
                 if current.generation:
@@ -470,30 +473,29 @@ def files_settings(settings: Settings) -> FilesSettings:
     return FilesSettings(index.max_file_bytes, index.follow_symlinks, index.submodules)
 
 
-def _index_folder(root: Root, settings: Settings) -> Path:
+def _index_folder(root: Root, settings: Settings) -> str:
     if not settings.index.dir:
-        folder = root.path / INDEX_FOLDER
-        if folder.is_symlink():
+        folder = os.path.join(root.place, INDEX_FOLDER)
+        if os.path.islink(folder):
             raise PathError(f"the index folder {folder} is a link", "remove it, or set LURCHER_INDEX_DIR")
         return folder
-    base = Path(settings.index.dir).expanduser()
+    base = os.path.expanduser(settings.index.dir)
     origin = settings.origins.get("index.dir")
     if origin in (config.PROJECT_FILE, "pyproject.toml"):
         # A repository's own file must not make us write elsewhere, nor over its files.
-        folder = root.path / base
-        if not folder.name.startswith(INDEX_FOLDER) or not _within(folder, root.path):
+        from pathlib import Path
+
+        inner = root.path / Path(base)
+        if not inner.name.startswith(INDEX_FOLDER) or not inner.resolve().is_relative_to(root.path):
             raise ConfigError(
                 f"{origin}: index.dir must be a folder of the project named {INDEX_FOLDER}…, not {settings.index.dir!r}",
                 "set LURCHER_INDEX_DIR for a place elsewhere",
             )
-        return folder
+        return str(inner)
     # One folder may serve many roots: each gets its own inside.
-    return base.resolve() / f"{root.path.name or 'root'}-{root_digest(root)}"
+    return os.path.join(os.path.realpath(base), f"{root.name or 'root'}-{root_digest(root)}")
 
 
 def root_digest(root: Root) -> str:
-    return hashlib.blake2b(os.fsencode(root.path), digest_size=6).hexdigest()
+    return blake2b(os.fsencode(root.place), digest_size=6).hexdigest()
 
-
-def _within(folder: Path, root: Path) -> bool:
-    return folder.resolve().is_relative_to(root)

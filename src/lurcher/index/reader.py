@@ -7,15 +7,11 @@ number comes from.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
-from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
-from lurcher.index.imports import read_imports, read_kind, read_some
-from lurcher.index.postings import Views, read_one, views_of
+from lurcher.index.postings import Views, broken, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
     EXPORTED,
@@ -32,14 +28,18 @@ from lurcher.index.segment import (
 )
 from lurcher.index.tally import Memory
 from lurcher.index.vectors import Direction, Nearness
+from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
 from lurcher.types import Definition, Import
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+    from typing import Any
+
     from numpy.typing import NDArray
 
     from lurcher.literal.pattern import Pattern
     from lurcher.planning.groups import Group
-
 
 _FEW_FILES = 100
 """Files whose imports are read apart from those of all others."""
@@ -50,6 +50,12 @@ _MOST_ROWS = 1_000_000
 _MOST_TERMS = 50_000
 _MANY_PATHS = 100
 """From here on all paths are read, not only those that are asked for."""
+
+
+class Tables(NamedTuple):
+    files: NDArray[Any]
+    units: NDArray[Any]
+    definitions: NDArray[Any]
 
 
 class Segment:
@@ -65,20 +71,25 @@ class Segment:
         self._decoded: Memory[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = Memory(_MOST_ROWS)
         self._numbers: Memory[str, int] = Memory(_MOST_TERMS)
         self.pieces: Memory[bytes, tuple[NDArray[np.bool_] | None]] = Memory(_MOST_ROWS)
-        """Which files have a term with some bytes in it, as the literal lane found out."""
+        """Which units have a term with some bytes in it, as the literal lane found out."""
         self.meta = container.meta
 
     @cached_property
     def files(self) -> NDArray[Any]:
-        return files_of(self.container, Container.rows)
+        return files_of(self.container, self.container.rows)
 
     @cached_property
     def units(self) -> NDArray[Any]:
-        return units_of(self.container, Container.rows)
+        return units_of(self.container, self.container.rows)
 
     @cached_property
     def definitions(self) -> NDArray[Any]:
-        return definitions_of(self.container, Container.rows)
+        return definitions_of(self.container, self.container.rows)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Files, units and definitions as numpy's rows, for whoever takes them elsewhere."""
+        return Tables(files_of(self.container), units_of(self.container), definitions_of(self.container))
 
     @cached_property
     def _families(self) -> dict[str, Views]:
@@ -151,6 +162,17 @@ class Segment:
             known = (found,)
             self._decoded.put(key, known, len(found[0]) if found else 0)
         return known[0]
+
+    def mark(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
+        """Mark all owners, live or not, that have one of some terms, which ascend, in `family`."""
+        views, kernel = self._family(family), native()
+        if kernel is None:
+            for place in filter(lambda place: place >= 0, map(views.place, terms)):
+                mask[read_one(self.container, family, views, place, self._owner_total(family))[0]] = True
+            return
+        spans = kernel.spans(terms, *views)
+        if spans is None or not kernel.mark(self.container.parts(f"{family}.data", *spans[:2]), *spans, mask):
+            raise broken(self.container, family)
 
     def is_live(self, term: int) -> bool:
         """Whether any live file has the term."""
@@ -247,6 +269,20 @@ class Snapshot:
         return np.concatenate([
             np.ones(len(segment.files), bool) if segment.live is None else segment.live for segment in self.segments
         ] or [np.zeros(0, bool)])  # fmt: skip
+
+    @cached_property
+    def unit_line_group(self) -> NDArray[np.int64]:
+        """A number for each unit, which those have in common that share a line."""
+        line, last, file = self.unit_column("line"), self.unit_column("last"), self.unit_file
+        new = np.full(self.unit_total, True)
+        new[1:] = (line[1:] > last[:-1]) | (file[1:] != file[:-1])
+        groups: NDArray[np.int64] = np.cumsum(new) - 1
+        return groups
+
+    @cached_property
+    def line_groups(self) -> int:
+        """How many different numbers those are."""
+        return int(self.unit_line_group[-1]) + 1 if self.unit_total else 0
 
     @cached_property
     def live_units(self) -> NDArray[np.bool_]:
@@ -517,6 +553,8 @@ class Snapshot:
 
     def imports(self, files: Set[int]) -> dict[int, tuple[Import, ...]]:
         """What some files import; those that import nothing are not there."""
+        from lurcher.index.imports import read_imports, read_some
+
         found: dict[int, tuple[Import, ...]] = {}
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             if len(files) <= _FEW_FILES:
@@ -530,6 +568,8 @@ class Snapshot:
 
     def imports_of_kind(self, kind: str) -> Iterator[tuple[int, str]]:
         """File and words of each import of one kind, in files live or not."""
+        from lurcher.index.imports import read_kind
+
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             yield from ((base + file, words) for file, words in read_kind(segment.container, kind))
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from lurcher.chunking.languages import detect
+from lurcher.light import pattern
 
 TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
 
@@ -24,7 +22,7 @@ _TEST_FOLDERS = {
     "test", "tests", "testing", "__tests__", "spec", "specs", "testdata", "test_data", "fixtures", "__mocks__", "mocks",
     "e2e", "androidtest", "unittest", "unittests", "integrationtest", "jvmtest", "commontest", "__snapshots__",
 }  # fmt: skip
-_TEST_NAME = re.compile(
+_TEST_NAME = pattern(
     r"^(test_.*|.*_tests?|.*[._-](test|tests|spec|specs|e2e)|conftest|.*[a-z0-9](Test|Tests|Spec|Specs|TestCase)|Test[A-Z].*)$"
 )
 _EXAMPLE_FOLDERS = {
@@ -32,7 +30,7 @@ _EXAMPLE_FOLDERS = {
     "playground", "playgrounds", "benchmark", "benchmarks", "bench", "benches",
 }  # fmt: skip
 _DOCUMENTS = {"md", "rst", "adoc", "txt", "markdown", "asciidoc", "tex", "org"}
-_DOCUMENT_NAME = re.compile(
+_DOCUMENT_NAME = pattern(
     r"^(changes|changelog|history|news|release[-_]?notes|releases|whats[-_]?new|readme|authors|contributors|contributing|"
     r"examples|credits|license|licence|copying|notice|todo|upgrading|security|code_of_conduct)([._-].*)?$"
 )
@@ -40,7 +38,7 @@ _DATA = {
     "json", "yaml", "yml", "xml", "csv", "tsv", "po", "pot", "svg", "lock", "plist", "ipynb", "snap", "sql", "toml", "ini",
     "cfg", "properties", "html", "htm", "css", "scss", "less",
 }  # fmt: skip
-_LIBRARY_NAME = re.compile(
+_LIBRARY_NAME = pattern(
     r"^(jquery|underscore|bootstrap|lodash|modernizr|d3|require|backbone|angular|mathjax|highlight)[.\d_-]"
 )
 _LEGACY = {"compat", "legacy", "deprecated", "obsolete", "_compat", "old", "_legacy", "compatibility", "attic"}
@@ -56,11 +54,12 @@ _SETUP_NAMES = {
 }  # fmt: skip
 _SETUP_FOLDERS = {".github", ".circleci", ".gitlab", "ci", ".ci", ".azure-pipelines", ".vscode", ".devcontainer"}
 _VENDORED = {"vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdparty", "external", "node_modules", "extern"}
-_VERSION = re.compile(r"^v(\d{1,3})$")
 
 
 def roles(path: str) -> int:
     """The roles of a file as a set of flags."""
+    from lurcher.chunking.languages import detect
+
     *folders, name = path.split("/")
     lowered = [folder.lower() for folder in folders]
     stem, dot, extension = name.rpartition(".")
@@ -87,16 +86,20 @@ def roles(path: str) -> int:
         flags |= SETUP
     if any(folder in _VENDORED for folder in lowered) or _LIBRARY_NAME.match(low_name):
         flags |= VENDORED
-    if any(_VERSION.match(folder) for folder in lowered):
+    if any(map(_is_version, lowered)):
         flags |= VERSIONED
     return flags
+
+
+def _is_version(folder: str) -> bool:
+    """Whether a folder is called v1, v2 and so on."""
+    return folder[:1] == "v" and len(folder) < 5 and folder[1:].isdecimal()
 
 
 def version_of(path: str) -> tuple[str, int] | None:
     """The path up to its first version folder, and that version: `api/v2/x.py` → ("api", 2)."""
     folders = path.lower().split("/")[:-1]
     for i, folder in enumerate(folders):
-        match = _VERSION.match(folder)
-        if match:
-            return "/".join(folders[:i]), int(match[1])
+        if _is_version(folder):
+            return "/".join(folders[:i]), int(folder[1:])
     return None

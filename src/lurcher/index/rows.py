@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import struct
-from functools import cache
-from typing import TYPE_CHECKING, Any
 
 from lurcher.arrays import np
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
-    from lurcher.index.container import Layout
+    from typing import Any
 
 _LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
 
@@ -18,7 +17,7 @@ _LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q
 class Shape:
     """Where the columns of a layout stand in a row."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: tuple[tuple[str, str], ...]) -> None:
         self.row = struct.Struct("<" + "".join(_LETTERS[kind] for _, kind in layout))
         self.names = tuple(name for name, _ in layout)
         self.places: dict[str, tuple[int, int, str]] = {}

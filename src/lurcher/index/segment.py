@@ -6,19 +6,18 @@ files give the same bytes however they were gathered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-from lurcher.index.bloom import Entries
 from lurcher.index.container import PACKED, Builder, Container, Layout
 from lurcher.index.imports import IMPORT
-from lurcher.index.postings import pack
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
-from lurcher.light import dataclass
-from lurcher.terms.count import Postings
+from lurcher.light import TYPE_CHECKING, dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, TypeAlias
+
     from numpy.typing import NDArray
+
+    from lurcher.terms.count import Postings
 
 FORMAT = 10
 
@@ -65,7 +64,7 @@ DEFINITION = [
 ]  # fmt: skip
 
 
-Table = Callable[[Container, str, Layout], "NDArray[Any]"]
+Table: TypeAlias = "Callable[[str, Layout], NDArray[Any]]"
 """How a table is read: as numpy's rows, or for a reader."""
 
 
@@ -153,6 +152,8 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
         "paths": ("u1", data.paths),
         "strings": (PACKED, data.strings),
     }
+    from lurcher.index.postings import pack
+
     all_packed = {family: pack(data.postings[family]) for family in FAMILIES}
     for family, packed in all_packed.items():
         sections[f"{family}.data"] = ("u1", as_bytes(packed.data))
@@ -167,6 +168,8 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
     vectors, dims = encode_vectors(data.vectors)
     sections.update(vectors)
     sections["text"] = (PACKED, b"".join(data.texts))
+    from lurcher.index.bloom import Entries
+
     entries = Entries()
     for text in data.texts:
         entries.add(text)
@@ -218,9 +221,9 @@ def check_shape(container: Container) -> Container:
     return container
 
 
-def files_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def files_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of files, each row leading to what exists."""
-    rows, meta = table(container, "files", FILE), container.meta
+    rows, meta = (table or container.table)("files", FILE), container.meta
     if len(rows) and (
         _furthest(rows, "unit", "units") > meta["units"]
         or _furthest(rows, "definition", "definitions") > meta["definitions"]
@@ -233,9 +236,9 @@ def files_of(container: Container, table: Table = Container.table) -> NDArray[An
     return rows
 
 
-def units_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def units_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of units, each row leading to what exists."""
-    rows, meta = table(container, "units", UNIT), container.meta
+    rows, meta = (table or container.table)("units", UNIT), container.meta
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]
         or int(rows["definition"].max()) >= meta["definitions"]
@@ -245,9 +248,9 @@ def units_of(container: Container, table: Table = Container.table) -> NDArray[An
     return rows
 
 
-def definitions_of(container: Container, table: Table = Container.table) -> NDArray[Any]:
+def definitions_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of definitions, each row leading to what exists."""
-    rows, meta = table(container, "definitions", DEFINITION), container.meta
+    rows, meta = (table or container.table)("definitions", DEFINITION), container.meta
     strings = container.length("strings")
     if len(rows) and (
         int(rows["file"].max()) >= meta["files"]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.arrays import np
 from lurcher.errors import IndexError_
@@ -17,8 +14,13 @@ from lurcher.index.lock import holder
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest
 from lurcher.index.waves import WAITING
 from lurcher.kernel import description
+from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     from lurcher.embedding.model import Model
     from lurcher.index.project import Project
     from lurcher.index.reader import Segment, Snapshot

@@ -2,39 +2,38 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import itertools
 import math
 import os
-import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
 from lurcher.errors import CorruptIndex
-from lurcher.index import disk
-from lurcher.index import lock as locks
 from lurcher.index import manifest as manifests
-from lurcher.index.apart import KIND, VECTOR_GROUPS, Apart, Group, check_apart, names_in
 from lurcher.index.container import MAGIC, Builder, Container
-from lurcher.index.lock import Lock
-from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest
+from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest, Rows
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, Protocol, cached_property, dataclass, field, pattern
+from lurcher.places import exists
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+    from typing import Any
+
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.index.apart import Apart, Group
+    from lurcher.index.lock import Lock
 
 _SWEPT = ("*.segment", "*.vectors", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 """Reasons that a long-running process may outlive."""
 _LONGEST_PAUSE = 3600.0
-_OWN_NAME = re.compile(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
+_OWN_NAME = pattern(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
 _numbers = itertools.count()
 MARK_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an index of lurcher; it can be removed.\n"
 
@@ -53,22 +52,29 @@ class Naming(Protocol):
 class Store:
     """Where segments live: a folder, and memory for what the folder will not take."""
 
-    folder: Path
+    place: str
+    """The folder."""
     memory: dict[str, Container] = field(default_factory=dict)
     writable: bool = True
     problem: str = ""
     """Why nothing can be written, once that is known."""
     held: Lock | None = None
     """The lock, while we write."""
-    root: Path | None = None
+    root: Path | str | None = None
     """The tree around the folder, if it lies in one: that is not made anew when it is gone."""
     _retry_at: float = math.inf
     _pause: float = 30.0
 
+    @cached_property
+    def folder(self) -> Path:
+        from pathlib import Path
+
+        return Path(self.place)
+
     def container(self, name: str) -> Container:
         if name in self.memory:
             return self.memory[name]
-        container = self.checked(Container.open(self.folder / name))
+        container = self.checked(Container.open(os.path.join(self.place, name)))
         if name != f"{container.digest()}.segment":
             raise container.corrupt("it holds what belongs under another name")
         return container
@@ -77,13 +83,15 @@ class Store:
         """The file of that name, which is of `kind` and no segment."""
         if name in self.memory:
             return self.memory[name]
-        container = Container.open(self.folder / name)
+        container = Container.open(os.path.join(self.place, name))
         if name != f"{container.digest()}.{kind}":
             raise container.corrupt("it holds what belongs under another name")
         return container
 
     def sound(self, vectors: Mapping[str, Apart]) -> dict[str, Apart]:
         """The same without files of vectors that are damaged."""
+        from lurcher.index.apart import KIND, Apart, names_in
+
         damaged = set()
         for name in names_in(vectors):
             try:
@@ -101,11 +109,13 @@ class Store:
 
     def read(self, expected: Mapping[str, Any]) -> Manifest | None:
         """The manifest on disk; None where there is none of ours."""
-        return manifests.read(self.folder, expected) if (self.folder / MARK).exists() else None
+        return manifests.read(self.place, expected) if exists(os.path.join(self.place, MARK)) else None
 
     def put(self, fill: Callable[[Builder], str], kind: str = "segment") -> str:
         """Store the segment that `fill` writes, or what else `kind` says, under a name made from its content."""
         if self.writable:
+            from lurcher.index import disk
+
             try:
                 self.prepare()
                 with disk.Draft(self.folder, kind) as draft:
@@ -152,8 +162,10 @@ class Store:
 
     def prepare(self) -> None:
         """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
-        if self.root is not None and not self.root.is_dir():
+        if self.root is not None and not os.path.isdir(self.root):
             raise OSError(errno.ENOENT, f"{self.root} is gone")
+        from lurcher.index import disk
+
         disk.make_folder(self.folder)
         names = os.listdir(self.folder)
         if MARK not in names:
@@ -176,29 +188,41 @@ class Store:
 
     def leftovers(self, manifest: Naming) -> list[Path]:
         """Segments and vectors that no manifest names, and what a killed writer left."""
+        from lurcher.index.apart import names_in
+
         found = (path for pattern in _SWEPT for path in self.folder.glob(pattern))
         kept = {*manifest.segments, *names_in(manifest.vectors)}
         return sorted(path for path in found if path.name not in kept)
 
     def sweep(self, manifest: Naming) -> None:
         """Remove what is left over. Readers keep what they have mapped."""
+        from lurcher.index import disk
+
         for path in self.leftovers(manifest):
             disk.remove(path)
 
     def clear(self) -> bool:
         """Remove the index, the manifest first; True if there was one. The caller holds the lock."""
+        from lurcher.index import disk
+
         self.memory.clear()
         found = disk.remove(self.folder / manifests.NAME, must=True)
         if found:
             disk.sync_folder(self.folder)  # a manifest must not come back without its segments
         return any([disk.remove(path) for path in self.leftovers(manifests.empty({}))]) or found
 
-    @contextlib.contextmanager
-    def lock(self, seconds: float) -> Iterator[None]:
+    def lock(self, seconds: float) -> AbstractContextManager[None]:
         """One writer at a time; the system frees the lock of a process that dies."""
+        from contextlib import contextmanager  # most queries write nothing
+
+        return contextmanager(self._locked)(seconds)
+
+    def _locked(self, seconds: float) -> Iterator[None]:
+        from lurcher.index import lock as locks
+
         try:
             self.prepare()
-            lock = Lock.take(self.folder / locks.NAME, seconds)
+            lock = locks.Lock.take(self.folder / locks.NAME, seconds)
         except OSError as error:
             self.give_up(error)
             yield
@@ -214,9 +238,11 @@ class Store:
 def live_places(manifest: Manifest) -> list[list[int]]:
     """For each segment the rows of its file table that are live."""
     live: list[list[int]] = [[] for _ in manifest.segments]
-    for row in manifest.rows.values():
-        if row.segment != NO_SEGMENT:
-            live[row.segment].append(row.place)
+    rows = manifest.rows
+    where = rows.where() if isinstance(rows, Rows) else zip(*((row.segment, row.place) for row in rows.values()), strict=True)
+    for segment, place in zip(*where, strict=True):
+        if segment != NO_SEGMENT:
+            live[segment].append(place)
     return live
 
 
@@ -241,12 +267,13 @@ def open_segments(store: Store, manifest: Manifest, model: str = "") -> list[Seg
         if places and max(places) >= count:
             raise CorruptIndex(f"the manifest does not fit {name}", "run: lurcher index --rebuild")
         segments.append(Segment(container, live_mask(count, places)))
-        segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model, VECTOR_GROUPS)
+        segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model)
     return segments
 
 
 def vectors_by(
-    store: Store, name: str, segment: Container, vectors: Mapping[str, Apart], model: str, groups: tuple[Group, ...]
+    store: Store, name: str, segment: Container, vectors: Mapping[str, Apart], model: str,
+    groups: tuple[Group, ...] | None = None,
 ) -> Container | None:
     """What holds a segment's vectors by the model of that digest: the segment itself, or a file apart from it."""
     if model and segment.meta.get("model") == model:
@@ -254,8 +281,10 @@ def vectors_by(
     apart = vectors.get(model)
     if apart is None or name not in apart.files:
         return None
+    from lurcher.index.apart import KIND, VECTOR_GROUPS, check_apart
+
     try:
-        return check_apart(store.other(apart.files[name], KIND), segment, model, groups)
+        return check_apart(store.other(apart.files[name], KIND), segment, model, groups or VECTOR_GROUPS)
     except (CorruptIndex, OSError):
         return None  # it is made again, when vectors are
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from _thread import _local
 
 from lurcher.arrays import np
 from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
 Key = TypeVar("Key")
@@ -34,7 +36,7 @@ class Memory(Generic[Key, Value]):
         self._known[key] = value
 
 
-class _Desk(threading.local):
+class _Desk(_local):
     """Where the kernel adds up in each thread: zeros before and after, so that nobody pays for clearing it."""
 
     def __init__(self) -> None:

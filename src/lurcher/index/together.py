@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from lurcher.errors import PathError, UsageError
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.waves import WAITING, is_partial
+from lurcher.light import TYPE_CHECKING
 from lurcher.types import Filter, IndexState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 
 class Together:
@@ -30,6 +33,11 @@ class Together:
         self.forget()
 
     @property
+    def places(self) -> list[str]:
+        """The folder of each root."""
+        return [project.root.place for project in self.projects]
+
+    @property
     def roots(self) -> tuple[Path, ...]:
         return tuple(project.root.path for project in self.projects)
 
@@ -37,7 +45,7 @@ class Together:
         """What stands before a path to tell roots apart: nothing for one root, else the folder's name, numbered if need be."""
         if len(self.projects) == 1:
             return [""]
-        names = [project.root.path.name or "root" for project in self.projects]
+        names = [project.root.name or "root" for project in self.projects]
         labels: list[str] = []
         for name in names:
             label, number = name, 1
@@ -84,6 +92,8 @@ class Together:
         """What a path may be called in the index: as a hit has it, or as seen from the current folder."""
         if "\0" in str(path):
             raise PathError(f"{path!r} is no path", "check the spelling")
+        from pathlib import Path
+
         found = []
         if not Path(path).is_absolute():
             asked = posixpath.normpath(str(path))

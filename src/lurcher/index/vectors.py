@@ -5,17 +5,17 @@ A unit's row times its scale is one long, a card's at most.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
+from _thread import _local
 from math import fsum, sqrt
-from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
 from lurcher.kernel import native
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _BLOCK = 256
@@ -120,7 +120,7 @@ def direction_of(vector: NDArray[np.float64]) -> Direction:
     return Direction(numbers.astype(np.float32), sqrt(fsum((numbers * numbers).tolist())))
 
 
-class Desk(threading.local):
+class Desk(_local):
     """Where each thread takes rows apart: asking the system for new memory each time would cost more than the work."""
 
     def __init__(self) -> None:

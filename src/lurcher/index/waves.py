@@ -6,12 +6,15 @@ any, every look lists the tree: the files that have no row yet are new ones to i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-
 from lurcher.index.freshness import Changes
 from lurcher.index.manifest import Manifest
+from lurcher.light import TYPE_CHECKING
 from lurcher.sources.files import Entry
 from lurcher.types import Degraded
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
 
 WAITING = "waiting"
 """Among the reasons for leaving files out: so many have not been read yet."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import sqrt
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
 from lurcher.embedding.model import Model
@@ -13,6 +11,7 @@ from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
 from lurcher.index.vectors import Direction, direction_of
 from lurcher.lanes.lane import Request
+from lurcher.light import TYPE_CHECKING, cached_property
 from lurcher.planning.groups import query_terms
 from lurcher.planning.plan import Plan
 from lurcher.types import LaneWhy

@@ -5,17 +5,18 @@ Such a lane gives every unit a score, on a scale of its own; what counts is how 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
 from lurcher.arrays import np
 from lurcher.errors import ConfigError, CorruptIndex
 from lurcher.lanes.lane import Request, failure
+from lurcher.light import TYPE_CHECKING
 from lurcher.planning.plan import LANES
 from lurcher.registry import lane_named
 from lurcher.types import Degraded, LaneWhy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from numpy.typing import NDArray
 
     from lurcher.index.reader import Snapshot

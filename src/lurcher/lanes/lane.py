@@ -6,19 +6,19 @@ A lane is one file of this folder (or an entry point in the group `lurcher.lanes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
-
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.index.reader import Snapshot
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.planning.plan import Plan
 from lurcher.registry import lane_named
 from lurcher.types import Degraded, LaneWhy, Match
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeGuard
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -42,7 +42,6 @@ class Found(Protocol):
         """The lane's place for a unit; None where it has nothing to say about it."""
 
 
-@runtime_checkable
 class Located(Protocol):
     """A lane that knows where exactly in a unit its matches are."""
 
@@ -54,6 +53,11 @@ class Located(Protocol):
 
     def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
         """Every match that begins in bytes [start, end) of a file, in order."""
+
+
+def located(found: Found) -> TypeGuard[Located]:
+    """Whether a lane knows where exactly its matches are."""
+    return all(hasattr(found, name) for name in ("extent", "starts", "matches"))
 
 
 def run_lanes(

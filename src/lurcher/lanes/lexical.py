@@ -7,7 +7,6 @@ score(u) = Σ over groups  w · idf · tf·(k1 + 1) / (tf + k1·(1 − b + b·le
 from __future__ import annotations
 
 from math import log
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
 from lurcher.config import LexicalSettings
@@ -17,7 +16,7 @@ from lurcher.index.segment import UNIT_FIELDS
 from lurcher.index.tally import Sum
 from lurcher.kernel import native
 from lurcher.lanes.lane import Request
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass
 from lurcher.planning.groups import Group
 from lurcher.planning.intent import REPORT
 from lurcher.types import LaneWhy

@@ -6,23 +6,24 @@ kinds that its file is marked for. So files without such terms need no look, and
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
+from lurcher import light
 from lurcher.arrays import np
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import UNSEEN
+from lurcher.kernel import native
 from lurcher.lanes.lane import Request
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
 from lurcher.literal.pattern import Pattern
 from lurcher.types import LaneWhy, Match
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
-_FRAGMENT = re.compile(r"[A-Za-z0-9_]+")
+_FRAGMENT = light.pattern(r"[A-Za-z0-9_]+")
 _SHORTEST = 3
 """Shorter pieces are in most files."""
 _MOST_TERMS = 3000
@@ -127,11 +128,10 @@ def search(
     snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_], most: int | None = None
 ) -> LiteralMatches:
     """The units of allowed files that match; none where more than `most` bytes would have to be read."""
-    wanted = candidates(snapshot, pattern)
-    mask = allowed if wanted is None else allowed & wanted
-    if most is not None and int(snapshot.file_column("size")[mask].sum()) > most:
-        mask = np.zeros(len(mask), bool)
-    found = [part for part in _by_group(snapshot, pattern, mask) if len(part[0])]
+    spans = _spans(snapshot, allowed, candidates(snapshot, pattern))
+    if most is not None and sum(int(part.size.sum()) for part in spans) > most:
+        spans = []
+    found = [part for part in _by_group(snapshot, pattern, spans) if len(part[0])]
     if not found:
         empty = np.zeros(0, np.int64)
         return LiteralMatches(snapshot, pattern, empty, empty, empty)
@@ -140,54 +140,103 @@ def search(
 
 
 def candidates(snapshot: Snapshot, pattern: Pattern) -> NDArray[np.bool_] | None:
-    """Files that may hold a match, by their terms; None where terms cannot tell."""
+    """Units that may hold a part of a match, by their terms; None where terms cannot tell."""
     fragments = {
         piece for run in pattern.syntax.runs for word in _FRAGMENT.findall(run)
         if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
     }  # fmt: skip
+    # All words of a match stand in one file, and where it cannot reach over lines, in units that share a line.
+    holders = snapshot.unit_file if pattern.multiline else snapshot.unit_line_group
+    total = snapshot.file_total if pattern.multiline else snapshot.line_groups
     mask: NDArray[np.bool_] | None = None
     for piece in sorted(fragments, key=lambda item: (-len(item), item)):
-        having = _with_piece(snapshot, piece.encode())
-        if having is not None:
+        units = _units_with(snapshot, piece.encode())
+        if units is not None:
+            having = np.zeros(total, bool)
+            having[holders[units]] = True
             mask = having if mask is None else mask & having
     if mask is None:
         return None
     unseen: NDArray[np.bool_] = (snapshot.file_column("flags") & UNSEEN) != 0
-    return mask | unseen
+    return mask[holders] | unseen[snapshot.unit_file]
 
 
-def _with_piece(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
-    """Files with a term that contains `piece`; None where too many terms do."""
-    mask = np.zeros(snapshot.file_total, bool)
-    base = 0
+class Spans(NamedTuple):
+    """Parts of a segment's files in which a match may be: whole files, or runs of their units."""
+
+    text: NDArray[np.int64]
+    """Where each begins among all texts."""
+    size: NDArray[np.int64]
+    start: NDArray[np.int64]
+    """Where it begins in its file."""
+    unit: NDArray[np.int64]
+    """Its first unit."""
+    units: NDArray[np.int64]
+
+
+def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.bool_] | None) -> list[Spans]:
+    """What is to be read of each segment: of allowed files the wanted units, or all of them."""
+    found = []
+    base = first_unit = 0
+    for segment in snapshot.segments:
+        files, units = segment.files, segment.units
+        may = allowed[base : base + len(files)]
+        if wanted is None:
+            rows = np.flatnonzero(may)
+            text, size = (files[column].astype(np.int64)[rows] for column in ("text", "size"))
+            counts = [files[column].astype(np.int64)[rows] for column in ("unit", "units")]
+            found.append(Spans(text, size, np.zeros(len(rows), np.int64), *counts))
+        else:
+            found.append(_runs(segment, np.flatnonzero(wanted[first_unit : first_unit + len(units)] & may[units["file"]])))
+        base += len(files)
+        first_unit += len(units)
+    return found
+
+
+def _runs(segment: Segment, units: NDArray[np.int64]) -> Spans:
+    """Units next to each other in one file, taken together."""
+    rows = segment.units
+    file, begin, end = (rows[column].astype(np.int64)[units] for column in ("file", "start", "end"))
+    new = np.full(len(units), True)
+    new[1:] = (units[1:] != units[:-1] + 1) | (file[1:] != file[:-1])
+    first = np.flatnonzero(new)
+    counts = np.diff(np.append(first, len(units)))
+    start = begin[first]
+    text = segment.files["text"].astype(np.int64)[file[first]] + start
+    return Spans(text, end[first + counts - 1] - start, start, units[first], counts)
+
+
+def _units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
+    """Units with a term that contains `piece`; None where too many terms do."""
+    parts = []
     for segment in snapshot.segments:
         known = segment.pieces.get(piece)
         if known is None:
             known = (_in_segment(segment, piece),)
-            segment.pieces.put(piece, known, len(segment.files))
+            segment.pieces.put(piece, known, len(segment.units))
         if known[0] is None:
             return None
-        mask[base : base + len(segment.files)] = known[0]
-        base += len(segment.files)
-    return mask
+        parts.append(known[0])
+    return np.concatenate(parts) if parts else None
 
 
 def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
     numbers = terms_containing(segment, piece)
     if numbers is None:
         return None
-    mask = np.zeros(len(segment.files), bool)
+    mask = np.zeros(len(segment.units), bool)
     for family in ("body", "comments"):
-        for number in numbers:
-            found = segment.postings(family, number)
-            if found is not None:
-                mask[segment.units["file"][found[0]]] = True
+        segment.mark(family, numbers, mask)
     return mask
 
 
-def terms_containing(segment: Segment, piece: bytes) -> list[int] | None:
-    """The numbers of terms that contain some bytes; None where these are too many."""
+def terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
+    """The numbers of terms that contain some bytes, ascending; None where these are too many."""
     blob, ends = segment.term_bytes, segment.term_ends
+    kernel = native()
+    if kernel is not None:
+        found: Sequence[int] | None = kernel.terms_with(blob, ends, piece, _MOST_TERMS)
+        return found
     numbers: list[int] = []
     at = blob.find(piece)
     while at >= 0:
@@ -207,41 +256,40 @@ Group = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.int64]"]
 """Units, the first match in each, and how many there are."""
 
 
-def _by_group(snapshot: Snapshot, pattern: Pattern, mask: NDArray[np.bool_]) -> Iterator[Group]:
-    """What is found in the files of the mask, many files at a time: to go through them one by one would take longer."""
-    base = first_unit = 0
-    for segment in snapshot.segments:
-        files, units = segment.files, segment.units
-        wanted = mask[base : base + len(files)].nonzero()[0]
-        for group in _groups(wanted.tolist(), files["size"].tolist()):
-            rows = files[group]
-            starts, begin = _found(pattern, _texts_of(segment, rows, pattern.plain is not None))
+def _by_group(snapshot: Snapshot, pattern: Pattern, spans: Sequence[Spans]) -> Iterator[Group]:
+    """What is found in the spans of each segment, many at a time: to go through them one by one would take longer."""
+    first_unit = 0
+    for segment, whole in zip(snapshot.segments, spans, strict=False):
+        units = segment.units
+        for first, last in _groups(whole.size.tolist()):
+            part = Spans(*(column[first:last] for column in whole))
+            starts, begin = _found(pattern, _texts_of(segment, part, pattern.plain is not None))
             if not len(starts):
                 continue
-            # All units of these files by where they begin in the joined text, so that one look-up finds each match's.
-            counts = rows["units"].astype(np.int64)
-            owner = np.repeat(np.arange(len(rows)), counts)
-            numbers = np.repeat(rows["unit"].astype(np.int64) - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
-            borders = begin[owner] + units["start"][numbers]
+            # All units of these spans by where they begin in the joined text, so that one look-up finds each match's.
+            counts = part.units
+            owner = np.repeat(np.arange(len(counts)), counts)
+            numbers = np.repeat(part.unit - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+            shift = begin - part.start
+            borders = shift[owner] + units["start"][numbers]
             place = np.searchsorted(borders, starts, "right") - 1
             distinct, at, many = np.unique(place, return_index=True, return_counts=True)
-            yield numbers[distinct] + first_unit, starts[at] - begin[owner[distinct]], many
-        base += len(files)
+            yield numbers[distinct] + first_unit, starts[at] - shift[owner[distinct]], many
         first_unit += len(units)
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Some files' texts, one by one, or as they lie where they are neighbours."""
+    """Some spans' texts, one by one, or as they lie where they are neighbours."""
 
     sizes: NDArray[np.int64]
     apart: list[bytes]
     together: bytes | None = None
 
 
-def _texts_of(segment: Segment, rows: NDArray[Any], plain: bool) -> _Texts:
-    """The texts of some files. Neighbours need not be taken apart for plain bytes: what reaches over a border is no match."""
-    places, sizes = rows["text"].astype(np.int64), rows["size"].astype(np.int64)
+def _texts_of(segment: Segment, spans: Spans, plain: bool) -> _Texts:
+    """The texts of some spans. Neighbours need not be taken apart for plain bytes: what reaches over a border is no match."""
+    places, sizes = spans.text, spans.size
     origin, end = int(places[0]), int(places[-1] + sizes[-1])
     section = segment.container.section
     if plain and end - origin == int(sizes.sum()):
@@ -280,14 +328,13 @@ def _starts(pattern: Pattern, texts: list[bytes], begin: NDArray[np.int64]) -> N
     return starts[inside]
 
 
-def _groups(wanted: list[int], sizes: list[int]) -> Iterator[list[int]]:
-    group: list[int] = []
-    filled = 0
-    for file in wanted:
-        if group and filled + sizes[file] > _GROUP:
-            yield group
-            group, filled = [], 0
-        group.append(file)
-        filled += sizes[file]
-    if group:
-        yield group
+def _groups(sizes: list[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of some spans, at a time as many as are searched at once."""
+    first = filled = 0
+    for place, size in enumerate(sizes):
+        if place > first and filled + size > _GROUP:
+            yield first, place
+            first, filled = place, 0
+        filled += size
+    if len(sizes) > first:
+        yield first, len(sizes)

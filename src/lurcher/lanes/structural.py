@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.lanes.lane import Request
+from lurcher.light import TYPE_CHECKING
 from lurcher.structural import match
 from lurcher.structural.languages import SIGILS, inferred
 from lurcher.structural.pattern import Flaw, Pattern, checked, flawed, read, told
 from lurcher.types import Degraded, LaneWhy, Match
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 _MOST_NAMED = 6

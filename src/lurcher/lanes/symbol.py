@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Set
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.index.order import by_path
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import Request
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass
 from lurcher.planning.intent import parts_of
 from lurcher.terms.split import compound
 from lurcher.types import Definition, LaneWhy, SymbolHit
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Set
+
     from numpy.typing import NDArray
 
 _MOST_HOLDERS = 100
@@ -188,6 +186,8 @@ def _used_within(snapshot: Snapshot, match: SymbolMatch, files: Set[int]) -> int
 
 def _uses(snapshot: Snapshot, name: str, files: Set[int] | None = None) -> dict[int, int]:
     """File → occurrences of the name as written, in all files or some."""
+    import re
+
     pattern = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
     found: dict[int, int] = {}
     units, _ = snapshot.postings("body", compound(name))

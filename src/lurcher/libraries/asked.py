@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.answering import with_notes
 from lurcher.errors import UsageError
 from lurcher.index.together import Together
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.types import Answer, Degraded, Hit, Progress, Query, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
     from lurcher.engine import Engine
     from lurcher.libraries.project import LibraryProject
 

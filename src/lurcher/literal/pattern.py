@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import cached_property
-from typing import Any
-
 from lurcher.errors import QueryError
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, cached_property, dataclass
 from lurcher.literal.syntax import Syntax, read
 from lurcher.types import CASES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
 
 SMART, IGNORE, EXACT = CASES
 _NO_WORD = r"[^\pL\pM\p{Nd}\p{Nl}\p{Pc}\n]"
@@ -93,6 +93,8 @@ class Pattern:
         while at >= 0:
             found.append(at)
             if len(found) == _MANY:
+                import re
+
                 rest = re.compile(re.escape(self.plain)).finditer(data, at + len(self.plain))
                 return found + [match.start() for match in rest]
             at = data.find(self.plain, at + len(self.plain))

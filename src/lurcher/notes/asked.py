@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.index.project import View
 from lurcher.index.together import Together
-from lurcher.light import replace
+from lurcher.light import TYPE_CHECKING, replace
+from lurcher.parts import Warm
 from lurcher.planning.checks import filter_of, several
-from lurcher.rerank.reranker import Warm
 from lurcher.types import Answer, Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
     from lurcher.answering import Findings, Lap
     from lurcher.budget.cursor import Fingerprint
     from lurcher.notes.question import NoteQuery
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
 
 
 class Notes(ABC):
@@ -96,7 +97,7 @@ class Notes(ABC):
                 seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
             clock.lap("refresh")
             found = self._sections(query, dated, seen, clock.lap)
-            answer = answer_of(found, query, self.settings, self._together.roots[0], self._warm, clock.lap)
+            answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
             return with_notes(answer, damage)
 
         return replace(self._sound(work, progress), timings_ms=clock.total())
@@ -166,10 +167,3 @@ class Notes(ABC):
             checksum=",".join(name for view in views for name in view.manifest.segments),
             options=self._options + dated,
         )
-
-    def _only_notes(self, views: Sequence[View]) -> bool:
-        """Whether there are notes and no code at all."""
-        from lurcher.notes.vault import vault_of
-
-        vault = vault_of(self._together.snapshot(views))
-        return not vault.has_code and bool(vault.notes.any())

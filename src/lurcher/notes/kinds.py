@@ -4,6 +4,11 @@ from __future__ import annotations
 
 MARKED_UP = frozenset(("markdown", "restructuredtext", "asciidoc", "org"))
 """Languages whose every file is a note."""
+PARSED = frozenset((
+    "bash", "c", "cpp", "csharp", "elixir", "go", "haskell", "java", "javascript", "kotlin", "lua", "php", "python", "ruby",
+    "rust", "scala", "swift", "tsx", "typescript", "zig",
+))  # fmt: skip
+"""Languages that have a grammar, and so are code; a copy, since every question asks for them and the table takes a while."""
 _PLAIN = (".txt", ".text")
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import posixpath
-import unicodedata
-from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
-from lurcher.chunking.languages import LANGUAGES
 from lurcher.index.reader import Snapshot
-from lurcher.notes.kinds import MARKED_UP, is_note
+from lurcher.light import TYPE_CHECKING, cached_property
+from lurcher.notes.kinds import MARKED_UP, PARSED, is_note
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import HEADING, Import
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from numpy.typing import NDArray
 
 _LEADING = ("wikilink", "embed", "link")
@@ -163,8 +161,7 @@ class Vault:
     @cached_property
     def has_code(self) -> bool:
         """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
-        parsed = {name for name, language in LANGUAGES.items() if language.grammar is not None}
-        for file in np.flatnonzero(files_in(self._snapshot, parsed) & self._snapshot.live_files).tolist():
+        for file in np.flatnonzero(files_in(self._snapshot, PARSED) & self._snapshot.live_files).tolist():
             if not any(part.startswith(".") for part in self._snapshot.bare_path(file).split("/")[:-1]):
                 return True
         return False
@@ -192,5 +189,7 @@ def stem_of(path: str) -> str:
 
 
 def slug_of(heading: str) -> str:
+    import unicodedata
+
     kept = (c for c in heading.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")
     return "".join(kept).replace(" ", "-")

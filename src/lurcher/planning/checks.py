@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import Protocol
-
 from lurcher.errors import QueryError
-from lurcher.light import replace
+from lurcher.light import TYPE_CHECKING, Protocol, pattern, replace
 from lurcher.planning.filters import check_globs, resolve_languages
 from lurcher.registry import ranking_named
 from lurcher.types import CASES, CONTEXTS, MODES, Filter, Query
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 MAX_QUERY_CHARS = 100_000
-_TERMINAL_CODE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_TERMINAL_CODE = pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Colours and the like, which come along when a terminal's output is pasted."""
 
 
@@ -48,7 +47,9 @@ def clean_text(text: str) -> str:
         raise QueryError(
             f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
         )
-    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in _TERMINAL_CODE.sub("", text))
+    if "\x1b" in text:
+        text = _TERMINAL_CODE.sub("", text)
+    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in text)
     if not clean.strip():
         raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
     return clean

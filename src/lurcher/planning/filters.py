@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
-from lurcher.chunking.languages import LANGUAGES, resolve
 from lurcher.errors import FilterError
 from lurcher.index.reader import Snapshot
+from lurcher.light import TYPE_CHECKING
 from lurcher.types import Filter
 
 if TYPE_CHECKING:
@@ -19,6 +16,10 @@ _MAX_GLOB = 1000
 
 def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
     """Canonical language names; an unknown one is an error that names what is near."""
+    if not names:
+        return ()
+    from lurcher.chunking.languages import LANGUAGES, resolve
+
     found = []
     for name in names:
         language = resolve(name)
@@ -64,6 +65,8 @@ def _passes(snapshot: Snapshot, file: int, filter: Filter) -> bool:
 
 def glob_matches(glob: str, path: str) -> bool:
     """As in .gitignore: without a slash it matches any component; with one it is anchored; a folder stands for its files."""
+    from fnmatch import fnmatchcase
+
     parts = path.split("/")
     glob = glob.removeprefix("./").rstrip("/")
     if "/" not in glob:
@@ -73,6 +76,8 @@ def glob_matches(glob: str, path: str) -> bool:
 
 def _components(pattern: list[str], parts: list[str]) -> bool:
     """Whether the pattern matches the path or one of the folders above it; `**` stands for any number of folders."""
+    from fnmatch import fnmatchcase
+
     reachable = {0}
     for wanted in pattern:
         following: set[int] = set()

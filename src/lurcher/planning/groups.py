@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol
-
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.terms.vocabulary import ABBREVIATIONS, STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _PART = 0.3
 """What a part of a queried name counts against the whole: who asks for `getUser` does not ask for every `get`."""

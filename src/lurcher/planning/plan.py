@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from typing import TYPE_CHECKING
-
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass, pattern
 from lurcher.planning.groups import Group, Terms, expand, name_terms, query_terms
 from lurcher.planning.intent import (
     LANGUAGE,
@@ -20,14 +16,17 @@ from lurcher.planning.intent import (
     reads_as_pattern,
     wants_change,
 )
-from lurcher.planning.report import Report, read_report
 from lurcher.types import Query
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from lurcher.literal.pattern import Pattern
+    from lurcher.planning.report import Report
 
 LANES = ("lexical", "symbol", "dense", "literal", "structural")
-_PHRASE = re.compile(r"[\w.'-]+(?: [\w.'-]+){1,3}")
+_PHRASE = pattern(r"[\w.'-]+(?: [\w.'-]+){1,3}")
+_PLAIN = str.maketrans("_.'-", "aaaa")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +81,8 @@ def make_plan(
     elif mode == "symbol" and intent == LANGUAGE:
         intent = SYMBOL
     if intent == REPORT:
+        from lurcher.planning.report import read_report
+
         report = read_report(text)
         return Plan(text, mode, intent, expand(snapshot, report.terms.items()), report.names, report, True)
     names: tuple[str, ...]
@@ -105,10 +106,17 @@ def _has_metavariables(text: str, languages: Collection[str] | None = None) -> b
     return looks_like_pattern(text) if languages is None else is_pattern(text, languages)
 
 
+def _few_plain_words(line: str) -> bool:
+    if not line.isascii():
+        return _PHRASE.fullmatch(line) is not None
+    found = line.split(" ")
+    return 1 < len(found) < 5 and all(word.translate(_PLAIN).isalnum() for word in found)
+
+
 def phrase_in(text: str) -> Pattern | None:
     """A query of a few plain words, as a phrase to be found as it stands. That is one more sign, and not the question."""
     line = text.strip()
-    if not _PHRASE.fullmatch(line):
+    if not _few_plain_words(line):
         return None
     from lurcher.literal.pattern import IGNORE, compiled
 

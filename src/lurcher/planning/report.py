@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
-from lurcher.light import dataclass, pattern
+from lurcher.light import TYPE_CHECKING, dataclass, pattern
 from lurcher.planning.intent import names_in
 from lurcher.terms.split import split, words
 from lurcher.terms.vocabulary import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 TITLE, PROSE, INLINE, CODE, ERROR, TRACE = 3.0, 1.0, 1.0, 0.7, 0.7, 0.5
 """What a word counts by where it stands; inline code counts on top of its prose."""
@@ -16,7 +17,7 @@ TITLE, PROSE, INLINE, CODE, ERROR, TRACE = 3.0, 1.0, 1.0, 0.7, 0.7, 0.5
 MAX_CHARS = 200_000
 
 _SOURCE = r"(?:py|pyx|pyi|js|jsx|mjs|ts|tsx|go|rs|java|c|h|cc|cpp|hpp|cs|rb|php|kt|kts|scala|swift|ex|exs|hs|lua|zig|sh|vue)"
-_COMMENT = pattern(r"<!--.*?(?:-->|\Z)", re.S)
+_COMMENT = pattern(r"(?s)<!--.*?(?:-->|\Z)")
 _URL = pattern(r"https?://[^\s)>\]\"'`]+")
 _FENCE = pattern(r"^\s*(?:```|~~~)")
 _INLINE = pattern(r"`([^`\n]+)`")
@@ -27,14 +28,14 @@ _FRAME = pattern(
     r"(?:\", line (\d+)|:(\d+)|\s+in\s+\w)"
 )
 _ERROR = pattern(
-    r"^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Warning|Failure)\b|error\b|fatal\b|panic\b|thread '.*' panicked)", re.I
+    r"(?i)^\s*(?:E\s+)?(?:[\w.]*(?:Error|Exception|Warning|Failure)\b|error\b|fatal\b|panic\b|thread '.*' panicked)"
 )
 _PATH = pattern(rf"(?<![\w/.])((?:[\w.@+-]+/)+[\w.@+-]+\.\w{{1,6}}|[\w-]+\.{_SOURCE})(?!\w)")
 _VERSION_LINE = pattern(
-    r"^\s*(?:[-*]\s*)?\**[\w .()/-]{1,40}\**\s*(?::|==|=|\s)\s*(?:[vV]?\d+(?:\.\w+)+\S*|none|null|true|false)\s*$", re.I
+    r"(?i)^\s*(?:[-*]\s*)?\**[\w .()/-]{1,40}\**\s*(?::|==|=|\s)\s*(?:[vV]?\d+(?:\.\w+)+\S*|none|null|true|false)\s*$"
 )
 _ENVIRONMENT = pattern(
-    r"environment|version|system info|your setup|platform|output of|installed packages|pip (?:list|freeze)", re.I
+    r"(?i)environment|version|system info|your setup|platform|output of|installed packages|pip (?:list|freeze)"
 )
 _DOTTED = pattern(r"(?<![\w./])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 _CONSOLE = ("    ", "\t", ">>>", "...", "In [", "$ ")

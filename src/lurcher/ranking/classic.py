@@ -5,14 +5,13 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.fusion.rrf import fuse
 from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
 from lurcher.lanes.further import weighed
 from lurcher.lanes.literal import LiteralMatches
+from lurcher.light import TYPE_CHECKING
 from lurcher.planning.intent import SYMBOL
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem

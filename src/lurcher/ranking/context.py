@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.config import Settings
 from lurcher.index.reader import Snapshot
@@ -12,12 +9,14 @@ from lurcher.lanes import lexical
 from lurcher.lanes.lane import Found
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, dataclass, field
 from lurcher.planning.plan import Plan
 from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from numpy.typing import NDArray
 
 

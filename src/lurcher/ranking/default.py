@@ -8,36 +8,20 @@ the same files fill what is left.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
-from lurcher.lanes.further import weighed
+from lurcher.light import TYPE_CHECKING
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
-from lurcher.ranking.evidence import (
-    content,
-    definition,
-    dense,
-    dotted,
-    folder,
-    mentioned,
-    name,
-    noise,
-    phrase,
-    proximity,
-    stem,
-    trace,
-    types,
-    url,
-)
+from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, stem, types
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
@@ -65,7 +49,7 @@ def _of(context: Context) -> DefaultRankingSettings | ReportRankingSettings:
 
 
 def rank(context: Context) -> Ranking:
-    further = weighed(context)
+    further = _further(context)
     evidence = _gather(context) + [
         (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
     ]
@@ -79,6 +63,8 @@ def rank(context: Context) -> Ranking:
         evidence.append(("dense", sum(weights), near / sum(weights)))
     proximate = 0.0 if context.plan.intent == SYMBOL else _of(context).proximity
     if proximate:
+        from lurcher.ranking.evidence import proximity
+
         values = proximity.score(context, x)
         x += proximate * values
         evidence.append(("proximity", proximate, values))
@@ -112,6 +98,8 @@ def _gather(context: Context) -> list[Evidence]:
     """Every piece of evidence with its weight, for the plan's intent."""
     settings = context.settings
     if context.plan.intent == REPORT:
+        from lurcher.ranking.evidence import dotted, mentioned, trace, url
+
         weights = settings.report
         body = content.score(context, weights.harmonic_power)
         return [
@@ -139,8 +127,24 @@ def _gather(context: Context) -> list[Evidence]:
         ("types", plain.types, types.score(context)),
         ("folder", plain.folder, folder.score(context)),
         ("definition", plain.definition, definition.score(context)),
-        *([("phrase", plain.phrase, phrase.score(context))] if "literal" in context.lanes else []),
+        *_phrase(context),
     ]
+
+
+def _phrase(context: Context) -> list[Evidence]:
+    if "literal" not in context.lanes:
+        return []
+    from lurcher.ranking.evidence import phrase
+
+    return [("phrase", context.settings.default.phrase, phrase.score(context))]
+
+
+def _further(context: Context) -> list[Evidence]:
+    if not context.settings.search.lanes:
+        return []
+    from lurcher.lanes.further import weighed
+
+    return weighed(context)
 
 
 def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:

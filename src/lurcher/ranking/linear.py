@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.fusion.linear import scaled
 from lurcher.fusion.mmr import choose
 from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
+from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.types import Why
 

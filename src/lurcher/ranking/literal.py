@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.index.order import best_first
 from lurcher.lanes.literal import LiteralMatches
+from lurcher.light import TYPE_CHECKING, pattern
 from lurcher.literal.pattern import Pattern
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
@@ -16,7 +14,7 @@ from lurcher.types import StageWhy, Why
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_WORD = re.compile(r"\w+")
+_WORD = pattern(r"\w+")
 WHOLE, PART, USE = 1.0, 0.8, 0.5
 _NEAR = 160
 """A name is so many bytes behind the beginning of its definition at most."""

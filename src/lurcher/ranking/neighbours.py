@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from lurcher.index.reader import Snapshot
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 HOPS = 2
 SOURCES = 5

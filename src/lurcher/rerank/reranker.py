@@ -10,31 +10,14 @@ It raises a LurcherError where it cannot do its work; the order then stays as it
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
-
 from lurcher.config import Settings
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, dataclass, field
+from lurcher.parts import Warm
 from lurcher.types import Degraded
 
-Kind = TypeVar("Kind")
-
-
-class Warm:
-    """What took long to load, kept for the next question; safe to use from several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._kept: dict[Any, Any] = {}
-
-    def get(self, key: Any, make: Callable[[], Kind]) -> Kind:
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = make()
-            found: Kind = self._kept[key]
-            return found
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,15 +6,17 @@ the same scores: a later page asks no model, and a server that is gone by then c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-
 from lurcher.config import Settings
 from lurcher.errors import CursorError, LurcherError, QueryError, UsageError
-from lurcher.light import dataclass, replace
+from lurcher.light import TYPE_CHECKING, dataclass, replace
+from lurcher.parts import Warm
 from lurcher.registry import reranker_named
-from lurcher.rerank.reranker import Candidate, Judged, Request, Warm
+from lurcher.rerank.reranker import Candidate, Judged, Request
 from lurcher.types import Degraded, Hit, StageWhy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import TypeAlias
 
 NEUTRAL = 0.5
 _SCALE = 10_000
@@ -23,7 +25,7 @@ _UNSCORED, _HELD, _FIRST = 0, 1, 2
 
 Said = tuple[int, ...]
 """What one reranker said of its candidates, in the order it saw them; empty where it failed."""
-Factor = Callable[[int], tuple[float, str]]
+Factor: TypeAlias = "Callable[[int], tuple[float, str]]"
 """What a candidate's score is multiplied by, and why: a second look that needs no model."""
 
 
@@ -72,7 +74,7 @@ def look_again(
     query: str,
     head: Head,
     settings: Settings,
-    root: Path,
+    root: str,
     warm: Warm,
     *,
     said: tuple[Said, ...] | None = None,
@@ -114,7 +116,9 @@ def look_again(
         rerank, top = reranker_named(name)
         count = grow(top(settings))
         if said is None:
-            request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, root, warm)
+            from pathlib import Path
+
+            request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, Path(root), warm)
             entry, new = _asked(name, rerank, request)
             notes += new
         else:

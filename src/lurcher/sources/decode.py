@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
-from pathlib import Path
 
-from lurcher.light import dataclass, pattern
+from lurcher.light import TYPE_CHECKING, dataclass, pattern
+from lurcher.quick import blake2b
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _HEAD = 8192
 MINIFIED_FILE = 10_000
@@ -50,7 +52,7 @@ def read_text(path: Path, max_bytes: int, *, follow_symlinks: bool = False) -> T
     raw = read_regular(path, max_bytes, follow_symlinks=follow_symlinks)
     if isinstance(raw, str):
         return Skip(raw, None)
-    digest = hashlib.blake2b(raw, digest_size=16).hexdigest()
+    digest = blake2b(raw, digest_size=16).hexdigest()
     data = to_utf8(raw)
     if data is None:
         return Skip("binary", digest)

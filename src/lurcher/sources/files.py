@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 
+from lurcher.quick import blake2b
 from lurcher.sources import git
 from lurcher.sources.listing import Entry, FilesSettings, Listing
 from lurcher.sources.roots import Root
@@ -26,17 +26,17 @@ def list_files(root: Root, settings: FilesSettings) -> Listing:
     if root.git:
         from lurcher.sources.worktree import list_work_tree
 
-        listing = list_work_tree(str(root.path), settings, started, about)
+        listing = list_work_tree(root.place, settings, started, about)
         if listing is not None:
             return listing
         about = ""  # git may well answer the next time: nothing here is to be relied on
     from lurcher.sources.walk import walk
 
-    return walk(str(root.path), settings, started, about)
+    return walk(root.place, settings, started, about)
 
 
 def circumstances(root: Root, settings: FilesSettings) -> str:
     """A digest of what decides about a listing besides the tree: settings, environment, and what the user may read."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     decisive = repr((root.git, settings, user, git.bearing()))
-    return hashlib.blake2b(os.fsencode(decisive), digest_size=16).hexdigest()
+    return blake2b(os.fsencode(decisive), digest_size=16).hexdigest()

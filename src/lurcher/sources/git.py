@@ -12,8 +12,12 @@ another owner is refused stays as it is, since the `.git` itself is never named.
 from __future__ import annotations
 
 import os
-import subprocess
-from pathlib import Path
+
+from lurcher.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
 
 SECONDS = 60.0
 
@@ -60,6 +64,9 @@ def configuration() -> list[str]:
 
 def start(top: Path | str, *arguments: str, feed: bool = False) -> subprocess.Popen[bytes] | None:
     """Starts git at the top of a work tree; None when there is no git to start."""
+    import subprocess
+    from pathlib import Path
+
     place = {"GIT_WORK_TREE": str(top), "GIT_CEILING_DIRECTORIES": str(Path(top).parent)}
     try:
         return subprocess.Popen(
@@ -78,6 +85,8 @@ def finish(process: subprocess.Popen[bytes] | None, seconds: float = SECONDS) ->
     """Exit status and output; a status of 128 also stands for a missing git and for running out of time."""
     if process is None:
         return 128, b""
+    import subprocess
+
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
@@ -91,6 +100,8 @@ def ask(top: Path | str, *arguments: str, questions: bytes) -> tuple[int, bytes]
     process = start(top, *arguments, feed=True)
     if process is None:
         return 128, b""
+    import subprocess
+
     try:
         output, _ = process.communicate(questions, timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -101,6 +112,8 @@ def ask(top: Path | str, *arguments: str, questions: bytes) -> tuple[int, bytes]
 
 def answered(process: subprocess.Popen[bytes], questions: bytes, seconds: float) -> bytes:
     """What a git that reads its questions from its standard input says within some time, even if it then fails."""
+    import subprocess
+
     try:
         output, _ = process.communicate(questions, timeout=seconds)
     except subprocess.TimeoutExpired:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from lurcher.light import dataclass, field
+from lurcher.light import NamedTuple, dataclass, field
 from lurcher.sources.standing import Standing
 
 GENERATED_FOLDERS = (

@@ -7,10 +7,12 @@ Looking at these takes a fraction of the time that listing takes, and starts no 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
 
 from lurcher.kernel import native
-from lurcher.light import dataclass, field
+from lurcher.light import TYPE_CHECKING, dataclass, field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 Mark = tuple[int, int, int, int]
 """Size, modification time, change time and number of an entry of the file system."""

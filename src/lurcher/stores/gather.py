@@ -6,7 +6,6 @@ Postings are not merged, which would take longer than the whole question: each w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from lurcher.errors import LurcherError
@@ -14,6 +13,7 @@ from lurcher.index.container import Container
 from lurcher.index.merge import expanded
 from lurcher.index.reader import Segment
 from lurcher.index.segment import DEFINITION, FAMILIES, FILE, FILE_FIELDS, UNIT, UNIT_FAMILIES
+from lurcher.light import cached_property
 from lurcher.stores.envelope import damaged
 from lurcher.stores.record import SECTIONS, Record
 from lurcher.stores.words import number_of
@@ -87,6 +87,12 @@ class Pieces:
 
     def array(self, name: str, kind: str) -> NDArray[Any]:
         return self._arrays[name]
+
+    def of_kind(self, name: str, kind: str) -> memoryview:
+        return memoryview(self._arrays[name].tobytes())
+
+    def rows(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
+        return self.table(name, layout)
 
     def table(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
         import numpy as np

@@ -192,7 +192,7 @@ class _Push:
         """The units of each file, in the order in which files are sent."""
         found: list[int] = []
         for segment, items in sorted(by_segment.items()):
-            units = self._snapshot.segments[segment].files["units"]
+            units = self._snapshot.segments[segment].tables.files["units"]
             found += [int(units[item.place]) for item in sorted(items, key=lambda item: item.place)]
         return found
 
@@ -239,7 +239,7 @@ class _Push:
             vectors = vectors_of(container) if container is not None else None
             if vectors is None or count >= _SAMPLED:
                 break
-            row = self._snapshot.segments[segment].files[place]
+            row = self._snapshot.segments[segment].tables.files[place]
             first, last = int(row["unit"]), int(row["unit"]) + min(int(row["units"]), _SAMPLED_OF_FILE)
             rows.append(vectors.units[first:last])
             scales.append(vectors.unit_scales[first:last])

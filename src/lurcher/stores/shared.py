@@ -6,12 +6,12 @@ import re
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError, UsageError
+from lurcher.light import cached_property
 from lurcher.registry import store_at
 from lurcher.stores.address import shown
 from lurcher.stores.names import default_name, split_names

@@ -50,7 +50,7 @@ def stored_files(segment: Segment, wanted: Sequence[Wanted], model: str) -> Iter
     group: list[Wanted] = []
     units = 0
     for file in sorted(wanted, key=lambda item: item.place):
-        count = int(segment.files["units"][file.place])
+        count = int(segment.tables.files["units"][file.place])
         if group and units + count > UNITS_AT_ONCE:
             yield from _Group(segment, group, words, vectors, model).files()
             group, units = [], 0
@@ -91,7 +91,7 @@ class _Group:
         self, segment: Segment, wanted: Sequence[Wanted], words: _Words, vectors: Vectors | None, model: str
     ) -> None:
         self._segment, self._wanted, self._words, self._vectors, self._model = segment, wanted, words, vectors, model
-        self._rows = segment.files[[file.place for file in wanted]]
+        self._rows = segment.tables.files[[file.place for file in wanted]]
         self._gather()
         self._sparse = self._vectors_of_words()
 
@@ -99,7 +99,7 @@ class _Group:
         import numpy as np
 
         segment = self._segment
-        number = np.full(len(segment.files), -1, np.int64)
+        number = np.full(len(segment.tables.files), -1, np.int64)
         number[[file.place for file in self._wanted]] = np.arange(len(self._wanted))
         first_unit, first_definition = self._rows["unit"].astype(np.int64), self._rows["definition"].astype(np.int64)
         columns: list[list[NDArray[Any]]] = [[], [], [], [], []]
@@ -109,9 +109,9 @@ class _Group:
                     files, base = number[owners], np.zeros(len(self._wanted), np.int64)
                     owners = np.zeros(len(owners), np.int64)
                 elif family in DEFINITION_FIELDS:
-                    files, base = number[segment.definitions["file"][owners]], first_definition
+                    files, base = number[segment.tables.definitions["file"][owners]], first_definition
                 else:
-                    files, base = number[segment.units["file"][owners]], first_unit
+                    files, base = number[segment.tables.units["file"][owners]], first_unit
                 kept = files >= 0
                 files = files[kept]
                 columns[0].append(files)
@@ -157,7 +157,7 @@ class _Group:
     def _lengths(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         import numpy as np
 
-        rows = self._segment.units[expanded(self._rows["unit"], sizes)]
+        rows = self._segment.tables.units[expanded(self._rows["unit"], sizes)]
         total = np.zeros(len(rows))
         for field, weight in WEIGHTS.items():
             values = rows[field] if field in UNIT_FIELDS else np.repeat(self._rows[field], sizes)
@@ -177,7 +177,8 @@ class _Group:
         segment, row = self._segment, self._rows[number]
         first, count = int(row["unit"]), int(row["units"])
         start, defined = int(row["definition"]), int(row["definitions"])
-        units, definitions = segment.units[first : first + count].copy(), segment.definitions[start : start + defined].copy()
+        units = segment.tables.units[first : first + count].copy()
+        definitions = segment.tables.definitions[start : start + defined].copy()
         strings, moved = self._strings(file.place, definitions)
         units["file"] = definitions["file"] = 0
         units["definition"][units["definition"] >= 0] -= start
@@ -229,7 +230,7 @@ class _Group:
     def _strings(self, place: int, definitions: NDArray[Any]) -> tuple[bytes, int]:
         """The strings of a file's definitions, and where they began."""
         segment = self._segment
-        starts, following = segment.files["strings"], place + 1
+        starts, following = segment.tables.files["strings"], place + 1
         begin = int(starts[place])
         end = int(starts[following]) if following < len(starts) else segment.container.length("strings")
         return bytes(segment.container.section("strings", begin, end)), begin

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lurcher.errors import StoreError
 from lurcher.index.reader import Phrases, Snapshot
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import FILE_FIELDS, UNIT_FAMILIES
+from lurcher.light import cached_property
 from lurcher.stores.gather import Gathered
 from lurcher.stores.port import Head
 from lurcher.stores.vocabulary import Vocabulary

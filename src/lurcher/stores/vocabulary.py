@@ -87,7 +87,7 @@ def _count(segment: Segment, first: int, last: int, found: dict[bytes, Word]) ->
         if family in FILE_FIELDS:
             of = owners
         else:
-            of = segment.units["file"][owners] if family in UNIT_FAMILIES else segment.definitions["file"][owners]
+            of = segment.tables.units["file"][owners] if family in UNIT_FAMILIES else segment.tables.definitions["file"][owners]
         if segment.live is not None:
             kept = segment.live[of]
             terms, owners, counts, of = terms[kept], owners[kept], counts[kept], of[kept]
@@ -100,8 +100,8 @@ def _count(segment: Segment, first: int, last: int, found: dict[bytes, Word]) ->
             there = counts > 0
             terms, owners = terms[there], owners[there]
             if family in FILE_FIELDS:
-                sizes = segment.files["units"][owners].astype(np.int64)
-                keys.append((np.repeat(terms, sizes) << 32) | expanded(segment.files["unit"][owners], sizes))
+                sizes = segment.tables.files["units"][owners].astype(np.int64)
+                keys.append((np.repeat(terms, sizes) << 32) | expanded(segment.tables.files["unit"][owners], sizes))
             elif family not in DEFINITION_FIELDS:
                 keys.append((terms << 32) | owners)
     files += np.bincount(np.unique(np.concatenate(holders)) >> 32, minlength=many)

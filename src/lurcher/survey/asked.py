@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
 
 from lurcher.config import Settings
-from lurcher.errors import CorruptIndex, PathError, QueryError
+from lurcher.errors import PathError, QueryError
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together
+from lurcher.light import TYPE_CHECKING
 from lurcher.planning.checks import several
 from lurcher.types import Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+    from typing import TypeVar
+
     from lurcher.survey.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer, Standing
     from lurcher.survey.whole import FileAnswer, GraphAnswer
 
-Kind = TypeVar("Kind")
+    Kind = TypeVar("Kind")
 
 
 class Surveys(ABC):
@@ -152,13 +154,9 @@ class Surveys(ABC):
             raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
         return file
 
+    @abstractmethod
     def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
-        """Do some work, and once more with a note about it if the index turned out to be damaged."""
-        try:
-            return work(())
-        except CorruptIndex as damage:
-            self._heal(progress)
-            return work((Degraded("index", f"{damage.message}; it was rebuilt", ""),))
+        """Do some work, and once more if the index turned out to be damaged."""
 
     def _survey(
         self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress

@@ -7,11 +7,9 @@ counting is one sort over numbers, so the cost is close to that of the regular e
 from __future__ import annotations
 
 from array import array
-from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
 
 from lurcher.kernel import native, seed
-from lurcher.light import dataclass
+from lurcher.light import TYPE_CHECKING, Protocol, dataclass, lru_cache
 from lurcher.terms.split import split, words
 
 if TYPE_CHECKING:

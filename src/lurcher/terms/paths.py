@@ -9,12 +9,17 @@ _PLACEHOLDER_NAMES = frozenset(("index", "mod", "init", "__init__", "lib", "main
 
 def name_of(path: str) -> str:
     """The name a file goes by: its stem, or its folder's name when the stem says nothing (`index`, `mod`, `__init__`)."""
-    *folders, name = _pieces(path) or [""]
+    parts = _parts(path)
+    name = parts[-1] if parts else ""
     dot = name.rfind(".")
     stem = name.split(".")[0] or (name[:dot] if 0 < dot < len(name) - 1 else name)
-    if stem.lower() in _PLACEHOLDER_NAMES and folders:
-        return folders[-1]
+    if stem.lower() in _PLACEHOLDER_NAMES and len(parts) > 1:
+        return parts[-2]
     return stem
+
+
+def _parts(path: str) -> list[str]:
+    return [part for part in path.split("/") if part and part != "."]
 
 
 def name_parts(name: str) -> list[str]:
@@ -28,9 +33,4 @@ def name_parts(name: str) -> list[str]:
 
 def folders_of(path: str) -> list[str]:
     """The last three folders of a path."""
-    return _pieces(path)[:-1][-3:]
-
-
-def _pieces(path: str) -> list[str]:
-    """What lies between slashes; much quicker than what the standard library makes of a path."""
-    return [piece for piece in path.split("/") if piece not in ("", ".")]
+    return _parts(path)[:-1][-3:]

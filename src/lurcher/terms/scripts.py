@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from lurcher.light import TYPE_CHECKING, lru_cache, pattern
 
-from lurcher.light import pattern
+if TYPE_CHECKING:
+    import re
 
 _MARKS = (
     "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670"
@@ -37,6 +37,8 @@ _OPTIONAL = pattern(f"[{_JOINERS}\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05
 @lru_cache(maxsize=1)
 def word_pattern() -> re.Pattern[str]:
     """Words of texts that are not ASCII: a vowel sign does not end its word."""
+    import re
+
     return re.compile(rf"\w[\w{_MARKS}{_JOINERS}]*")
 
 

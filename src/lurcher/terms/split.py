@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
+import sys
 
+from lurcher.light import pattern
 from lurcher.terms.scripts import BORDERING, UNSPACED_RUN, bare, is_unspaced, word_pattern
-
-IDENTIFIER = re.compile(r"\w+")
-"""One pass over a text in ASCII; everything between identifiers separates."""
 
 MAX_IDENTIFIER = 128
 """Longer runs are data (base64, digests), not names."""
 
-_ASCII_PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_BETWEEN = "".join(chr(i) if chr(i).isalnum() or i == 95 else " " for i in range(128))
+"""ASCII with a blank for everything that separates identifiers."""
+_ASCII_PARTS = pattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _MAX_NUMBER = 10
 _MAX_DIGIT_BORDERS = 6
 _LONGEST_RUN = 16
@@ -34,7 +33,9 @@ def split(identifier: str) -> tuple[str, ...]:
         return ()
     if compound.isdigit():
         return (compound,) if len(compound) <= _MAX_NUMBER else ()
-    parts = _ASCII_PARTS.findall(identifier)
+    if compound == identifier and compound.isalpha():
+        return (compound,)
+    parts = _ASCII_PARTS.findall(identifier) if "re" in sys.modules else _parts(identifier)
     if len(parts) == 1:
         return (compound,)
     if sum(part.isdigit() for part in parts) > _MAX_DIGIT_BORDERS:
@@ -42,23 +43,50 @@ def split(identifier: str) -> tuple[str, ...]:
     return (compound, *(part.lower() for part in parts if len(part) > 1 or part.isdigit()))
 
 
+def _parts(identifier: str) -> list[str]:
+    """What the expression for parts finds, for who has not loaded what compiles it: a few names do not pay for that."""
+    found: list[str] = []
+    start = 0
+    while start < len(identifier):
+        end = start + 1
+        kind = identifier[start]
+        if kind.isupper():
+            while end < len(identifier) and identifier[end].isupper():
+                end += 1
+            if end < len(identifier) and identifier[end].islower():
+                if end - start > 1:
+                    end -= 1  # the last capital begins the next part
+                else:
+                    kind = "a"
+        if kind.islower():
+            while end < len(identifier) and identifier[end].islower():
+                end += 1
+        elif kind.isdigit():
+            while end < len(identifier) and identifier[end].isdigit():
+                end += 1
+        if kind != "_":
+            found.append(identifier[start:end])
+        start = end
+    return found
+
+
 def compound(name: str) -> str:
     """The one term under which a defined name is filed; operators are filed as they are written."""
     joined = "".join(words(name)).replace("_", "")
     if not joined:
         return name
-    return joined.lower() if joined.isascii() else _lower(bare(unicodedata.normalize("NFKC", joined)).replace("_", ""))
+    return joined.lower() if joined.isascii() else _lower(bare(_normalised("NFKC", joined)).replace("_", ""))
 
 
 def words(text: str) -> list[str]:
     """The identifiers of a text, in order. An accent that follows its letter is put onto it first."""
     if text.isascii():
-        return IDENTIFIER.findall(text)
-    return word_pattern().findall(unicodedata.normalize("NFC", text))
+        return text.translate(_BETWEEN).split()
+    return word_pattern().findall(_normalised("NFC", text))
 
 
 def _split_unicode(identifier: str) -> tuple[str, ...]:
-    identifier = bare(unicodedata.normalize("NFKC", identifier))
+    identifier = bare(_normalised("NFKC", identifier))
     lowered = identifier.lower()
     if identifier[1:] == lowered[1:] and BORDERING.search(identifier) is None:
         return (_lower(identifier),) if identifier else ()
@@ -94,7 +122,7 @@ def _long(identifier: str) -> tuple[str, ...]:
     """Of a run that is too long for a name: what is in scripts without spaces, and the words between."""
     if identifier.isascii():
         return ()
-    text = bare(unicodedata.normalize("NFKC", identifier))
+    text = bare(_normalised("NFKC", identifier))
     found: list[str] = []
     position = 0
     for run in UNSPACED_RUN.finditer(text):
@@ -127,3 +155,9 @@ def _border(text: str, start: int, position: int) -> bool:
 
 def _bigrams(run: str) -> list[str]:
     return [run] if len(run) <= 2 else [run[i : i + 2] for i in range(len(run) - 1)]
+
+
+def _normalised(form: str, text: str) -> str:
+    from unicodedata import normalize
+
+    return normalize(form, text)  # type: ignore[arg-type]

@@ -5,10 +5,8 @@ The algorithm is Porter's (An algorithm for suffix stripping, Program 14(3), 198
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
+from lurcher.light import lru_cache
 
-_VOWEL_RUNS = re.compile(r"(?:[aeiou]|(?<=[^aeiou])y)+")
 _STEP2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("abli", "able"),
     ("alli", "al"), ("entli", "ent"), ("eli", "e"), ("ousli", "ous"), ("ization", "ize"), ("ation", "ate"), ("ator", "ate"),
@@ -24,10 +22,27 @@ _STEP4 = (
 )  # fmt: skip
 
 
+_RULES2 = tuple(sorted(_STEP2, key=lambda rule: -len(rule[0])))
+_RULES3 = tuple(sorted(_STEP3, key=lambda rule: -len(rule[0])))
+_ENDS4 = tuple(sorted(_STEP4, key=len, reverse=True))
+"""The longest ending decides."""
+_ENDS2, _ENDS3 = tuple(rule[0] for rule in _RULES2), tuple(rule[0] for rule in _RULES3)
+
+
 def _measure(stem: str) -> int:
     """How many vowel–consonant sequences the stem has."""
-    runs = len(_VOWEL_RUNS.findall(stem))
+    runs = _vowel_runs(stem)
     return runs - 1 if runs and _ends_in_vowel(stem) else runs
+
+
+def _vowel_runs(stem: str) -> int:
+    """How many runs of vowels the stem has; y is one behind anything but a vowel."""
+    runs, before, inside = 0, "a", False
+    for letter in stem:
+        vowel = letter in "aeiou" or (letter == "y" and before not in "aeiou")
+        runs += vowel and not inside
+        before, inside = letter, vowel
+    return runs
 
 
 def _ends_in_vowel(stem: str) -> bool:
@@ -35,7 +50,7 @@ def _ends_in_vowel(stem: str) -> bool:
 
 
 def _has_vowel(stem: str) -> bool:
-    return bool(_VOWEL_RUNS.search(stem))
+    return _vowel_runs(stem) > 0
 
 
 def _double_consonant(word: str) -> bool:
@@ -61,9 +76,12 @@ def stem(word: str) -> str:
     word = _past(word)
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
-    word = _replace(word, _STEP2)
-    word = _replace(word, _STEP3)
-    word = _drop(word)
+    if word.endswith(_ENDS2):
+        word = _replace(word, _RULES2)
+    if word.endswith(_ENDS3):
+        word = _replace(word, _RULES3)
+    if word.endswith(_ENDS4):
+        word = _drop(word)
     if word.endswith("e"):
         base = word[:-1]
         measure = _measure(base)
@@ -101,7 +119,7 @@ def _past(word: str) -> str:
 
 
 def _replace(word: str, rules: tuple[tuple[str, str], ...]) -> str:
-    for suffix, new in sorted(rules, key=lambda rule: -len(rule[0])):
+    for suffix, new in rules:
         if word.endswith(suffix):
             base = word[: -len(suffix)]
             return base + new if _measure(base) > 0 else word
@@ -109,7 +127,7 @@ def _replace(word: str, rules: tuple[tuple[str, str], ...]) -> str:
 
 
 def _drop(word: str) -> str:
-    for suffix in sorted(_STEP4, key=len, reverse=True):
+    for suffix in _ENDS4:
         if word.endswith(suffix):
             base = word[: -len(suffix)]
             if _measure(base) > 1 and (suffix != "ion" or base.endswith(("s", "t"))):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config import OutcomeSettings
@@ -16,6 +15,7 @@ from lurcher.history.outcomes.rules import rules_of
 from lurcher.history.outcomes.verdicts import STANDING, SUCCESS, VERDICTS, Evidence, Outcome, Verdicts
 from lurcher.index.container import PACKED, Builder, Container
 from lurcher.index.segment import as_bytes
+from lurcher.light import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

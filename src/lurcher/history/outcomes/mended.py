@@ -7,7 +7,6 @@ index that grew in steps tells the same as one made at once.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config import OutcomeSettings
@@ -16,6 +15,7 @@ from lurcher.history.reader import Past
 from lurcher.history.records import Hunk
 from lurcher.history.segment import MERGE
 from lurcher.history.views import ChangeView
+from lurcher.light import cached_property
 
 if TYPE_CHECKING:
     import numpy as np

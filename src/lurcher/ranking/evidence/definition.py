@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
+from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:

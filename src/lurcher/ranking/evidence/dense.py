@@ -9,11 +9,10 @@ they are near enough (`default.dense_alone`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.index.order import best_files
 from lurcher.lanes.dense import DenseCosines
+from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.lanes.symbol import find
+from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.places import files_at
 

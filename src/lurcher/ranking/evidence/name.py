@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from lurcher.arrays import np
 from lurcher.index.tally import Sum
+from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS

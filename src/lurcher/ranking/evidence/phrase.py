@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lurcher.arrays import np
 from lurcher.lanes.literal import LiteralMatches
+from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 
 if TYPE_CHECKING:

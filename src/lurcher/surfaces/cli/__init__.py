@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
-from collections.abc import Sequence
 
 from lurcher.errors import LurcherError
 from lurcher.index import guard
+from lurcher.light import TYPE_CHECKING, suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
 
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -47,20 +51,45 @@ def _as_a_process() -> int:
     # Most commands make little that refers to itself, and end soon: looking for it took a tenth of a query's time.
     gc.set_threshold(10_000, 20, 20)
     try:
-        return main(sys.argv[1:])
+        status = main(sys.argv[1:])
     finally:
         gc.freeze()
+    _end(status)
+    return status
+
+
+def _end(status: int) -> None:
+    """Ends the process where nothing is left to be done: to take an interpreter apart takes milliseconds.
+
+    All output is out by now. Who waits for the end, such as threads, handlers and tools that measure, gets an ordinary one.
+    """
+    import atexit
+
+    waiting = getattr(atexit, "_ncallbacks", lambda: 1)()
+    if waiting or "threading" in sys.modules or sys.gettrace() is not None or sys.getprofile() is not None:
+        return
+    with suppress(OSError, ValueError):
+        sys.stderr.flush()
+        os._exit(status)
 
 
 def _run(arguments: Sequence[str]) -> int:
+    from lurcher.surfaces.cli.straight import straight
+
+    usual: Any = straight(arguments)
+    if usual is not None:
+        from lurcher.surfaces.cli.asking import run_search
+
+        return run_search(usual)
     from lurcher.surfaces.cli.flags import parse
 
     parsed = parse(arguments)
     if parsed.command is None:
         return FOUND
-    from lurcher.surfaces.cli import commands
+    from lurcher.surfaces.cli import asking, commands
 
-    status: int = getattr(commands, f"run_{parsed.command}")(parsed)
+    name = f"run_{parsed.command}"
+    status: int = getattr(asking if hasattr(asking, name) else commands, name)(parsed)
     return status
 
 
@@ -82,7 +111,7 @@ def _prepare_streams() -> None:
 
 def _discard_output() -> None:
     """Let nothing that is still buffered fail a second time when the interpreter ends."""
-    with contextlib.suppress(OSError, ValueError):
+    with suppress(OSError, ValueError):
         target = os.open(os.devnull, os.O_WRONLY)
         os.dup2(target, sys.stdout.fileno())
         os.close(target)

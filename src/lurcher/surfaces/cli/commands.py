@@ -5,191 +5,42 @@ from __future__ import annotations
 import json
 import sys
 import zlib
-from argparse import Namespace
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import QueryError, UsageError
+from lurcher.errors import UsageError
+from lurcher.light import TYPE_CHECKING
 from lurcher.surfaces.cli import show
+from lurcher.surfaces.cli.asking import (
+    as_json,
+    engine_for,
+    narrowed,
+    paged,
+    print_json,
+    show_answer,
+)
 from lurcher.surfaces.cli.flags import overrides_of
 from lurcher.surfaces.cli.places import place_and_lines
 from lurcher.surfaces.cli.progress import Meter
-from lurcher.types import Answer, Degraded
+from lurcher.types import Degraded
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
     from lurcher.engine import Engine
 
 FOUND, NOTHING, ERROR = 0, 1, 2
-_MAX_STDIN = 4_000_000
-
-
-def _print_json(value: Any) -> None:
-    # A terminal would act on control characters that a file may hold; a program wants the text as it is.
-    terminal = sys.stdout.isatty()
-    sys.stdout.write(json.dumps(value, ensure_ascii=terminal, indent=2 if terminal else None) + "\n")
-
-
-def _engine(parsed: Namespace, *, bare: bool = False) -> Engine:
-    """An engine for the paths of a command; with `bare` a repository without a work tree is one too."""
-    from lurcher.engine import Engine
-
-    paths = parsed.path or ["."]
-    if bare and len(paths) == 1:
-        from lurcher.history.explain import is_bare
-
-        if is_bare(Path(paths[0])):
-            return Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
-    return Engine.open(paths, overrides={**overrides_of(parsed.set), **_of_store(parsed)})
-
-
-def _of_store(parsed: Namespace) -> dict[str, str]:
-    """Flags about a shared store as settings."""
-    given = {
-        "store.url": getattr(parsed, "store", None), "store.project": ",".join(getattr(parsed, "project", None) or ()),
-        "store.fallback": getattr(parsed, "fallback", None),
-    }  # fmt: skip
-    return {key: value for key, value in given.items() if value}
-
-
-def _narrowed(parsed: Namespace) -> dict[str, Any]:
-    """Which files may answer."""
-    return {"languages": parsed.lang, "paths": parsed.glob, "excludes": parsed.exclude}
-
-
-def _paged(parsed: Namespace) -> dict[str, Any]:
-    """How many hits, and how much of each."""
-    return {
-        "limit": parsed.limit, "budget": parsed.budget, "cursor": getattr(parsed, "continue"), "context": parsed.context,
-        "snippet_lines": parsed.snippet_lines,
-    }  # fmt: skip
-
-
-def _as_json(parsed: Namespace) -> bool:
-    if parsed.json and parsed.format not in (None, "json"):
-        raise UsageError(f"--json and --format {parsed.format} contradict each other", "use one of them")
-    return bool(parsed.json or parsed.format == "json")
-
-
-def _show(parsed: Namespace, answer: Answer, engine: Engine, shown: Callable[[], None]) -> int:
-    """An answer as JSON, without what differs from run to run unless asked for, or as text."""
-    if parsed.format == "vimgrep" and not _as_json(parsed):
-        from lurcher.surfaces.cli import vimgrep
-
-        vimgrep.answer(answer, engine.locate)
-        show.footer(answer, getattr(parsed, "timings", False))
-    elif _as_json(parsed):
-        value = answer.to_dict()
-        if not getattr(parsed, "timings", False):
-            value["timings_ms"] = {}
-        _print_json(value)
-    else:
-        shown()
-    return FOUND if answer.hits else NOTHING
-
-
-def _query_text(query: str) -> str:
-    if query == "-":
-        query = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace")
-    elif not query.isprintable():
-        # Arguments that are not valid text arrive with surrogates in them.
-        query = query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    if not query.strip():
-        raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
-    return query
-
-
-def run_search(parsed: Namespace) -> int:
-    _check_source(parsed)
-    return _asked(
-        parsed,
-        getattr(parsed, "in"),
-        libraries=parsed.library or (),
-        mode=_mode(parsed),
-        fixed=parsed.fixed,
-        case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
-        word=parsed.word,
-        multiline=parsed.multiline,
-    )
-
-
-def run_notes(parsed: Namespace) -> int:
-    return _asked(parsed, "notes", mode=parsed.mode)
-
-
-def run_history(parsed: Namespace) -> int:
-    return _asked(parsed, "history", mode=parsed.mode)
-
-
-def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
-    """One question to one source or all of them; a command has the flags that its source knows."""
-    query = _query_text(parsed.query)
-    for flag, name in (("since", "since"), ("until", "until"), ("author", "author"), ("outcome", "outcomes"), ("tag", "tags")):
-        options[name] = getattr(parsed, flag, None) or ((), None)[flag in ("since", "until", "author")]
-    with _engine(parsed, bare=source == "history") as engine, Meter(parsed.quiet) as meter:
-        answer = engine.search(
-            query,
-            sources=None if source is None else [source],
-            ranking=getattr(parsed, "ranking", None),
-            **_narrowed(parsed),
-            **_paged(parsed),
-            rerank=[] if parsed.no_rerank else parsed.rerank or None,
-            fusion=parsed.fusion,
-            alpha=parsed.alpha,
-            mmr=parsed.mmr,
-            refresh=not parsed.no_refresh,
-            progress=meter.update,
-            **options,
-        )
-    return _show(
-        parsed, answer, engine, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=parsed.timings)
-    )
-
-
-def _check_source(parsed: Namespace) -> None:
-    """A flag that the chosen source does not know is an error, not ignored."""
-    source = getattr(parsed, "in") or ("libraries" if parsed.library else "code")
-    if source in ("code", "libraries"):
-        for flag, known in _OTHERS.items():
-            if getattr(parsed, flag) not in (None, [], False):
-                raise UsageError(f"--{flag} is for --in {known}", f"add --in {known}, or use lurcher {known}")
-    if source == "notes" and parsed.ranking is not None:
-        raise UsageError("--ranking is not for --in notes", "leave one of them out")
-    for flag, mode in _SHORT_FORMS.items() if source in ("history", "notes") else ():
-        if mode != "dense" and getattr(parsed, flag):
-            raise UsageError(f"--{flag.replace('_', '-')} is not for --in {source}", "leave one of them out")
-
-
-_OTHERS = {"since": "history", "until": "history", "author": "history", "outcome": "history", "tag": "notes"}
-"""Filters that code does not know, and a source that does."""
-_SHORT_FORMS = {
-    "semantic": "dense", "structural": "structural", "literal": "literal", "fixed": "literal", "word": "literal",
-    "ignore_case": "literal", "case_sensitive": "literal", "multiline": "literal",
-}  # fmt: skip
-"""Flags that stand for a mode, or that only one mode has."""
-
-
-def _mode(parsed: Namespace) -> str | None:
-    """The mode that was asked for by name, or by a flag that stands for it."""
-    asked: dict[str, str] = {}
-    for flag, mode in _SHORT_FORMS.items():
-        if getattr(parsed, flag):
-            asked.setdefault(mode, f"--{flag.replace('_', '-')}")
-    if parsed.mode is not None:
-        asked.setdefault(parsed.mode, f"--mode {parsed.mode}")
-    if len(asked) > 1:
-        raise UsageError(f"{' and '.join(asked.values())} contradict each other", "use one of them")
-    return next(iter(asked), None)
 
 
 def run_symbol(parsed: Namespace) -> int:
-    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.symbol(
             parsed.name, limit=20 if parsed.limit is None else parsed.limit, languages=parsed.lang, progress=meter.update
         )
-    if _as_json(parsed):
-        _print_json(answer.to_dict())
+    if as_json(parsed):
+        print_json(answer.to_dict())
     elif parsed.format == "vimgrep":
         from lurcher.surfaces.cli import vimgrep
 
@@ -224,13 +75,11 @@ def run_related(parsed: Namespace) -> int:
         answer = engine.related(
             place,
             line,
-            **_narrowed(parsed),
-            **_paged(parsed),
+            **narrowed(parsed),
+            **paged(parsed),
             progress=meter.update,
         )
-    return _show(
-        parsed, answer, engine, lambda: show.answer(answer, engine.locate, explain=parsed.explain, timings=False)
-    )
+    return show_answer(parsed, answer, engine, timings=False)
 
 
 def run_why(parsed: Namespace) -> int:
@@ -246,11 +95,11 @@ def run_why(parsed: Namespace) -> int:
             limit=parsed.limit,
             mode=parsed.mode,
             ranking=parsed.ranking,
-            **_narrowed(parsed),
+            **narrowed(parsed),
             progress=meter.update,
         )
     if parsed.json:
-        _print_json(answer.to_dict())
+        print_json(answer.to_dict())
     else:
         why.show(answer, engine.locate)
     return FOUND if answer.shown else NOTHING
@@ -263,7 +112,7 @@ def run_impact(parsed: Namespace) -> int:
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.impact(place, symbol=parsed.symbol, hops=parsed.hops, progress=meter.update)
     if parsed.json:
-        _print_json(answer.to_dict())
+        print_json(answer.to_dict())
     elif parsed.format in ("dot", "svg"):
         from lurcher.surfaces.cli import picture
 
@@ -281,7 +130,7 @@ def run_outline(parsed: Namespace) -> int:
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.outline(place, kinds=parsed.kind, progress=meter.update)
     if parsed.json:
-        _print_json(answer.to_dict())
+        print_json(answer.to_dict())
     else:
         survey.outline(answer, engine.locate)
     return FOUND if answer.total else NOTHING
@@ -294,7 +143,7 @@ def run_context(parsed: Namespace) -> int:
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.context(place, budget=parsed.budget, progress=meter.update)
     if parsed.json:
-        _print_json(answer.to_dict())
+        print_json(answer.to_dict())
     else:
         survey.context(answer)
     return FOUND
@@ -303,10 +152,10 @@ def run_context(parsed: Namespace) -> int:
 def run_exists(parsed: Namespace) -> int:
     from lurcher.surfaces.cli import survey
 
-    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.exists(parsed.pattern, exact=parsed.exact, progress=meter.update)
     if parsed.json:
-        _print_json(answer.to_dict())
+        print_json(answer.to_dict())
     else:
         survey.exists(answer, engine.locate)
     return FOUND if answer.exists else NOTHING
@@ -319,7 +168,7 @@ def run_brief(parsed: Namespace) -> int:
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.brief(place, budget=parsed.budget, progress=meter.update)
     if parsed.json:
-        _print_json(answer.to_dict())
+        print_json(answer.to_dict())
     else:
         past.brief(answer)
     return FOUND
@@ -341,7 +190,7 @@ def run_explain(parsed: Namespace) -> int:
         with engine:
             answer, locate = engine.explain(place, first, last, limit=limit), engine.locate
     if parsed.json:
-        _print_json(answer.to_dict())
+        print_json(answer.to_dict())
     else:
         past.explain(answer, locate)
     return FOUND if answer.writers else NOTHING
@@ -355,21 +204,21 @@ def run_index(parsed: Namespace) -> int:
     if parsed.library:
         from lurcher.surfaces.cli import libraries
 
-        return libraries.run(_engine, parsed, _print_json)
+        return libraries.run(engine_for, parsed, print_json)
     if parsed.watch and parsed.store not in (None, "local"):
         raise UsageError("--watch keeps the local index up to date, not a store", "run lurcher index --store URL after it")
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 
-        watch.run(_engine, parsed)
+        watch.run(engine_for, parsed)
         return FOUND
-    with _engine(parsed) as engine, Meter(parsed.quiet) as meter:
+    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
         if parsed.clear:
             status: dict[str, Any] = {"cleared": engine.clear()}
         else:
             status = engine.index(rebuild=parsed.rebuild, history=parsed.history, progress=meter.update)
     if parsed.json:
-        _print_json(status)
+        print_json(status)
     elif parsed.clear:
         where = " from the store" if engine.shares else ""
         print(f"the index was removed{where}" if status["cleared"] else "there was no index")
@@ -383,16 +232,16 @@ def run_index(parsed: Namespace) -> int:
 def run_serve(parsed: Namespace) -> int:
     from lurcher.surfaces.http import serve
 
-    with _engine(parsed) as engine:
+    with engine_for(parsed) as engine:
         serve.run(engine, parsed)
     return FOUND
 
 
 def run_status(parsed: Namespace) -> int:
-    with _engine(parsed) as engine:
+    with engine_for(parsed) as engine:
         status = engine.status(skipped=parsed.skipped)
     if parsed.json:
-        _print_json(status)
+        print_json(status)
     else:
         show.status(status)
     if "problem" in status.get("shared", {}):
@@ -421,7 +270,7 @@ def run_doctor(parsed: Namespace) -> int:
     if parsed.json:
         checks = [finding.to_dict() for finding in found]
         told = {"services": [health.to_dict() for health in services]} if services else {}
-        _print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
+        print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
     else:
         show.services(services)
         show.verdict(counts["problem"])
@@ -452,7 +301,7 @@ def run_model(parsed: Namespace) -> int:
         overrides = {**overrides, choose.SETTING: named}
     found = choose.describe(model_of(config.load(root, overrides), root))
     if parsed.json:
-        _print_json(found)
+        print_json(found)
     else:
         show.model(found)
     return FOUND if "digest" in found else NOTHING
@@ -470,7 +319,7 @@ def run_config(parsed: Namespace) -> int:
         (key, shown(value) if isinstance(value, str) else value, origin, doc) for key, value, origin, doc in settings.rows()
     ]  # fmt: skip
     if parsed.json:
-        _print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in rows})
+        print_json({key: {"value": value, "origin": origin} for key, value, origin, _ in rows})
         return FOUND
     for key, value, origin, doc in rows:
         text = json.dumps(value)
@@ -521,7 +370,7 @@ def run_eval(parsed: Namespace) -> int:
             raise DatasetError("--compare needs two saved runs", "lurcher eval --compare before.json after.json")
         comparison = evaluation.compare(Path(parsed.dataset), Path(parsed.other))
         if parsed.json:
-            _print_json(comparison.to_dict())
+            print_json(comparison.to_dict())
         else:
             print(evaluation.format_comparison(comparison))
         return FOUND
@@ -530,13 +379,13 @@ def run_eval(parsed: Namespace) -> int:
         evaluation.save_run(run, Path(parsed.save))
     if not parsed.versus:
         if parsed.json:
-            _print_json(run.to_dict())
+            print_json(run.to_dict())
         else:
             print(evaluation.format_report(run, all_warnings=parsed.warnings))
         return FOUND
     comparison = evaluation.compare(run, _evaluate(parsed, overrides_of(parsed.versus)))
     if parsed.json:
-        _print_json(comparison.to_dict())
+        print_json(comparison.to_dict())
     else:
         print(evaluation.format_comparison(comparison))
     return FOUND

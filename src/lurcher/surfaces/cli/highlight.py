@@ -6,10 +6,13 @@ A few regular expressions serve every language; a real lexer would cost more tim
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence, Set
 
-from lurcher.light import pattern
+from lurcher.light import TYPE_CHECKING, pattern
 from lurcher.terms.split import split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence, Set
+
 
 _TOKEN = pattern(
     r"(?P<comment>(?://|#(?!\[|include|define|if|endif|else)|--(?=\s)).*$|/\*.*?(?:\*/|$))"

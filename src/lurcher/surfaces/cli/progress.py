@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
+
+from lurcher.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 _PATIENCE = 0.4
 _PAUSE = 0.08

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from lurcher.config import colour_wanted
+from lurcher.light import TYPE_CHECKING
 from lurcher.surfaces.cli.highlight import Painter, printable
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any, TypeAlias
+
     from lurcher.index.doctor import Finding
     from lurcher.services.health import Health
 
@@ -31,7 +33,7 @@ def colours() -> bool:
     return sys.stdout.isatty() and colour_wanted()
 
 
-Locate = Callable[[str], Path]
+Locate: TypeAlias = "Callable[[str], Path]"
 """From a hit's path to the file it stands for."""
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lurcher.across.asked import ALL, KNOWN, LIBRARIES, SOURCES
 from lurcher.answering import with_notes
 from lurcher.engine import Engine
 from lurcher.errors import IndexBuilding, PathError, UsageError
+from lurcher.planning.wanted import ALL, KNOWN, LIBRARIES, SOURCES
 from lurcher.serving import Served
 from lurcher.surfaces.mcp import answers, schemas
 from lurcher.surfaces.mcp.access import Access
