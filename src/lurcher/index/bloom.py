@@ -62,12 +62,12 @@ class Entries:
         self._waiting += len(words)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """All of them, each once, in any order."""
+        """All of them, each once, in order."""
         import numpy as np
 
         if self._native is not None:
             self._native.mark(self._threes)
-            return np.frombuffer(self._native.hashes(), np.uint64)
+            return np.sort(np.frombuffer(self._native.hashes(), np.uint64))
         return np.unique(np.concatenate([*self._words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
 
     def take(self, hashes: NDArray[np.uint64]) -> None:
