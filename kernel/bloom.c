@@ -19,13 +19,17 @@ static int inside(unsigned char byte) { return CLASS[byte] != BETWEEN; }
 
 static size_t plain(unsigned char byte) { return byte < BEYOND ? byte : BEYOND; }
 
-/* Hashes, each once. They are mixed well and no secret is kept with them: who makes them collide makes a filter slower to build,
-   which the texts that it takes would do too. */
+/* Hashes, each once. Where one is kept depends on a seed too: texts cannot be chosen so that they collide. */
 typedef struct {
     uint64_t *slots; /* zero: free */
     size_t slot_count, used; /* a power of two, or none */
     int zero;        /* whether zero itself is among them */
+    uint64_t seed;
 } Set;
+
+static size_t slot_of(const Set *set, uint64_t hash, size_t slot_count) {
+    return (size_t)mixed(hash ^ set->seed) & (slot_count - 1);
+}
 
 static int set_grow(Set *set) {
     size_t slot_count = set->slot_count ? set->slot_count * 2 : 4096;
@@ -35,7 +39,7 @@ static int set_grow(Set *set) {
     }
     for (size_t i = 0; i < set->slot_count; i++) {
         if (set->slots[i]) {
-            size_t slot = (size_t)set->slots[i] & (slot_count - 1);
+            size_t slot = slot_of(set, set->slots[i], slot_count);
             while (slots[slot]) {
                 slot = (slot + 1) & (slot_count - 1);
             }
@@ -56,7 +60,7 @@ static int set_put(Set *set, uint64_t hash) {
     if (set->used * 4 >= set->slot_count * 3 && set_grow(set) < 0) {
         return -1;
     }
-    size_t slot = (size_t)hash & (set->slot_count - 1);
+    size_t slot = slot_of(set, hash, set->slot_count);
     while (set->slots[slot] && set->slots[slot] != hash) {
         slot = (slot + 1) & (set->slot_count - 1);
     }
@@ -226,6 +230,20 @@ static PyObject *entries_hashes(PyObject *object, PyObject *unused) {
     return found;
 }
 
+static PyObject *entries_new(PyTypeObject *type, PyObject *arguments, PyObject *keywords) {
+    (void)keywords;
+    unsigned long long seed;
+    if (!PyArg_ParseTuple(arguments, "K:Entries", &seed)) {
+        return NULL;
+    }
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    Entries *self = (Entries *)allocate(type, 0); /* all zero */
+    if (self != NULL) {
+        self->set.seed = seed;
+    }
+    return (PyObject *)self;
+}
+
 static void entries_dealloc(PyObject *object) {
     PyTypeObject *type = Py_TYPE(object);
     free(((Entries *)object)->set.slots);
@@ -243,6 +261,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot type_slots[] = {
+    {Py_tp_new, (void *)entries_new},
     {Py_tp_dealloc, (void *)entries_dealloc},
     {Py_tp_methods, methods},
     {Py_tp_doc, "Gathers the words of texts."},

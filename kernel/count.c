@@ -591,7 +591,9 @@ int counter_close(PyObject *counter, unsigned int field, uint32_t owner) {
         bytes_append(&into->owners, &owner, sizeof owner) == 0) {
         return 0;
     }
-    into->tokens.used = into->ends.used ? (size_t)((const uint64_t *)(const void *)(into->ends.data + into->ends.used))[-1] * sizeof(uint32_t) : 0;
+    size_t additions = into->ends.used / sizeof end;
+    const uint64_t *ends = (const uint64_t *)(const void *)into->ends.data;
+    into->tokens.used = additions ? (size_t)ends[additions - 1] * sizeof(uint32_t) : 0;
     return -1;
 }
 

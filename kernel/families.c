@@ -353,7 +353,8 @@ static int take_lists(PyObject *part, Lists *lists) {
         PyErr_SetString(PyExc_TypeError, "a part is a tuple");
         return -1;
     }
-    if (!PyArg_ParseTuple(part, "y*y*y*Iy*Iy*", &lists->numbers, &lists->rows, &lists->ends, &row, &lists->data, &byte, &lists->targets)) {
+    if (!PyArg_ParseTuple(
+            part, "y*y*y*Iy*Iy*", &lists->numbers, &lists->rows, &lists->ends, &row, &lists->data, &byte, &lists->targets)) {
         return -1;
     }
     lists->held = 1;

@@ -256,7 +256,7 @@ class Fuzz:
         if self.random.random() < 0.3:
             text = text.replace(b" ", b"x").translate(bytes([120] * 200 + list(range(200, 256))))
         marks = np.zeros(1 << 21, bool)
-        entries = self.kernel.Entries()
+        entries = self.kernel.Entries(self.random.getrandbits(64))
         entries.add(text, marks)
         found = np.frombuffer(entries.hashes(), np.uint64)
         words = [words for words, _ in bloom._entries(np.frombuffer(text, np.uint8))]

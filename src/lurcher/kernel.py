@@ -14,7 +14,7 @@ from lurcher.light import TYPE_CHECKING, cache
 if TYPE_CHECKING:
     from types import ModuleType
 
-VERSION = 5
+VERSION = 6
 """Of what the kernel offers; one that was built for another is not used."""
 
 
@@ -43,6 +43,11 @@ def _found() -> tuple[ModuleType | None, str]:
     if module.VERSION != VERSION:
         return None, "it was built for another version of lurcher"
     return module, ""
+
+
+def seed() -> int:
+    """For tables of the kernel's: like that of Python's own dictionaries, so that no text can be made to fill one slot."""
+    return hash("lurcher") & 0xFFFFFFFFFFFFFFFF
 
 
 def give_back() -> None:

@@ -8,7 +8,7 @@ segments, and each may err.
 
 from __future__ import annotations
 
-from lurcher.kernel import native
+from lurcher.kernel import native, seed
 from lurcher.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Entries:
         self._words: list[NDArray[np.uint64]] = []
         self._waiting = 0
         kernel = native()
-        self._native = None if kernel is None else kernel.Entries()
+        self._native = None if kernel is None else kernel.Entries(seed())
 
     def add(self, text: bytes | memoryview) -> None:
         """One whole file, or any text that begins and ends between words."""
@@ -62,12 +62,12 @@ class Entries:
         self._waiting += len(words)
 
     def hashes(self) -> NDArray[np.uint64]:
-        """All of them, each once, in any order."""
+        """All of them, each once, in order."""
         import numpy as np
 
         if self._native is not None:
             self._native.mark(self._threes)
-            return np.frombuffer(self._native.hashes(), np.uint64)
+            return np.sort(np.frombuffer(self._native.hashes(), np.uint64))
         return np.unique(np.concatenate([*self._words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
 
     def take(self, hashes: NDArray[np.uint64]) -> None:

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lurcher.index.segment import DEFINITION, EXPORTED, FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT, StringPool
+from lurcher.kernel import seed
 from lurcher.terms.count import NativeCounter, TermCounter
 from lurcher.terms.paths import name_parts
 from lurcher.terms.split import compound, words
@@ -44,7 +45,7 @@ class NativeShelf:
         self._counter = counter
         fields = tuple(map(counter.field, ("body", "comments", "symbols", "types", NAMED)))
         self._shelf = counter.kernel.Shelf(
-            counter.seed, counter.counter, fields, _KIND_NUMBERS, TYPE_KINDS, FUNCTION_KINDS, HEADING, HEADINGS, _spelled
+            seed(), counter.counter, fields, _KIND_NUMBERS, TYPE_KINDS, FUNCTION_KINDS, HEADING, HEADINGS, _spelled
         )
 
     def sizes(self) -> tuple[int, int, int]:

@@ -13,8 +13,14 @@ from lurcher.sources.files import Entry
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
+    from lurcher.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from lurcher.index.freshness import Changes
+    from lurcher.index.manifest import Manifest
+    from lurcher.sources.files import Entry
 
 WAITING = "waiting"
 """Among the reasons for leaving files out: so many have not been read yet."""

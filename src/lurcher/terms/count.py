@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 
-from lurcher.kernel import native
+from lurcher.kernel import native, seed
 from lurcher.light import TYPE_CHECKING, Protocol, dataclass, lru_cache
 from lurcher.terms.split import split, words
 
@@ -69,9 +69,7 @@ class NativeCounter:
         kernel = native()
         assert kernel is not None
         self.kernel = kernel
-        self.seed = hash("lurcher") & 0xFFFFFFFFFFFFFFFF
-        """Like that of Python's own dictionaries, so that no text can be made to fill one slot."""
-        self.counter = kernel.Counter(self.seed)
+        self.counter = kernel.Counter(seed())
         self._fields: dict[str, int] = {}
         self._extra: list[str] = []
         self._required = b""
