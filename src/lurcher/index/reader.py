@@ -98,13 +98,14 @@ class Segment:
         return {}
 
     @cached_property
-    def _terms(self) -> memoryview:
+    def terms(self) -> memoryview:
+        """All terms, one after the other; `term_ends` says where each ends."""
         return self.container.section("terms")
 
     @cached_property
     def term_bytes(self) -> bytes:
-        """All terms, one after the other; `term_ends` says where each ends."""
-        return bytes(self._terms)
+        """The same, for what looks at them in Python."""
+        return bytes(self.terms)
 
     @cached_property
     def term_ends(self) -> memoryview:
@@ -112,7 +113,7 @@ class Segment:
 
     def term_at(self, number: int) -> bytes:
         ends = self.term_ends
-        return bytes(self._terms[ends[number - 1] if number else 0 : ends[number]])
+        return bytes(self.terms[ends[number - 1] if number else 0 : ends[number]])
 
     def term_text(self, number: int) -> str:
         try:
@@ -297,14 +298,18 @@ class Snapshot:
         live: NDArray[np.bool_] = self.live_files[self.unit_file]
         return live
 
+    @property
+    def _all_live(self) -> bool:
+        return all(segment.live is None for segment in self.segments)
+
     @cached_property
     def unit_count(self) -> int:
         """Live units."""
-        return int(self.live_units.sum())
+        return self.unit_total if self._all_live else int(self.live_units.sum())
 
     @cached_property
     def file_count(self) -> int:
-        return int(self.live_files.sum())
+        return self.file_total if self._all_live else int(self.live_files.sum())
 
     @cached_property
     def unit_file(self) -> NDArray[np.int64]:
@@ -440,7 +445,7 @@ class Snapshot:
                 values = self.unit_column(field).astype(np.float64)
             else:
                 values = self.file_column(field).astype(np.float64)[self.unit_file]
-            live = values[self.live_units]
+            live = values if self._all_live else values[self.live_units]
             known = self._lengths[field] = (values, float(live.sum()) / max(len(live), 1))
         return known
 

@@ -236,11 +236,11 @@ def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
 
 def terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
     """The numbers of terms that contain some bytes, ascending; None where these are too many."""
-    blob, ends = segment.term_bytes, segment.term_ends
-    kernel = native()
+    ends, kernel = segment.term_ends, native()
     if kernel is not None:
-        found: Sequence[int] | None = kernel.terms_with(blob, ends, piece, _MOST_TERMS)
+        found: Sequence[int] | None = kernel.terms_with(segment.terms, ends, piece, _MOST_TERMS)
         return found
+    blob = segment.term_bytes
     numbers: list[int] = []
     at = blob.find(piece)
     while at >= 0:
