@@ -1,4 +1,4 @@
-"""Terms with some bytes, their owners, and files' best units are the same from the kernel as from Python; hostile lists are told."""
+"""Terms with some bytes, their owners and best units are the same from the kernel as from Python; broken lists are told."""
 
 from __future__ import annotations
 
