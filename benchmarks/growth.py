@@ -136,7 +136,7 @@ def _sample(files: Sequence[tuple[Path, str, int]], size: int, target: Path) -> 
 
 def _measured(base: Path, queries: Path, runs: int) -> dict[str, Any]:
     began = time.monotonic()
-    tree, side = base / "tree", Lurcher(base / "index")
+    tree, side = base / "tree", Lurcher(base / "index", waits=False)
     asked = [line for line in queries.read_text("utf-8").split("\n") if line.strip()]
     size = sum(length for _, length in _files(tree))
     program = beside(Path(sys.executable), "lurcher")

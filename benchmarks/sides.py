@@ -26,6 +26,8 @@ def _clean_environment() -> dict[str, str]:
 class Lurcher:
     index: Path
     """Folder for the index, outside of the tree."""
+    waits: bool = True
+    """Whether a first question waits for the whole index; else it is answered after a while from what there is."""
     name: str = "lurcher"
     in_a_process: bool = True
     keeps_up: bool = True
@@ -37,7 +39,8 @@ class Lurcher:
 
     def environment(self) -> dict[str, str]:
         # A user's own settings must not decide a benchmark.
-        return {**_clean_environment(), "LURCHER_INDEX_DIR": str(self.index), "LURCHER_CONFIG": os.devnull}
+        own = {"LURCHER_INDEX_DIR": str(self.index), "LURCHER_CONFIG": os.devnull}
+        return _clean_environment() | own | ({"LURCHER_INDEX_FIRST_ANSWER_SECONDS": "0"} if self.waits else {})
 
     def search(self, query: str, tree: Path, *, sample: bool = False, seconds: float = 1800.0) -> Cost:
         program = beside(Path(sys.executable), "lurcher")

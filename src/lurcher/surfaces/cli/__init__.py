@@ -51,26 +51,9 @@ def _as_a_process() -> int:
     # Most commands make little that refers to itself, and end soon: looking for it took a tenth of a query's time.
     gc.set_threshold(10_000, 20, 20)
     try:
-        status = main(sys.argv[1:])
+        return main(sys.argv[1:])
     finally:
         gc.freeze()
-    _end(status)
-    return status
-
-
-def _end(status: int) -> None:
-    """Ends the process where nothing is left to be done: to take an interpreter apart takes milliseconds.
-
-    All output is out by now. Who waits for the end, such as threads, handlers and tools that measure, gets an ordinary one.
-    """
-    import atexit
-
-    waiting = getattr(atexit, "_ncallbacks", lambda: 1)()
-    if waiting or "threading" in sys.modules or sys.gettrace() is not None or sys.getprofile() is not None:
-        return
-    with suppress(OSError, ValueError):
-        sys.stderr.flush()
-        os._exit(status)
 
 
 def _run(arguments: Sequence[str]) -> int:
