@@ -36,6 +36,7 @@ typedef struct {
 } Array;
 
 extern const unsigned char kind_size[KIND_COUNT];
+extern const char *const kind_names[KIND_COUNT];
 extern PyType_Spec array_spec;
 extern PyTypeObject *array_type;
 extern PyMethodDef array_functions[];
@@ -49,11 +50,17 @@ extern PyMethodDef array_functions[];
 /* A new array with whatever is in its memory; NULL with an exception. */
 Array *array_new(Kind kind, Py_ssize_t count);
 Array *array_zeros(Kind kind, Py_ssize_t count);
+/* Some of an array's numbers, which stay where they are. */
+Array *array_part(Array *whole, Py_ssize_t first, Py_ssize_t count);
+PyObject *array_copy(PyObject *self, PyObject *unused);
 /* The same numbers as another kind: the array itself (with a new reference) where it is of that kind already. */
 Array *array_cast(Array *array, Kind kind);
 /* An array out of anything that is one, has a buffer of numbers, or is a sequence of numbers; a new reference. */
 Array *array_from(PyObject *object);
 Array *array_from_as(PyObject *object, Kind kind);
+/* An array over a buffer, NULL without an exception where it is none; and one of a sequence. A kind below zero: as it comes. */
+Array *array_of_buffer(PyObject *object, int asked);
+Array *array_of_numbers(PyObject *sequence, int kind);
 /* The kind that an argument names: a letter, numpy's name for it, a type; -1 with an exception. */
 int kind_of(PyObject *named);
 /* The kind in which two kinds are added up; -1 where there is none. */
@@ -73,6 +80,9 @@ int is_index(PyObject *object);
 /* What operators and methods of the type do, by the files they are in. */
 PyObject *array_item(PyObject *self, PyObject *key);
 int array_put(PyObject *self, PyObject *key, PyObject *value);
+/* What is to be written, in the array's kind: one for each place (`many`) or one for all. */
+Array *array_values_for(const Array *array, PyObject *value, int *many);
+int array_put_values(Array *array, const int64_t *at, Py_ssize_t start, Py_ssize_t step, Py_ssize_t count, const Array *values, int many);
 PyObject *math_add(PyObject *left, PyObject *right);
 PyObject *math_subtract(PyObject *left, PyObject *right);
 PyObject *math_multiply(PyObject *left, PyObject *right);
@@ -110,6 +120,7 @@ PyObject *method_any(PyObject *self, PyObject *unused);
 PyObject *method_all(PyObject *self, PyObject *unused);
 PyObject *method_searchsorted(PyObject *self, PyObject *const *arguments, Py_ssize_t given, PyObject *names);
 
+#define WITH_KEYWORDS(function) ((PyCFunction)(void (*)(void))(function)), METH_FASTCALL | METH_KEYWORDS
 #define FAST(name) PyObject *name(PyObject *module, PyObject *const *arguments, Py_ssize_t given, PyObject *names)
 FAST(array_maximum);
 FAST(array_minimum);
