@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 6
+#define KERNEL_VERSION 7
 
 /* Memory that grows. */
 typedef struct {
@@ -62,6 +62,8 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments);
 PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
+PyObject *kernel_begin_look(PyObject *module, PyObject *arguments);
+PyObject *kernel_end_look(PyObject *module, PyObject *capsule);
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);
 PyObject *kernel_spans(PyObject *module, PyObject *arguments);
 PyObject *kernel_mark(PyObject *module, PyObject *arguments);

@@ -12,6 +12,8 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments) {
 }
 
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) { return kernel_unlike(module, arguments); }
+PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) { return kernel_unlike(module, arguments); }
+PyObject *kernel_end_look(PyObject *module, PyObject *capsule) { return kernel_unlike(module, capsule); }
 
 #else
 
@@ -197,56 +199,58 @@ static int is_known_folder(PyObject *folders, const char *path, size_t size, con
     return found;
 }
 
-static PyObject *unlike_packed(
-    const char *paths, size_t size, const char *rows, size_t count, size_t width, size_t first, Part part, PyObject *folders
-) {
-    Known *known = calloc(count > 0 ? count : 1, sizeof *known);
-    if (known == NULL) {
-        return PyErr_NoMemory();
+/* A look at the rows of a manifest: known from `rows`, with their paths in `paths`, in folders that are all known. */
+typedef struct {
+    Part part;
+    PyObject *paths; /* holds the text of the paths */
+    pthread_t thread;
+    int running, told;
+} Look;
+
+static void end_look(Look *look) {
+    if (look->running) {
+        look->running = 0;
+        Py_BEGIN_ALLOW_THREADS
+        pthread_join(look->thread, NULL);
+        Py_END_ALLOW_THREADS
     }
-    PyObject *found = NULL;
-    const char *before = NULL;
-    size_t length = 0, start = 0;
+}
+
+static void free_look(Look *look) {
+    end_look(look);
+    if (look->part.folder >= 0) {
+        close(look->part.folder);
+    }
+    free(look->part.known);
+    Py_XDECREF(look->paths);
+    free(look);
+}
+
+/* 1, 0 where a file is in none of the folders, or -1 with an exception. */
+static int read_rows(Look *look, const char *rows, size_t width, size_t first, PyObject *folders) {
+    const char *paths = PyBytes_AsString(look->paths), *before = NULL;
+    size_t size = (size_t)PyBytes_Size(look->paths), count = look->part.count, length = 0, start = 0;
     for (size_t i = 0; i < count; i++) {
-        size_t end = start;
-        while (end < size && paths[end] != 0) {
-            end++;
-        }
+        const char *zero = start < size ? memchr(paths + start, 0, size - start) : NULL;
+        size_t end = zero != NULL ? (size_t)(zero - paths) : size;
         if (start > size || (end == size) != (i == count - 1)) {
             PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
-            goto done;
+            return -1;
         }
         int there = is_known_folder(folders, paths + start, end - start, &before, &length);
         if (there <= 0) {
-            found = there == 0 ? Py_NewRef(Py_None) : NULL;
-            goto done;
+            return there;
         }
-        known[i].path = end == start ? "." : paths + start; /* ended by a zero, the last by that of the bytes */
-        memcpy(known[i].numbers, rows + i * width + first, sizeof known[i].numbers);
+        Known *known = &look->part.known[i];
+        known->path = end == start ? "." : paths + start; /* ended by a zero, the last by that of the bytes */
+        memcpy(known->numbers, rows + i * width + first, sizeof known->numbers);
         start = end + 1;
     }
-    part.known = known;
-    part.count = count;
-    Py_BEGIN_ALLOW_THREADS
-    look_at_all(part);
-    Py_END_ALLOW_THREADS
-    found = PyList_New(0);
-    for (size_t i = 0; found != NULL && i < count; i++) {
-        if (known[i].unlike) {
-            PyObject *number = PyLong_FromSize_t(i);
-            if (number == NULL || PyList_Append(found, number) < 0) {
-                Py_CLEAR(found);
-            }
-            Py_XDECREF(number);
-        }
-    }
-done:
-    free(known);
-    return found;
+    return 1;
 }
 
-PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
-    (void)module;
+/* NULL with an exception, or without one where a file is in none of the folders. */
+static Look *look_for(PyObject *arguments) {
     PyObject *paths, *rows, *folders;
     Py_ssize_t width, first;
     int folder;
@@ -265,10 +269,99 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
         return NULL;
     }
-    return unlike_packed(
-        PyBytes_AsString(paths), (size_t)PyBytes_Size(paths), PyBytes_AsString(rows), (size_t)(bytes / width), (size_t)width,
-        (size_t)first, (Part){NULL, 0, folder, 0, young}, folders
-    );
+    size_t count = (size_t)(bytes / width);
+    Look *look = calloc(1, sizeof *look);
+    Known *known = calloc(count > 0 ? count : 1, sizeof *known);
+    if (look == NULL || known == NULL) {
+        free(look);
+        free(known);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    look->paths = Py_NewRef(paths);
+    /* Its own, since a look may go on when whoever opened the folder has closed it. */
+    look->part = (Part){known, count, fcntl(folder, F_DUPFD_CLOEXEC, 0), 0, young};
+    int read = read_rows(look, PyBytes_AsString(rows), (size_t)width, (size_t)first, folders);
+    if (read == 1 && look->part.folder < 0) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        read = -1;
+    }
+    if (read < 1) {
+        free_look(look);
+        return NULL;
+    }
+    return look;
+}
+
+static PyObject *unlike_of(const Look *look) {
+    PyObject *found = PyList_New(0);
+    for (size_t i = 0; found != NULL && i < look->part.count; i++) {
+        if (look->part.known[i].unlike) {
+            PyObject *number = PyLong_FromSize_t(i);
+            if (number == NULL || PyList_Append(found, number) < 0) {
+                Py_CLEAR(found);
+            }
+            Py_XDECREF(number);
+        }
+    }
+    return found;
+}
+
+static PyObject *none_unless_failed(void) { return PyErr_Occurred() ? NULL : Py_NewRef(Py_None); }
+
+PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Look *look = look_for(arguments);
+    if (look == NULL) {
+        return none_unless_failed();
+    }
+    Py_BEGIN_ALLOW_THREADS
+    look_at_all(look->part);
+    Py_END_ALLOW_THREADS
+    PyObject *found = unlike_of(look);
+    free_look(look);
+    return found;
+}
+
+#define LOOK "lurcher._kernel.look"
+
+static void *look_behind(void *argument) {
+    look_at_all(*(const Part *)argument);
+    return NULL;
+}
+
+static void drop_look(PyObject *capsule) { free_look(PyCapsule_GetPointer(capsule, LOOK)); }
+
+PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) {
+    (void)module;
+    Look *look = look_for(arguments);
+    if (look == NULL) {
+        return none_unless_failed();
+    }
+    look->running = pthread_create(&look->thread, NULL, look_behind, &look->part) == 0;
+    if (!look->running) {
+        look_at_all(look->part);
+    }
+    PyObject *capsule = PyCapsule_New(look, LOOK, drop_look);
+    if (capsule == NULL) {
+        free_look(look);
+    }
+    return capsule;
+}
+
+PyObject *kernel_end_look(PyObject *module, PyObject *capsule) {
+    (void)module;
+    Look *look = PyCapsule_GetPointer(capsule, LOOK);
+    if (look == NULL) {
+        return NULL;
+    }
+    if (look->told) {
+        PyErr_SetString(PyExc_ValueError, "this look has ended");
+        return NULL;
+    }
+    look->told = 1;
+    end_look(look);
+    return unlike_of(look);
 }
 
 #endif

@@ -9,13 +9,14 @@ import os
 
 from lurcher import config
 from lurcher.answering import with_notes
-from lurcher.code.asked import Codes
+from lurcher.clock import Clock
+from lurcher.code.asked import Codes, means
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
 from lurcher.index.project import Project, root_digest
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
-from lurcher.light import TYPE_CHECKING
+from lurcher.light import TYPE_CHECKING, replace
 from lurcher.parts import Completed, Warm
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.plan import literal_pattern
@@ -283,7 +284,22 @@ class Engine(_Parts):
                     return with_notes(self.notes(text, **of_notes, **fresh, views=seen), notes)
             return self._answer(query, (refresh, check), progress, notes, views=seen)
 
-        return with_notes(self._sound(work, progress), instead)
+        def work_ahead(notes: tuple[Degraded, ...]) -> Answer:
+            """The answer, found while it is looked whether the index is as the tree is."""
+            ahead = self._ahead(undecided or means(query)) if check and not notes and not views else None
+            if ahead is None:
+                return work(notes)
+            seen, looks = ahead
+            answer = None
+            if not (undecided and self._only_notes(seen)):
+                answer = self._answer(query, (refresh, check), progress, notes, views=seen)
+            clock = Clock(answer.timings_ms if answer is not None else None)
+            if any(found is None or found for found in [look.end() for look in looks]) or answer is None:
+                return work(notes)
+            clock.lap("refresh")
+            return replace(answer, timings_ms=clock.total())
+
+        return with_notes(self._sound(work_ahead, progress), instead)
 
     def _from_store(
         self, shared: Shared, query: Query, freshness: tuple[bool, bool], progress: Progress

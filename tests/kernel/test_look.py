@@ -132,6 +132,34 @@ def test_a_path_outside_of_known_folders_is_not_looked_at(tmp_path: Path, files:
     assert unlike_rows(tmp_path, {"no": row(tmp_path)}, {"": 0}) == [0]
 
 
+def test_a_look_that_was_begun_finds_the_same_later(tmp_path: Path, files: dict[str, Row]) -> None:
+    files = dict(sorted(files.items()))
+    names, module = list(files), kernel.module()
+    paths, packed = "\0".join(names).encode(), b"".join(struct.pack("<16sQqqQiI", *row) for row in files.values())
+    folders = dict.fromkeys(f"folder {i}" for i in range(7))
+    (tmp_path / names[4]).unlink()
+    os.utime(tmp_path / names[4999], ns=(1, 1))
+    opened = os.open(tmp_path, os.O_RDONLY)
+    look = module.begin_look(paths, packed, 56, 16, opened, NEVER, folders)
+    dropped = module.begin_look(paths, packed, 56, 16, opened, NEVER, folders)
+    os.close(opened)  # it has one of its own
+    del dropped, paths, packed
+    assert module.end_look(look) == [4, 4999]
+    with pytest.raises(ValueError, match="has ended"):
+        module.end_look(look)
+
+
+def test_a_look_that_cannot_be_begun_says_so(tmp_path: Path) -> None:
+    module, packed = kernel.module(), struct.pack("<16sQqqQiI", *row(tmp_path))
+    assert module.begin_look(b"folder/top", packed, 56, 16, 0, 0, {"": 0}) is None
+    with pytest.raises(OSError, match="descriptor"):
+        module.begin_look(b"top", packed, 56, 16, -1, 0, {"": 0})
+    with pytest.raises(ValueError, match="rows"):
+        module.begin_look(b"top", packed, 55, 16, 0, 0, {"": 0})
+    with pytest.raises(ValueError, match="Capsule"):
+        module.end_look(None)
+
+
 @pytest.mark.parametrize(
     ("paths", "rows", "width", "first"),
     [

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TypeVar
 
+    from lurcher.index.freshness import Glance
     from lurcher.stores.shared import Shared, Stand
     from lurcher.survey.answers import Standing
     from lurcher.survey.why import WhyAnswer
@@ -44,6 +45,11 @@ _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structur
 """Modes that have a ranking of their own, whatever ranking is set for others."""
 _NOT_RERANKED = ("literal", "structural", "related")
 """Modes whose hits match exactly, or have no question that a model could read."""
+
+
+def means(query: Query) -> bool:
+    """Whether a question may be answered by meaning, for which vectors are needed."""
+    return query.mode not in _WITHOUT_MEANING
 
 
 class Codes(ABC):
@@ -155,6 +161,16 @@ class Codes(ABC):
         vault = vault_of(self._together.snapshot(views))
         return not vault.has_code and bool(vault.notes.any())
 
+    def _ahead(self, meaning: bool) -> tuple[list[View], list[Glance]] | None:
+        """Each root as it will turn out to be if nothing changed, and the looks that tell; None where that is open."""
+        found = []
+        for project in self._together.projects:
+            seen = project.ahead(meaning)
+            if seen is None:
+                return None
+            found.append(seen)
+        return [view for view, _ in found], [look for _, look in found]
+
     def _answer(
         self,
         query: Query,
@@ -223,7 +239,7 @@ class Codes(ABC):
             from lurcher.index.passing import passing_view
         views = views or [
             (passing_view(project, pattern) if pattern is not None else None)
-            or project.view(progress, refresh=refresh, check=check, meaning=query.mode not in _WITHOUT_MEANING)
+            or project.view(progress, refresh=refresh, check=check, meaning=means(query))
             for project in self._together.projects
         ]
         snapshot = self._together.snapshot(views)

@@ -13,11 +13,14 @@ from lurcher.index.manifest import ROW_BYTES, STAMPS_AT, Manifest, Row, Rows
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.listing import Entry, Listing
-from lurcher.sources.standing import Mark, Standing
+from lurcher.sources.standing import Standing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from pathlib import Path
+    from typing import TypeVar
+
+    Seen = TypeVar("Seen")
 
 
 FINE_NS, COARSE_NS, LONG_NS = 50_000_000, 2_100_000_000, 10_000_000_000
@@ -68,35 +71,84 @@ def glance(manifest: Manifest, root: str, circumstances: str, max_file_bytes: in
     Every folder on the way to a file is one that the standing has seen to be a real one, so nothing outside of the root is
     looked at, whatever the manifest says.
     """
-    standing = manifest.standing
-    if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
+    return _with_root(root, lambda opened: _glance(manifest, root, opened, circumstances, max_file_bytes))
+
+
+def _glance(manifest: Manifest, root: str, opened: int, circumstances: str, max_file_bytes: int) -> Changes | None:
+    if not _listed(manifest, root, opened, circumstances):
         return None
+    unlike = _unlike(manifest, opened)
+    return None if unlike is None else _suspects(manifest, opened, unlike, max_file_bytes)
+
+
+class Glance:
+    """The same, going on while something else is done."""
+
+    __slots__ = ("_look", "_manifest", "_max_file_bytes", "_root")
+
+    def __init__(self, manifest: Manifest, root: str, max_file_bytes: int, look: object) -> None:
+        self._manifest, self._root, self._max_file_bytes, self._look = manifest, root, max_file_bytes, look
+
+    @staticmethod
+    def begin(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Glance | None:
+        """None where only a listing can tell, or nobody can look meanwhile."""
+        rows, kernel = manifest.rows, native() if os.name == "posix" else None
+        standing = manifest.standing
+        if kernel is None or not isinstance(rows, Rows) or standing is None or not isinstance(standing.folders, dict):
+            return None
+
+        def begun(opened: int) -> Glance | None:
+            if not _listed(manifest, root, opened, circumstances):
+                return None
+            look = kernel.begin_look(*_looked_at(manifest, rows, opened))
+            return None if look is None else Glance(manifest, root, max_file_bytes, look)
+
+        return _with_root(root, begun)
+
+    def end(self) -> Changes | None:
+        """What has changed; None where that cannot be told."""
+        kernel, rows = native(), self._manifest.rows
+        if kernel is None or not isinstance(rows, Rows):
+            return None
+        found = kernel.end_look(self._look)
+        if not found:
+            return Changes((), ())
+        unlike = map(rows.at, found)
+        return _with_root(self._root, lambda opened: _suspects(self._manifest, opened, unlike, self._max_file_bytes))
+
+
+def _with_root(root: str, look: Callable[[int], Seen | None]) -> Seen | None:
+    """What somebody sees who looks from the root; None where that fails."""
     try:
         opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:
-        folders = standing.folders
-        if not standing.holds(root, opened, circumstances) or "" not in folders:
-            return None
-        if any(folder.rpartition("/")[0] not in folders for folder in folders):
-            return None
-        return _suspects(manifest, opened, max_file_bytes)
+        return look(opened)
     except (OSError, ValueError):
         return None
     finally:
         os.close(opened)
 
 
-def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes | None:
+def _listed(manifest: Manifest, root: str, opened: int, circumstances: str) -> bool:
+    """Whether a listing would have the same files again, each in a folder that is one."""
+    standing = manifest.standing
+    if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
+        return False
+    folders = standing.folders
+    if not standing.holds(root, opened, circumstances) or "" not in folders:
+        return False
+    return all(folder.rpartition("/")[0] in folders for folder in folders)
+
+
+def _suspects(
+    manifest: Manifest, opened: int, unlike: Iterable[tuple[str, Row]], max_file_bytes: int
+) -> Changes | None:
     # Paths relative to an open folder are shorter to look up, and this runs once per file and query.
-    stat, folders = os.stat, manifest.standing.folders if manifest.standing is not None else {}
-    checked, settled = manifest.checked_ns, manifest.settled
+    stat, checked, settled = os.stat, manifest.checked_ns, manifest.settled
     old = checked - COARSE_NS
     suspects = []
-    unlike = _unlike(manifest, opened, old, folders)
-    if unlike is None:
-        return None
     for path, (_, size, mtime, ctime, inode, _, _) in unlike:
         status = stat(path, dir_fd=opened, follow_symlinks=False)
         if (
@@ -113,23 +165,26 @@ def _suspects(manifest: Manifest, opened: int, max_file_bytes: int) -> Changes |
     return Changes(tuple(suspects), ())
 
 
-def _unlike(
-    manifest: Manifest, opened: int, old: int, folders: Mapping[str, Mark]
-) -> Iterable[tuple[str, Row]] | None:
+def _unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, Row]] | None:
     """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young.
 
     None where one of them is in none of the folders.
     """
-    rows = manifest.rows
+    rows, folders = manifest.rows, manifest.standing.folders if manifest.standing is not None else {}
     kernel = native() if os.name == "posix" else None
     if kernel is not None and isinstance(rows, Rows) and isinstance(folders, dict):
-        found = kernel.unlike_rows(rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, old, folders)
+        found = kernel.unlike_rows(*_looked_at(manifest, rows, opened))
         return None if found is None else map(rows.at, found)
     if not {path.rpartition("/")[0] for path in rows} <= folders.keys():
         return None
     if kernel is None or not isinstance(rows, dict):
         return rows.items()
-    return [(path, rows[path]) for path in kernel.unlike(rows, 1, opened, old, False)]
+    return [(path, rows[path]) for path in kernel.unlike(rows, 1, opened, manifest.checked_ns - COARSE_NS, False)]
+
+
+def _looked_at(manifest: Manifest, rows: Rows, opened: int) -> tuple[object, ...]:
+    folders = manifest.standing.folders if manifest.standing is not None else {}
+    return rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, manifest.checked_ns - COARSE_NS, folders
 
 
 def compare(manifest: Manifest, listing: Listing) -> Changes:

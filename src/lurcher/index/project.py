@@ -11,7 +11,7 @@ from lurcher.config import Settings
 from lurcher.embedding.model import Model, model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.index import manifest as manifests
-from lurcher.index.freshness import Changes, compare, differing, glance, settle, stale
+from lurcher.index.freshness import Changes, Glance, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
@@ -135,6 +135,22 @@ class Project:
                 self._kept = (meaning, view)
                 self.watch.end(view.manifest, circumstances(self.root, files_settings(self.settings)))
             return view
+
+    def ahead(self, meaning: bool) -> tuple[View, Glance] | None:
+        """The view that the tree will turn out to have if nothing changed, and the look that tells; None where that is open.
+
+        Most questions find the tree as it was, and are answered while the files are looked at.
+        """
+        with self._lock:
+            if self.watch is not None or not self.store.writable:
+                return None
+            notes: list[Degraded] = []
+            manifest = self._current(notes)
+            if notes or not manifest.generation or is_partial(manifest) or (meaning and not self._has_vectors(manifest)):
+                return None
+            settings = files_settings(self.settings)
+            look = Glance.begin(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
+            return None if look is None else (View(self._open(manifest), manifest, 0, self._unwritten()), look)
 
     def stays(self) -> bool:
         """Whether the tree and its index are known to be as they were found, without a look at the files."""
@@ -425,14 +441,18 @@ class Project:
         self, manifest: Manifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
     ) -> Manifest:
         """The index after its vectors were brought up to date, where they are not of the model in use or not all there."""
-        segments = self._open(manifest).segments
-        if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
-            return manifest
-        if not self.model.textual and all(segment.vectors is not None for segment in segments):
+        if self._has_vectors(manifest):
             return manifest
         from lurcher.index.upkeep import FILES, vectors_in
 
         return vectors_in(self, FILES, manifest, progress, notes, refresh, limited)
+
+    def _has_vectors(self, manifest: Manifest) -> bool:
+        """Whether there are all vectors that there can be."""
+        segments = self._open(manifest).segments
+        if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
+            return True
+        return not self.model.textual and all(segment.vectors is not None for segment in segments)
 
     def keep(self, manifest: Manifest) -> None:
         """Make a manifest the index, under the lock that the caller holds."""
