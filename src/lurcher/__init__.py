@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import os
 
-from lurcher.errors import LurcherError
-from lurcher.light import TYPE_CHECKING
-from lurcher.types import Answer, Hit
-from lurcher.version import VERSION as __version__
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lurcher.engine import Engine
+    from lurcher.errors import LurcherError
+    from lurcher.types import Answer, Hit
+    from lurcher.version import VERSION as __version__
 
 __all__ = ["Answer", "Engine", "Hit", "LurcherError", "__version__"]
 
@@ -26,9 +25,18 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
 
-def __getattr__(name: str) -> object:
-    if name == "Engine":
-        from lurcher.engine import Engine
+_WHERE = {
+    "Answer": "lurcher.types", "Engine": "lurcher.engine", "Hit": "lurcher.types", "LurcherError": "lurcher.errors",
+    "__version__": "lurcher.version",
+}  # fmt: skip
 
-        return Engine
-    raise AttributeError(f"module 'lurcher' has no attribute '{name}'")
+
+def __getattr__(name: str) -> object:
+    """The public names, each when it is first asked for: a command that needs none of them loads none."""
+    if name not in _WHERE:
+        raise AttributeError(f"module 'lurcher' has no attribute '{name}'")
+    import importlib
+
+    found: object = getattr(importlib.import_module(_WHERE[name]), "VERSION" if name == "__version__" else name)
+    globals()[name] = found
+    return found

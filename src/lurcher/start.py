@@ -1,0 +1,146 @@
+"""The command as a process: the modules of a question come out of one file.
+
+Python looks for each module in several places, opens a file for it, reads and checks that, which for a hundred modules takes
+longer than finding the answer does. So what a question has loaded is kept together, in the folder where Python keeps each
+compiled module, and by Python's rule: it counts as long as the source has the size and the time that it was compiled from.
+Where Python keeps nothing, nothing is kept (`-B`), and what cannot be read or written is done without.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, spec_from_file_location
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+    from typing import Any
+
+    Entry = tuple[bool, bytes, bytes]
+    """Whether a module is a package, time and size of its source as the compiled one has them, and the compiled one."""
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+_HEAD = b"lurcher 1 " + MAGIC_NUMBER
+_STAMP, _CODE = slice(8, 16), slice(16, None)
+"""Where a compiled module has time and size of its source, and the code; before these are the version and its flags."""
+_BY_TIME = bytes(4)
+_LARGEST = 16_000_000
+
+
+def main() -> int:
+    """The command that this process was started for."""
+    bundle = Bundle(_place())
+    sys.meta_path.insert(0, bundle)
+    from lurcher.surfaces.cli import main as command
+
+    status = command()
+    # A question with the usual flags on a tree that had not changed: others are rare, or take longer anyway.
+    if status == 0 and "lurcher.engine" in sys.modules and not sys.modules.keys() & {"argparse", "lurcher.index.build"}:
+        bundle.keep()
+    return status
+
+
+def _place() -> str:
+    """The file for this Python; none where it keeps compiled modules elsewhere, or not at all."""
+    tag = sys.implementation.cache_tag
+    if not tag or sys.pycache_prefix:
+        return ""
+    optimised = f".opt-{sys.flags.optimize}" if sys.flags.optimize else ""
+    return os.path.join(FOLDER, "__pycache__", f"question.{tag}{optimised}.bundle")
+
+
+class Bundle:
+    """Finds modules of this package in one file, as a finder of `sys.meta_path`."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self._entries: dict[str, Entry] = _read(place)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        entry = self._entries.get(name)
+        if entry is None:
+            return None
+        package, stamp, code = entry
+        source = _source(name, package)
+        if stamp != _stamp(source):
+            del self._entries[name]
+            return None
+        inner = [os.path.dirname(source)] if package else None
+        return spec_from_file_location(name, source, loader=_Loader(name, source, code), submodule_search_locations=inner)
+
+    def keep(self) -> None:
+        """Adds what was loaded from elsewhere; without effect where there is nothing to add, or nothing can be written."""
+        if sys.dont_write_bytecode or not self._place:
+            return
+        added = {}
+        for name, module in sys.modules.items():
+            if name.startswith("lurcher.") and name not in self._entries and name != __name__:
+                entry = _compiled(getattr(module, "__spec__", None))
+                if entry is not None:
+                    added[name] = entry
+        if added:
+            _write(self._place, {**self._entries, **added})
+
+
+class _Loader(SourceFileLoader):
+    """Has the code already."""
+
+    def __init__(self, name: str, source: str, code: bytes) -> None:
+        super().__init__(name, source)
+        self._code = code
+
+    def get_code(self, name: str) -> Any:
+        return marshal.loads(self._code)
+
+
+def _source(name: str, package: bool) -> str:
+    path = os.path.join(FOLDER, *name.split(".")[1:])
+    return os.path.join(path, "__init__.py") if package else path + ".py"
+
+
+def _stamp(source: str) -> bytes | None:
+    try:
+        status = os.stat(source)
+    except OSError:
+        return None
+    return b"".join((number & 0xFFFF_FFFF).to_bytes(4, "little") for number in (int(status.st_mtime), status.st_size))
+
+
+def _read(place: str) -> dict[str, Entry]:
+    try:
+        with open(place, "rb") as handle:
+            data = handle.read(_LARGEST)
+        return dict(marshal.loads(data[len(_HEAD) :])) if data.startswith(_HEAD) else {}
+    except (OSError, ValueError, EOFError, TypeError):
+        return {}
+
+
+def _write(place: str, entries: dict[str, Entry]) -> None:
+    draft = f"{place}.{os.getpid()}"
+    try:
+        with open(draft, "xb") as handle:
+            handle.write(_HEAD + marshal.dumps(entries))
+        os.replace(draft, place)
+    except OSError:
+        from contextlib import suppress
+
+        with suppress(OSError):
+            os.unlink(draft)  # noqa: PTH108
+
+
+def _compiled(spec: Any) -> Entry | None:
+    """A module as Python has compiled and kept it; None where it has not, or goes by another rule than the source's time."""
+    if spec is None or type(spec.loader) is not SourceFileLoader or not spec.cached:
+        return None
+    package = spec.submodule_search_locations is not None
+    if spec.origin != _source(spec.name, package):
+        return None
+    try:
+        with open(spec.cached, "rb") as handle:
+            data = handle.read()
+    except OSError:
+        return None
+    by_time = data[:4] == MAGIC_NUMBER and data[4:8] == _BY_TIME
+    return (package, data[_STAMP], data[_CODE]) if by_time else None
