@@ -199,12 +199,13 @@ static int is_known_folder(PyObject *folders, const char *path, size_t size, con
     return found;
 }
 
-/* A look at the rows of a manifest: known from `rows`, with their paths in `paths`, in folders that are all known. */
+/* A look at the rows of a manifest, which are in folders that are all known: at those first, if need be, since nothing behind
+   a folder that has become something else is to be looked at. */
 typedef struct {
-    Part part;
-    PyObject *paths; /* holds the text of the paths */
+    Part part, around;
+    PyObject *paths, *names; /* hold the text of the paths, and of those of folders */
     pthread_t thread;
-    int running, told;
+    int running, told, moved;
 } Look;
 
 static void end_look(Look *look) {
@@ -222,7 +223,9 @@ static void free_look(Look *look) {
         close(look->part.folder);
     }
     free(look->part.known);
+    free(look->around.known);
     Py_XDECREF(look->paths);
+    Py_XDECREF(look->names);
     free(look);
 }
 
@@ -325,8 +328,40 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
 
 #define LOOK "lurcher._kernel.look"
 
+/* 0, or -1 with an exception. */
+static int read_folders(Look *look, PyObject *folders) {
+    look->names = PyDict_Keys(folders); /* holds them while others may run */
+    Py_ssize_t count = look->names != NULL ? PyList_Size(look->names) : -1;
+    if (count < 0) {
+        return -1;
+    }
+    Known *known = calloc(count > 0 ? (size_t)count : 1, sizeof *known);
+    if (known == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    look->around = (Part){known, (size_t)count, look->part.folder, 1, 0};
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *name = PyList_GetItem(look->names, i), *row = PyDict_GetItemWithError(folders, name);
+        if (row == NULL || read_known(name, row, 0, &known[i]) < 0) {
+            if (!PyErr_Occurred()) {
+                PyErr_SetString(PyExc_RuntimeError, "the table changed");
+            }
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static void *look_behind(void *argument) {
-    look_at_all(*(const Part *)argument);
+    Look *look = argument;
+    look_at_all(look->around);
+    for (size_t i = 0; i < look->around.count; i++) {
+        look->moved |= look->around.known[i].unlike;
+    }
+    if (!look->moved) {
+        look_at_all(look->part);
+    }
     return NULL;
 }
 
@@ -338,9 +373,13 @@ PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) {
     if (look == NULL) {
         return none_unless_failed();
     }
-    look->running = pthread_create(&look->thread, NULL, look_behind, &look->part) == 0;
+    if (read_folders(look, PyTuple_GetItem(arguments, PyTuple_Size(arguments) - 1)) < 0) {
+        free_look(look);
+        return NULL;
+    }
+    look->running = pthread_create(&look->thread, NULL, look_behind, look) == 0;
     if (!look->running) {
-        look_at_all(look->part);
+        look_behind(look);
     }
     PyObject *capsule = PyCapsule_New(look, LOOK, drop_look);
     if (capsule == NULL) {
@@ -361,7 +400,7 @@ PyObject *kernel_end_look(PyObject *module, PyObject *capsule) {
     }
     look->told = 1;
     end_look(look);
-    return unlike_of(look);
+    return look->moved ? Py_NewRef(Py_None) : unlike_of(look);
 }
 
 #endif

@@ -136,9 +136,9 @@ def test_a_look_that_was_begun_finds_the_same_later(tmp_path: Path, files: dict[
     files = dict(sorted(files.items()))
     names, module = list(files), kernel.module()
     paths, packed = "\0".join(names).encode(), b"".join(struct.pack("<16sQqqQiI", *row) for row in files.values())
-    folders = dict.fromkeys(f"folder {i}" for i in range(7))
     (tmp_path / names[4]).unlink()
     os.utime(tmp_path / names[4999], ns=(1, 1))
+    folders = {f"folder {i}": row(tmp_path / f"folder {i}")[1:5] for i in range(7)}
     opened = os.open(tmp_path, os.O_RDONLY)
     look = module.begin_look(paths, packed, 56, 16, opened, NEVER, folders)
     dropped = module.begin_look(paths, packed, 56, 16, opened, NEVER, folders)
@@ -149,13 +149,35 @@ def test_a_look_that_was_begun_finds_the_same_later(tmp_path: Path, files: dict[
         module.end_look(look)
 
 
+def test_a_look_ends_where_a_folder_is_not_as_it_was(tmp_path: Path, files: dict[str, Row]) -> None:
+    module, name = kernel.module(), next(iter(files))
+    packed, folder = struct.pack("<16sQqqQiI", *files[name]), name.rpartition("/")[0]
+    opened = os.open(tmp_path, os.O_RDONLY)
+    try:
+        there = tmp_path / folder
+        for change in (lambda: None, lambda: (there / "new").touch(), lambda: there.rename(tmp_path / "b")):
+            was = row(tmp_path / folder)[1:5]
+            change()
+            changed = not (tmp_path / folder).exists() or row(tmp_path / folder)[1:5] != was
+            look = module.begin_look(name.encode(), packed, 56, 16, opened, NEVER, {folder: was})
+            assert module.end_look(look) == (None if changed else [])
+        (tmp_path / folder).symlink_to(tmp_path / "b")  # leads to the same file, which is not looked at
+        look = module.begin_look(name.encode(), packed, 56, 16, opened, NEVER, {folder: row(tmp_path / "b")[1:5]})
+        assert module.end_look(look) is None
+    finally:
+        os.close(opened)
+
+
 def test_a_look_that_cannot_be_begun_says_so(tmp_path: Path) -> None:
     module, packed = kernel.module(), struct.pack("<16sQqqQiI", *row(tmp_path))
-    assert module.begin_look(b"folder/top", packed, 56, 16, 0, 0, {"": 0}) is None
+    top = {"": row(tmp_path)[1:5]}
+    assert module.begin_look(b"folder/top", packed, 56, 16, 0, 0, top) is None
     with pytest.raises(OSError, match="descriptor"):
-        module.begin_look(b"top", packed, 56, 16, -1, 0, {"": 0})
+        module.begin_look(b"top", packed, 56, 16, -1, 0, top)
+    with pytest.raises(TypeError, match="too few"):
+        module.begin_look(b"top", packed, 56, 16, 0, 0, {"": 0})
     with pytest.raises(ValueError, match="rows"):
-        module.begin_look(b"top", packed, 55, 16, 0, 0, {"": 0})
+        module.begin_look(b"top", packed, 55, 16, 0, 0, top)
     with pytest.raises(ValueError, match="Capsule"):
         module.end_look(None)
 

@@ -98,7 +98,7 @@ class Glance:
             return None
 
         def begun(opened: int) -> Glance | None:
-            if not _listed(manifest, root, opened, circumstances):
+            if not _listed(manifest, root, opened, circumstances, folders=False):
                 return None
             look = kernel.begin_look(*_looked_at(manifest, rows, opened))
             return None if look is None else Glance(manifest, root, max_file_bytes, look)
@@ -112,7 +112,7 @@ class Glance:
             return None
         found = kernel.end_look(self._look)
         if not found:
-            return Changes((), ())
+            return None if found is None else Changes((), ())
         unlike = map(rows.at, found)
         return _with_root(self._root, lambda opened: _suspects(self._manifest, opened, unlike, self._max_file_bytes))
 
@@ -131,15 +131,15 @@ def _with_root(root: str, look: Callable[[int], Seen | None]) -> Seen | None:
         os.close(opened)
 
 
-def _listed(manifest: Manifest, root: str, opened: int, circumstances: str) -> bool:
-    """Whether a listing would have the same files again, each in a folder that is one."""
+def _listed(manifest: Manifest, root: str, opened: int, circumstances: str, *, folders: bool = True) -> bool:
+    """Whether a listing would have the same files again, each in a folder that is one; unless somebody else asks `folders`."""
     standing = manifest.standing
     if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
         return False
-    folders = standing.folders
-    if not standing.holds(root, opened, circumstances) or "" not in folders:
+    known = standing.folders
+    if not standing.holds(root, opened, circumstances, folders=folders) or "" not in known:
         return False
-    return all(folder.rpartition("/")[0] in folders for folder in folders)
+    return all(folder.rpartition("/")[0] in known for folder in known)
 
 
 def _suspects(

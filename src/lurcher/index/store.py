@@ -237,12 +237,14 @@ class Store:
 
 def live_places(manifest: Manifest) -> list[list[int]]:
     """For each segment the rows of its file table that are live."""
-    live: list[list[int]] = [[] for _ in manifest.segments]
     rows = manifest.rows
-    where = rows.where() if isinstance(rows, Rows) else zip(*((row.segment, row.place) for row in rows.values()), strict=True)
-    for segment, place in zip(*where, strict=True):
-        if segment != NO_SEGMENT:
-            live[segment].append(place)
+    if isinstance(rows, Rows):
+        segments, places = rows.where()
+        return [places[segments == number].tolist() for number in range(len(manifest.segments))]
+    live: list[list[int]] = [[] for _ in manifest.segments]
+    for row in rows.values():
+        if row.segment != NO_SEGMENT:
+            live[row.segment].append(row.place)
     return live
 
 

@@ -48,12 +48,12 @@ class Standing:
     settled: bool = False
     """Whether each change shows: time stamps that were too young for that when the files were listed are not believed."""
 
-    def holds(self, root: str, opened: int, circumstances: str) -> bool:
-        """Whether everything is as it was; `opened` is a descriptor of the root."""
+    def holds(self, root: str, opened: int, circumstances: str, *, folders: bool = True) -> bool:
+        """Whether everything is as it was; `opened` is a descriptor of the root. Somebody else may look at the `folders`."""
         if not self.settled or circumstances != self.circumstances:
             return False
         return (
-            self._same_folders(opened)
+            (not folders or self._same_folders(opened))
             and all(mark_of(os.path.join(root, path), follow=False) == seen for path, seen in self.files.items())
             and all(mark_of(os.path.join(root, path), follow=True) == seen for path, seen in self.git.items())
         )
