@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lurcher.terms import vocabulary
 from lurcher.terms.stem import stem
-from lurcher.terms.vocabulary import ABBREVIATIONS, STOP_WORDS
+from lurcher.terms.vocabulary import STOP_WORDS, abbreviations
 
 
 @pytest.mark.parametrize(
@@ -68,11 +69,17 @@ def test_a_stem_keeps_the_beginning_of_its_word(word: str) -> None:
 
 
 def test_abbreviations_lead_both_ways() -> None:
-    assert "config" in ABBREVIATIONS["configuration"]
-    assert "configuration" in ABBREVIATIONS["config"]
-    for word, others in ABBREVIATIONS.items():
-        assert list(others) == sorted(others)
-        assert all(word in ABBREVIATIONS[other] for other in others)
+    assert abbreviations("configuration") == ("cfg", "conf", "config")
+    assert abbreviations("config") == ("configuration", "configure")
+    for word in vocabulary._ABBREVIATIONS.split():
+        others = abbreviations(word)
+        assert others and list(others) == sorted(others)
+        assert all(word in abbreviations(other) for other in others)
+
+
+@pytest.mark.parametrize("word", ["", " ", "\n", "figuration", "con", "config ", "configuration config", "ümlaut"])
+def test_what_is_no_word_of_it_has_no_abbreviations(word: str) -> None:
+    assert abbreviations(word) == ()
 
 
 def test_stop_words_are_lower_case_words() -> None:

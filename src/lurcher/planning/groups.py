@@ -5,7 +5,7 @@ from __future__ import annotations
 from lurcher.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
-from lurcher.terms.vocabulary import ABBREVIATIONS, STOP_WORDS
+from lurcher.terms.vocabulary import STOP_WORDS, abbreviations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,9 +67,9 @@ def expand(snapshot: Terms, weights: Iterable[tuple[str, float]]) -> tuple[Group
 
 def forms_of(snapshot: Terms, term: str) -> list[str]:
     """Other terms with the same stem, and known abbreviations, sorted."""
-    found = set(ABBREVIATIONS.get(term, ()))
+    found = set(abbreviations(term))
     root = stem(term)
-    for other in ABBREVIATIONS.get(root, ()):
+    for other in abbreviations(root):
         found.add(other)
     if len(term) > 2 and term.isalpha() and term.isascii():
         # Stemming may have put an i for a y or added an e: neither need stand in the other forms.

@@ -227,15 +227,14 @@ _ABBREVIATIONS = """
 """
 
 
-def _table() -> dict[str, tuple[str, ...]]:
-    pairs: dict[str, set[str]] = {}
-    for line in _ABBREVIATIONS.split("\n"):
-        long, *short = line.split() or [""]
-        for other in short:
-            pairs.setdefault(long, set()).add(other)
-            pairs.setdefault(other, set()).add(long)
-    return {word: tuple(sorted(others)) for word, others in sorted(pairs.items())}
-
-
-ABBREVIATIONS = _table()
-"""Each word's abbreviations, and each abbreviation's words."""
+def abbreviations(word: str) -> tuple[str, ...]:
+    """A word's abbreviations, and an abbreviation's words; looked up in the text, since a question asks for few."""
+    found: set[str] = set()
+    at = _ABBREVIATIONS.find(word) if word.isalnum() else -1
+    while at >= 0:
+        end = at + len(word)
+        if _ABBREVIATIONS[at - 1].isspace() and _ABBREVIATIONS[end].isspace():
+            long, *short = _ABBREVIATIONS[_ABBREVIATIONS.rindex("\n", 0, at) : _ABBREVIATIONS.index("\n", end)].split()
+            found.update(short if word == long else (long,))
+        at = _ABBREVIATIONS.find(word, end)
+    return tuple(sorted(found))
