@@ -13,31 +13,10 @@ from math import isfinite
 
 from lurcher.errors import ConfigError
 from lurcher.light import TYPE_CHECKING, Field, fields, replace
-from lurcher.settings import (
-    AcrossSettings,
-    BlameSettings,
-    CommitSettings,
-    DefaultRankingSettings,
-    EmbeddingSettings,
-    JudgeSettings,
-    LexicalSettings,
-    NoiseSettings,
-    NoteSettings,
-    OutcomeSettings,
-    PastRankingSettings,
-    PostgresSettings,
-    QdrantSettings,
-    RecencySettings,
-    ReportRankingSettings,
-    RerankerSettings,
-    ServicesSettings,
-    Settings,
-    SparseSettings,
-    StoreSettings,
-    sections,
-)
+from lurcher.settings import Settings, section_of, sections
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
     from typing import Any
 
@@ -46,26 +25,7 @@ __all__ = [
     "PROJECT_FILE",
     "PYPROJECT",
     "SHORT_NAMES",
-    "AcrossSettings",
-    "BlameSettings",
-    "CommitSettings",
-    "DefaultRankingSettings",
-    "EmbeddingSettings",
-    "JudgeSettings",
-    "LexicalSettings",
-    "NoiseSettings",
-    "NoteSettings",
-    "OutcomeSettings",
-    "PastRankingSettings",
-    "PostgresSettings",
-    "QdrantSettings",
-    "RecencySettings",
-    "ReportRankingSettings",
-    "RerankerSettings",
-    "ServicesSettings",
     "Settings",
-    "SparseSettings",
-    "StoreSettings",
     "apply",
     "cache_folder",
     "colour_wanted",
@@ -87,9 +47,9 @@ PYPROJECT = "pyproject.toml"
 MAX_FILE_BYTES = 1_000_000
 
 
-def _declared() -> dict[str, Field[Any]]:
-    defaults = Settings()
-    return {f"{section}.{item.name}": item for section in sections() for item in fields(getattr(defaults, section))}
+def _declared(names: Iterable[str]) -> dict[str, Field[Any]]:
+    """What is declared in some sections."""
+    return {f"{name}.{item.name}": item for name in names for item in fields(section_of(name))}
 
 
 def load(root: Path | str | None, flags: Mapping[str, Any] | None = None, environ: Mapping[str, str] | None = None) -> Settings:
@@ -129,17 +89,17 @@ def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Setting
     """A copy of `settings` with `values` (dotted keys) checked and put in."""
     if not values:
         return settings
-    declared = _declared()
+    named = {key.partition(".")[0] for key in values}
+    declared = _declared(name for name in sections() if name in named)
     origins = dict(settings.origins)
     changed: dict[str, dict[str, Any]] = {}
     for key, value in values.items():
         if key not in declared:
-            raise ConfigError(f"{origin}: unknown setting '{key}'", _nearest(key, declared))
-        section, _, name = key.partition(".")
-        changed.setdefault(section, {})[name] = _checked(key, value, declared[key], origin)
+            raise ConfigError(f"{origin}: unknown setting '{key}'", _nearest(key, _declared(sections())))
+        part, _, name = key.partition(".")
+        changed.setdefault(part, {})[name] = _checked(key, value, declared[key], origin)
         origins[key] = origin
-    parts = {section: replace(getattr(settings, section), **items) for section, items in changed.items()}
-    return replace(settings, **parts, origins=origins)
+    return settings.put(origins, **{part: replace(getattr(settings, part), **items) for part, items in changed.items()})
 
 
 def _checked(key: str, value: Any, declared: Field[Any], origin: str) -> Any:
@@ -315,8 +275,9 @@ def _section(table: dict[str, Any], section: str, origin: str) -> dict[str, Any]
 _NOT_SETTINGS = {
     "LURCHER_CONFIG",
     "LURCHER_KERNEL",
-    *(part.key for part in (EmbeddingSettings, SparseSettings, RerankerSettings, JudgeSettings, StoreSettings)),
+    *(f"LURCHER_{name}_KEY" for name in ("EMBEDDING", "SPARSE", "RERANKER", "JUDGE", "STORE")),
 }
+"""The last ones hold secrets, as the defaults of `embedding.key` and the like say."""
 SHORT_NAMES = {"LURCHER_STORE": "store.url"}
 """Variables that are not named after section and setting."""
 

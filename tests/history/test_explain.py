@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher import Engine
-from lurcher.config import BlameSettings
 from lurcher.errors import PathError, QueryError
 from lurcher.history.blame import parse, runs, unquoted
 from lurcher.history.excerpts import excerpt
@@ -22,6 +21,7 @@ from lurcher.history.explain import explain
 from lurcher.history.explained import Related
 from lurcher.history.outcomes.verdicts import Evidence, Outcome
 from lurcher.history.records import Hunk
+from lurcher.settings.past import BlameSettings
 from tests.history.made import EMAIL, Repository
 
 

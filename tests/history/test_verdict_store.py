@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lurcher import config
-from lurcher.config import OutcomeSettings
 from lurcher.embedding.model import model_of
 from lurcher.history import fill, judging
 from lurcher.history.outcomes.fixes import fixes
@@ -21,6 +20,7 @@ from lurcher.history.outcomes.kept import KeptVerdicts
 from lurcher.history.outcomes.mended import fixes_of, found_fixes, order_of, unchanged
 from lurcher.history.project import PastProject, PastView
 from lurcher.index import disk
+from lurcher.settings.past import OutcomeSettings
 from tests.history.repo import Repo, project, silent
 
 CART = "def total(price, count):\n    result = price * count\n    return result + shipping\n"

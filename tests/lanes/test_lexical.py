@@ -5,9 +5,9 @@ from math import log
 
 import pytest
 
-from lurcher.config import LexicalSettings
 from lurcher.lanes import lexical
 from lurcher.planning.groups import Group
+from lurcher.settings import LexicalSettings
 from tests.small import snapshot_of
 
 PLAIN = LexicalSettings(symbols=0.0, name=0.0, folder=0.0)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.config import ServicesSettings, Settings
+from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline
 from lurcher.services.breaker import Breaker, breaker_of, forget
+from lurcher.settings.models import ServicesSettings
 
 
 class Clock:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from lurcher.across.strength import Strength, strengths_of
 from lurcher.answering import Findings
 from lurcher.budget import cursor as cursors
-from lurcher.config import AcrossSettings
 from lurcher.index.reader import Snapshot
 from lurcher.rerank.reranker import Candidate
 from lurcher.rerank.second import Factor
+from lurcher.settings.rankings import AcrossSettings
 from lurcher.types import Hit, Query, StageWhy, Why
 
 

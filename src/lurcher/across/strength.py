@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from math import exp, log
 
 from lurcher.answering import Findings, Listing
-from lurcher.config import AcrossSettings
 from lurcher.index.reader import Snapshot
 from lurcher.planning.groups import expand, query_terms
 from lurcher.planning.intent import REPORT, SYMBOL, wants_change
+from lurcher.settings.rankings import AcrossSettings
 
 _OF_THE_PAST = re.compile(
     r"\b(?:did|didn't|wasn't|weren't|hadn't|have we|has any(?:one|body)|(?:why|when|where|how) (?:was|were|had)|since when|who"

@@ -345,7 +345,7 @@ class Codes(ABC):
     @cached_property
     def _options(self) -> str:
         """What an order of hits depends on besides the query; what concerns the index is in the index's own digest."""
-        decisive = sorted((key, value) for key, value in self.settings.to_dict().items() if not key.startswith("index."))
+        decisive = [(key, value) for key, value in self.settings.changed() if not key.startswith("index.")]
         return repr(decisive) + repr(sorted(self._together.prefixes.items()))
 
     def symbol(

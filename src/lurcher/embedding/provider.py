@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lurcher.config import EmbeddingSettings, Settings
+from lurcher.config import Settings
 from lurcher.remote import Deadline
+from lurcher.settings import EmbeddingSettings
 
 if TYPE_CHECKING:
     import numpy as np

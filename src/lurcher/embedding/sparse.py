@@ -19,11 +19,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult
 
-from lurcher.config import Settings, SparseSettings
+from lurcher.config import Settings
 from lurcher.embedding.service import CHARS_PER_TOKEN, MOST_BYTES, patiently
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
 from lurcher.services.breaker import Breaker, breaker_of
+from lurcher.settings.models import SparseSettings
 from lurcher.stores.port import Sparse
 from lurcher.trust import bearing, users_key, users_own, users_url
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lurcher.config import BlameSettings
+from lurcher.settings.past import BlameSettings
 from lurcher.sources import git
 
 UNCOMMITTED = "0" * 40

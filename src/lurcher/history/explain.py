@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from lurcher.config import BlameSettings
 from lurcher.errors import PathError, QueryError
 from lurcher.history.blame import Blame, Header, Line, blame, runs
 from lurcher.history.excerpts import Told, excerpt, read
 from lurcher.history.explained import WORK_TREE, ExplainAnswer, Related, Writer, labelled
 from lurcher.history.outcomes.verdicts import Outcome
+from lurcher.settings.past import BlameSettings
 from lurcher.sources import git
 from lurcher.types import Degraded
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.config import OutcomeSettings
 from lurcher.errors import PathError
 from lurcher.history import log, segment
 from lurcher.history.build import PastBuilder
@@ -24,6 +23,7 @@ from lurcher.history.options import LogSettings
 from lurcher.history.outcomes.rules import rules_text
 from lurcher.history.parts import PastSegment
 from lurcher.history.reader import Past, open_past
+from lurcher.settings.past import OutcomeSettings
 from lurcher.types import Progress
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from lurcher.config import BlameSettings
 from lurcher.errors import PathError
 from lurcher.history.blame import blame, runs
+from lurcher.settings.past import BlameSettings
 
 
 @dataclass(frozen=True, slots=True)

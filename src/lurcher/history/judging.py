@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lurcher.config import OutcomeSettings
 from lurcher.errors import IndexError_
 from lurcher.history.manifest import Judged
 from lurcher.history.outcomes import kept
@@ -17,6 +16,7 @@ from lurcher.history.outcomes.rules import rules_text
 from lurcher.history.outcomes.verdicts import judge
 from lurcher.history.outcomes.witnesses import messages
 from lurcher.history.reader import Past
+from lurcher.settings.past import OutcomeSettings
 
 if TYPE_CHECKING:
     from lurcher.history.manifest import PastManifest, PastStore

@@ -8,12 +8,12 @@ from functools import lru_cache
 from typing import Protocol
 
 from lurcher.chunking.languages import TEXT, detect
-from lurcher.config import CommitSettings
 from lurcher.history.layout import is_reformat
 from lurcher.history.outcomes.wording import reads_as_fix
 from lurcher.history.records import Change
 from lurcher.history.upkeep import is_dependencies, is_release
 from lurcher.index.roles import EXAMPLE, TEST, VENDORED, roles
+from lurcher.settings.past import CommitSettings
 from lurcher.sources.listing import GENERATED_FOLDERS, name_reason
 
 RELEASE, DEPENDENCIES, REFORMAT, MERGE = "release", "dependencies", "reformat", "merge"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lurcher.config import RecencySettings
+from lurcher.settings.past import RecencySettings
 
 _DAY = 86_400
 

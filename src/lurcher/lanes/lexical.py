@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import log
 
 from lurcher.arrays import np
-from lurcher.config import LexicalSettings
 from lurcher.index.order import place_of
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
@@ -19,6 +18,7 @@ from lurcher.lanes.lane import Request
 from lurcher.light import TYPE_CHECKING, dataclass
 from lurcher.planning.groups import Group
 from lurcher.planning.intent import REPORT
+from lurcher.settings import LexicalSettings
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from math import log
 from typing import TYPE_CHECKING, Any
 
-from lurcher.config import NoteSettings
 from lurcher.index.order import place_of
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FAMILIES
 from lurcher.planning.groups import Group
+from lurcher.settings.notes import NoteSettings
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ the same files fill what is left.
 from __future__ import annotations
 
 from lurcher.arrays import np
-from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
+from lurcher.config import Settings
 from lurcher.index.order import best_first
 from lurcher.index.reader import Snapshot
 from lurcher.kernel import native
@@ -18,6 +18,7 @@ from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
 from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, stem, types
+from lurcher.settings import DefaultRankingSettings, ReportRankingSettings
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

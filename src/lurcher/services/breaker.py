@@ -17,9 +17,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import SplitResult
 
-from lurcher.config import ServicesSettings, Settings
+from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, place
+from lurcher.settings.models import ServicesSettings
 
 DOCTOR = "run: lurcher doctor"
 _BUSY = (408, 429)

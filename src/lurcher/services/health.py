@@ -147,7 +147,7 @@ def store(settings: Settings, root: Path) -> Health | None:
     def look(about: Health, deadline: Deadline) -> Health:
         soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
         where = users_own(settings, "store.url", "decides where code is sent")
-        opened = store_at(where, replace(settings, store=soon))
+        opened = store_at(where, settings.put(store=soon))
         try:
             told, took = _timed(opened.state)
         finally:

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lurcher.config import LexicalSettings, NoiseSettings
 from lurcher.index import roles
+from lurcher.settings import LexicalSettings, NoiseSettings
 from lurcher.stores.port import Sparse
 from lurcher.stores.words import SPARSE_BITS, number_of
 

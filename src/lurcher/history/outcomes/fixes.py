@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from lurcher.config import OutcomeSettings
 from lurcher.history.kinds import CODE, kind_of, left_out
 from lurcher.history.outcomes.wording import mends, says_fix
 from lurcher.history.records import RENAMED, Hunk
 from lurcher.index.roles import SETUP, roles
+from lurcher.settings.past import OutcomeSettings
 
 
 class Altered(Protocol):

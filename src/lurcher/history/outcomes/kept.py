@@ -9,13 +9,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lurcher.config import OutcomeSettings
 from lurcher.history.outcomes.mended import FIX
 from lurcher.history.outcomes.rules import rules_of
 from lurcher.history.outcomes.verdicts import STANDING, SUCCESS, VERDICTS, Evidence, Outcome, Verdicts
 from lurcher.index.container import PACKED, Builder, Container
 from lurcher.index.segment import as_bytes
 from lurcher.light import cached_property
+from lurcher.settings.past import OutcomeSettings
 
 if TYPE_CHECKING:
     import numpy as np

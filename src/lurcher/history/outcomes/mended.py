@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lurcher.config import OutcomeSettings
 from lurcher.history.outcomes.fixes import Fix, Window
 from lurcher.history.reader import Past
 from lurcher.history.records import Hunk
 from lurcher.history.segment import MERGE
 from lurcher.history.views import ChangeView
 from lurcher.light import cached_property
+from lurcher.settings.past import OutcomeSettings
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from lurcher.config import OutcomeSettings
+from lurcher.settings.past import OutcomeSettings
 
 
 def rules_of(settings: OutcomeSettings) -> dict[str, Any]:

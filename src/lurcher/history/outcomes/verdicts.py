@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.config import OutcomeSettings
 from lurcher.history.outcomes.fixes import Fix
 from lurcher.history.outcomes.reverts import Reversal, Told, reversals
+from lurcher.settings.past import OutcomeSettings
 
 REVERTED, HOTFIXED, SUCCESS = "reverted", "hotfixed", "success"
 VERDICTS = (REVERTED, HOTFIXED, SUCCESS)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.config import PastRankingSettings
 from lurcher.history.ranking import nudges
 from lurcher.history.ranking.context import PastContext, PastRanking, in_order, ranked
 from lurcher.history.ranking.fields import Weights, score
 from lurcher.index.vectors import Direction
+from lurcher.settings.past import PastRankingSettings
 from lurcher.types import LaneWhy, StageWhy, Why
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lurcher.config import PostgresSettings
+from lurcher.settings.stores import PostgresSettings
 from lurcher.stores.port import Candidate, Question
 from lurcher.stores.postgres.cells import FEWEST_PROBES
 from lurcher.stores.postgres.connect import Connection

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.config import QdrantSettings
+    from lurcher.settings.stores import QdrantSettings
     from lurcher.stores.port import StoredFile, StoredUnit
 
 NEVER = 1 << 52

@@ -15,7 +15,8 @@ from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, understood
 from lurcher.stores.qdrant.wire import Wire
 
 if TYPE_CHECKING:
-    from lurcher.config import QdrantSettings, Settings
+    from lurcher.config import Settings
+    from lurcher.settings.stores import QdrantSettings
     from lurcher.stores.qdrant.address import Address
 
 OLDEST = (1, 17)

@@ -13,7 +13,7 @@ from lurcher.stores.qdrant.layout import among, file_of, filtered, numbers, seen
 from lurcher.stores.qdrant.points import Json, Points
 
 if TYPE_CHECKING:
-    from lurcher.config import QdrantSettings
+    from lurcher.settings.stores import QdrantSettings
     from lurcher.stores.port import Question
 
 Found = list[tuple[str, float]]

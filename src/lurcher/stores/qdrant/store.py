@@ -17,7 +17,7 @@ from lurcher.stores.qdrant.mend import chunks, mend
 from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, Points, understood
 
 if TYPE_CHECKING:
-    from lurcher.config import QdrantSettings
+    from lurcher.settings.stores import QdrantSettings
 
 _NUMBERS = ("generation", "files", "units", "dims")
 _TEXTS = ("fingerprint", "written", "commit")
