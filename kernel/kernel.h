@@ -60,6 +60,7 @@ PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_units(PyObject *module, PyObject *arguments);
 PyObject *kernel_standing(PyObject *module, PyObject *arguments);
+PyObject *kernel_within(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
 PyObject *kernel_begin_look(PyObject *module, PyObject *arguments);

@@ -37,6 +37,9 @@ static PyMethodDef functions[] = {
     {"unit_sums", kernel_unit_sums, METH_VARARGS, "The same, as bytes and the scales that make them one long."},
     {"products", kernel_products, METH_VARARGS,
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
+    {"within", kernel_within, METH_VARARGS,
+     "Rows, their width, limits (place and size of a number, place and size of one that is added or a place below zero, least, "
+     "most): whether all rows keep to all limits."},
     {"unlike", kernel_unlike, METH_VARARGS,
      "Rows by path, where in them size and times and inode are, a folder, since when times are young, whether they are folders."},
     {"unlike_rows", kernel_unlike_rows, METH_VARARGS,

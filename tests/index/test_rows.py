@@ -56,3 +56,30 @@ def test_rows_that_are_not_there_are_refused() -> None:
         with pytest.raises((TypeError, IndexError, ValueError, KeyError)):
             ours[wrong]
     assert len(ours[[]]) == 0 and len(both(1, 0)[0][small.zeros(0, "bool")]) == 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 99), st.sampled_from([0, 1, 511, 512, 513, 1100]), st.data())
+def test_limits_are_kept_or_not_as_by_numpy(seed: int, count: int, data: st.DataObject) -> None:
+    ours, plain = both(seed, count)
+    edge = st.sampled_from([-(2**31), -1, 0, 1, 200, 255, 2**16, 2**31, 2**32, 2**33, 2**61, 2**62 - 1])
+    column = st.sampled_from(["a", "b", "d", "e", "f"])
+    one = st.tuples(column, st.just("") | column, edge, edge)
+    limits = data.draw(st.lists(one, max_size=4))
+    wanted = all(
+        low <= int(row[name]) + (int(row[added]) if added else 0) <= high for name, added, low, high in limits for row in plain
+    )
+    assert ours.within(limits) is wanted
+
+
+@pytest.mark.parametrize(
+    ("data", "width", "limits"),
+    [
+        (b"x" * 7, 4, ()), (b"x" * 8, 0, ()), (b"x" * 8, -4, ()), (b"x" * 8, 4, ((1, 4, -1, 0, 0, 1),)),
+        (b"x" * 8, 4, ((-1, 1, -1, 0, 0, 1),)), (b"x" * 8, 4, ((0, 3, -1, 0, 0, 1),)), (b"x" * 8, 4, ((0, 1, 1, 4, 0, 1),)),
+        (b"x" * 8, 4, ((0, 1, -1, 0, 0, 1),) * 17),
+    ],
+)  # fmt: skip
+def test_limits_that_no_row_has_are_refused(data: bytes, width: int, limits: tuple[tuple[int, ...], ...]) -> None:
+    with pytest.raises(ValueError, match=r"rows|place|numbers"):
+        kernel.module().within(data, width, limits)

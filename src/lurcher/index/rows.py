@@ -9,9 +9,18 @@ from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
 _LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
+
+
+_SIZES = {"u1": 1, "<u2": 2, "<u4": 4, "<i4": -4, "<u8": 8}
+_FURTHEST = (1 << 62) - 1
+
+
+def _added(place: tuple[int, int, str] | None) -> tuple[int, int]:
+    return (-1, 0) if place is None else (place[1], _SIZES[place[2]])
 
 
 class Shape:
@@ -92,6 +101,17 @@ class Rows:
         if places and not -total <= min(places) <= max(places) < total:
             raise IndexError(f"rows {min(places)} to {max(places)} of {total}")
         return [place + total if place < 0 else place for place in places]
+
+    def within(self, limits: Iterable[tuple[str, str, int, int]]) -> bool:
+        """Whether each number keeps to its limits: column, one that is added to it or none, least, most."""
+        kernel = native()
+        assert kernel is not None, "without the kernel tables are numpy's"
+        where = self._shape.places
+        asked = []
+        for column, added, low, high in limits:
+            asked.append((where[column][1], _SIZES[where[column][2]], *_added(where.get(added)), low, min(high, _FURTHEST)))
+        found: bool = kernel.within(self._data, self._shape.row.size, tuple(asked))
+        return found
 
     def tolist(self) -> list[tuple[int, ...]]:
         return list(self._shape.row.iter_unpack(self._data))

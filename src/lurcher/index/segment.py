@@ -224,13 +224,14 @@ def check_shape(container: Container) -> Container:
 def files_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of files, each row leading to what exists."""
     rows, meta = (table or container.table)("files", FILE), container.meta
-    if len(rows) and (
-        _furthest(rows, "unit", "units") > meta["units"]
-        or _furthest(rows, "definition", "definitions") > meta["definitions"]
-        or _furthest(rows, "text", "size") > container.length("text")
-        or int(rows["path"].max()) >= container.length("paths")
-        or int(rows["strings"].max()) > container.length("strings")
-        or int(rows["language"].max()) >= len(meta["languages"])
+    if not _within(
+        rows,
+        ("unit", "units", 0, meta["units"]),
+        ("definition", "definitions", 0, meta["definitions"]),
+        ("text", "size", 0, container.length("text")),
+        ("path", "", 0, container.length("paths") - 1),
+        ("strings", "", 0, container.length("strings")),
+        ("language", "", 0, len(meta["languages"]) - 1),
     ):
         raise container.corrupt("a file leads nowhere")
     return rows
@@ -239,11 +240,7 @@ def files_of(container: Container, table: Table | None = None) -> NDArray[Any]:
 def units_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     """The table of units, each row leading to what exists."""
     rows, meta = (table or container.table)("units", UNIT), container.meta
-    if len(rows) and (
-        int(rows["file"].max()) >= meta["files"]
-        or int(rows["definition"].max()) >= meta["definitions"]
-        or int(rows["definition"].min()) < -1
-    ):
+    if not _within(rows, ("file", "", 0, meta["files"] - 1), ("definition", "", -1, meta["definitions"] - 1)):
         raise container.corrupt("a unit leads nowhere")
     return rows
 
@@ -252,19 +249,30 @@ def definitions_of(container: Container, table: Table | None = None) -> NDArray[
     """The table of definitions, each row leading to what exists."""
     rows, meta = (table or container.table)("definitions", DEFINITION), container.meta
     strings = container.length("strings")
-    if len(rows) and (
-        int(rows["file"].max()) >= meta["files"]
-        or int(rows["unit"].max()) >= meta["units"]
-        or int(rows["kind"].max()) >= len(KINDS)
-        or any(int(rows[column].max()) >= strings for column in ("name", "container", "signature"))
+    if not _within(
+        rows,
+        ("file", "", 0, meta["files"] - 1),
+        ("unit", "", 0, meta["units"] - 1),
+        ("kind", "", 0, len(KINDS) - 1),
+        *((column, "", 0, strings - 1) for column in ("name", "container", "signature")),
     ):
         raise container.corrupt("a definition leads nowhere")
     return rows
 
 
-def _furthest(rows: NDArray[Any], first: str, count: str) -> int:
-    starts = rows[first].astype("uint64")
-    return int(starts.max()) + int(rows[count].max()) if int(starts.max()) >> 62 else int((starts + rows[count]).max())
+def _within(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
+    """Whether each number of some columns, with one that is added to it or none, is neither below nor above its limits."""
+    if not len(rows):
+        return True
+    if hasattr(rows, "within"):
+        return bool(rows.within(limits))
+    for column, added, low, high in limits:
+        least, most = int(rows[column].min()), int(rows[column].max())
+        if added and most <= high:  # or the sum might not fit
+            most = int((rows[column].astype("uint64") + rows[added]).max())
+        if least < low or most > high:
+            return False
+    return True
 
 
 def owners_in(container: Container, family: str) -> int:
