@@ -11,7 +11,7 @@ from itertools import accumulate, islice
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
-from lurcher.index.postings import Views, broken, read_one, views_of
+from lurcher.index.postings import Views, broken, list_at, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
 from lurcher.index.segment import (
     EXPORTED,
@@ -26,7 +26,7 @@ from lurcher.index.segment import (
     string_in,
     units_of,
 )
-from lurcher.index.tally import Memory
+from lurcher.index.tally import Memory, Sum
 from lurcher.index.vectors import Direction, Nearness
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
@@ -166,6 +166,19 @@ class Segment:
             self._decoded.put(key, known, len(found[0]) if found else 0)
         return known[0]
 
+    def add_to(self, total: Sum, family: str, term: int, first: int, weight: float) -> None:
+        """Add how often each live owner has a term, times a weight; owners are numbered from `first` on."""
+        if native() is None or self.live is not None:
+            found = self.postings(family, term)
+            if found is not None:
+                total.add(found[0] + first if first else found[0], found[1], weight)
+            return
+        views = self._family(family)
+        place = views.place(term)
+        if place >= 0:
+            data, rows = list_at(self.container, family, views, place)
+            total.add_list(data, rows, self._owner_total(family), first, weight, lambda: broken(self.container, family))
+
     def mark(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
         """Mark all owners, live or not, that have one of some terms, which ascend, in `family`."""
         views, kernel = self._family(family), native()
@@ -240,7 +253,7 @@ class Snapshot:
         self.segments = list(segments)
         self.weighted: Memory[
             tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
-        ] = Memory(_MOST_ROWS)
+        ] = Memory(max(_MOST_ROWS, 2 * sum(int(segment.meta["units"]) for segment in segments)))
         """Room for terms' weighted counts per unit, which several queries share."""
         self._postings: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(_MOST_ROWS)
         self._texts: Memory[tuple[int, int, int], str] = Memory(_MOST_LETTERS)
@@ -461,6 +474,14 @@ class Snapshot:
             known = self._gathered_postings(family, term)
             self._postings.put(key, known, len(known[0]))
         return known
+
+    def add_to(self, total: Sum, fields: Iterable[tuple[str, float]], term: str) -> None:
+        """Add how often each live owner has `term` in some fields of units, or of files, times the weight of each."""
+        found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]
+        for family, weight in fields:
+            bases = self._bases["units" if family in UNIT_FAMILIES else "files"]
+            for place, number in found:
+                self.segments[place].add_to(total, family, number, bases[place], weight)
 
     def _gathered_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         base = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"

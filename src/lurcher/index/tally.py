@@ -9,6 +9,7 @@ from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -43,8 +44,10 @@ class _Desk(_local):
         self._room: NDArray[np.float64] | None = None
 
     def room(self, total: int) -> NDArray[np.float64]:
-        wanted = total + total // 64 + 1
-        if self._room is None or len(self._room) < wanted or len(self._room) > 4 * wanted + (1 << 16):
+        marks = total // 64 + 1
+        wanted = total + marks + marks // 64 + 1
+        # It never shrinks: units, files and definitions are added up in turns, and each would make a new one.
+        if self._room is None or len(self._room) < wanted:
             self._room = np.zeros(wanted)
         return self._room
 
@@ -56,7 +59,18 @@ class Sum:
     """Adds up postings of many terms in one pass at the end, which is several times faster than term by term."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[NDArray[np.int64], NDArray[Any], float]] = []
+        self._parts: list[Any] = []
+        self._broken: dict[int, Callable[[], Exception]] = {}
+
+    def add_list(
+        self, list: memoryview, rows: int, limit: int, first: int, weight: float, broken: Callable[[], Exception]
+    ) -> None:
+        """A list as it is stored, for the kernel: its owners are below `limit`, and numbered from `first` on.
+
+        To take it apart only to add it up would cost as much again. `broken` makes the error for one that leads nowhere.
+        """
+        self._broken[len(self._parts)] = broken
+        self._parts.append((list, rows, limit, first, float(weight)))
 
     def add(self, owners: NDArray[np.int64], counts: NDArray[Any], weight: float) -> None:
         if len(owners):
@@ -74,7 +88,10 @@ class Sum:
         """The owners whose sum is not zero, in order, and their sums."""
         kernel = native()
         if kernel is not None and self._parts:
-            owners, sums = kernel.tally(self._parts, total, _DESK.room(total))
+            found = kernel.tally(self._parts, total, _DESK.room(total))
+            if type(found) is int:
+                raise self._broken[found]()
+            owners, sums = found
             return np.frombuffer(owners, np.int64), np.frombuffer(sums)
         every = self.over(total)
         if every is None:

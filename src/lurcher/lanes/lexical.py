@@ -87,8 +87,7 @@ def score(
     k1 = settings.k1
     total = snapshot.unit_total
     scores = np.zeros(total)
-    # Not quite zero, so that a unit without a single word divides by something.
-    norm = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, field_weights)), 1e-9)
+    norm = _norm(snapshot, field_weights, k1, b)
     found = []
     for group in groups:
         units, tf, each = _frequencies(snapshot, group, field_weights, settings.variant)
@@ -117,6 +116,17 @@ def _added(
     amounts = times * tf / (tf + norm[units])
     scores[units] += amounts
     return Share(group.word, units, amounts)
+
+
+def _norm(snapshot: Snapshot, weights: dict[str, float], k1: float, b: float) -> NDArray[np.float64]:
+    """What each unit's length makes of its counts, worked out once: it is as much as the whole index."""
+    key = (*weights.items(), ("k1", k1), ("b", b))
+    known = snapshot.relative_lengths.get(key)
+    if known is None:
+        # Not quite zero, so that a unit without a single word divides by something.
+        known = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, weights)), 1e-9)
+        snapshot.relative_lengths[key] = known
+    return known
 
 
 def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[np.float64]:
@@ -158,6 +168,8 @@ def _frequencies(
         found = _weighted(snapshot, form, weights)
         total.add(*found, variant)
         each.append(len(found[0]))
+    if not any(each[1:]):
+        return *own, each
     return *total.sparse(snapshot.unit_total), each
 
 
@@ -169,9 +181,10 @@ def _weighted(
     known = snapshot.weighted.get(key)
     if known is None:
         units, files = Sum(), Sum()
-        for field, weight in weights.items() if snapshot.knows(term) else ():
-            if weight:
-                (units if field in UNIT_FIELDS else files).add(*snapshot.postings(field, term), weight)
+        if snapshot.knows(term):
+            fields = [field for field in weights.items() if field[1]]
+            snapshot.add_to(units, [field for field in fields if field[0] in UNIT_FIELDS], term)
+            snapshot.add_to(files, [field for field in fields if field[0] not in UNIT_FIELDS], term)
         owners, amounts = files.sparse(snapshot.file_total)
         if len(owners):
             units.add(*_in_units(snapshot, owners, amounts), 1.0)
