@@ -64,6 +64,7 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);
 PyObject *kernel_spans(PyObject *module, PyObject *arguments);
+PyObject *kernel_together(PyObject *module, PyObject *arguments);
 PyObject *kernel_mark(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *data);

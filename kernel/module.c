@@ -67,6 +67,7 @@ static PyMethodDef functions[] = {
     {"terms_with", kernel_terms_with, METH_VARARGS,
      "Terms, their ends, some bytes, how many at most: the numbers of the terms that hold the bytes; None: too many."},
     {"spans", kernel_spans, METH_VARARGS, "Terms and a family's lists: where theirs begin and end, and how many rows they have."},
+    {"together", kernel_together, METH_VARARGS, "Masks of units and who holds each: the units of holders that are in every mask."},
     {"mark", kernel_mark, METH_VARARGS, "A family's data, spans of lists and a mask: marks the owners; whether all are there."},
     {"places", kernel_places, METH_VARARGS, "Sorted terms, their ends, a list of terms: the number of each, -1 where it is none of them."},
     {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
