@@ -241,7 +241,7 @@ def _units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
         known = segment.pieces.get(piece)
         if known is None:
             known = (_in_segment(segment, piece),)
-            segment.pieces.put(piece, known, len(segment.units) // 16)  # a byte each, where rows have sixteen
+            segment.pieces.put(piece, known, len(segment.units) // 32)  # a byte each, and worth keeping
         if known[0] is None:
             return None
         parts.append(known[0])
