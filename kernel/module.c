@@ -46,11 +46,25 @@ static PyMethodDef functions[] = {
      "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},
     {"bm25", kernel_bm25, METH_VARARGS, "Units, frequencies, lengths, times, scores: what each unit gains, added to its score."},
     {"harmonic", kernel_harmonic, METH_VARARGS,
-     "Scores of units, first unit and number of units of each file, which files may answer, a divisor per place, where the sums "
-     "go."},
+     "Scores of units; of each file the best of them, its first unit and number of units, and whether it may answer; a divisor per "
+     "place, where the sums go."},
     {"best_units", kernel_best_units, METH_VARARGS,
-     "Scores of units, first unit and number of units of each file: each file's best score and the unit that has it, or -1."},
+     "Scores of units, first unit and number of units of each file: each file's best score, the unit that has it, or -1, and how "
+     "many have any."},
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
+    {"standing_in_files", kernel_standing_in_files, METH_VARARGS,
+     "The same, given each file's best score, first unit and number of units too."},
+    {"nearest", kernel_nearest, METH_VARARGS,
+     "Numbers in runs, the length of each, how many to look at: the mean of its largest, and where the largest is."},
+    {"innermost", kernel_innermost, METH_VARARGS,
+     "Packed rows, their width, where in them start and end and kind are, the first and how many, a byte, a mark per kind: which of "
+     "them is the shortest around the byte, or -1."},
+    {"equal", kernel_equal, METH_VARARGS,
+     "Packed rows, their width, where in them a number is, the first and how many, a number: how many of them have it."},
+    {"best_line", kernel_best_line, METH_VARARGS,
+     "An ASCII text and some terms: where the text of the first line begins that has the most different ones."},
+    {"unchecked", kernel_unchecked, METH_VARARGS,
+     "Where parts begin and end, sizes of a block and of all, a mark per block: the blocks without one; None: a part is not there."},
     {"extract", kernel_extract, METH_VARARGS,
      "Matches of a query, a kind or reader per pattern, a ruler, a language's rules: definitions, and ranges of comments."},
     {"cuts", kernel_cuts, METH_VARARGS,

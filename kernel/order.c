@@ -40,12 +40,13 @@ static void sort_down(double *values, size_t count) {
     }
 }
 
-/* Of each file that may answer, the sum of its units' scores, largest first, each divided by what its place has: 0, or -1. */
-static int harmonic(const double *scores, size_t units, const int64_t *first, const int64_t *counts, const unsigned char *allowed,
-                    size_t files, const double *divisors, size_t most, double *sums, double *desk) {
+/* Of each file that may answer and has a score, the sum of its units' scores, largest first, each divided by what its place has: 0,
+   or -1. */
+static int harmonic(const double *scores, size_t units, const double *best, const int64_t *first, const int64_t *counts,
+                    const unsigned char *allowed, size_t files, const double *divisors, size_t most, double *sums, double *desk) {
     for (size_t file = 0; file < files; file++) {
         sums[file] = 0;
-        if (!allowed[file] || counts[file] == 0) {
+        if (!allowed[file] || !(best[file] > 0)) {
             continue;
         }
         if (counts[file] < 0 || first[file] < 0 || (uint64_t)counts[file] > most || (uint64_t)first[file] > units ||
@@ -70,8 +71,8 @@ static int harmonic(const double *scores, size_t units, const int64_t *first, co
 
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
     (void)module;
-    Py_buffer scores, first, counts, allowed, divisors, sums;
-    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*w*", &scores, &first, &counts, &allowed, &divisors, &sums)) {
+    Py_buffer scores, best, first, counts, allowed, divisors, sums;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*y*y*y*w*", &scores, &best, &first, &counts, &allowed, &divisors, &sums)) {
         return NULL;
     }
     PyObject *found = NULL;
@@ -79,10 +80,11 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
     Py_ssize_t most = items_of(&divisors, 8, "the divisors");
     double *desk = NULL;
     int failed = 1;
-    if (units < 0 || files < 0 || most < 0 || items_of(&counts, 8, "the counts") < 0 || items_of(&sums, 8, "the sums") < 0) {
+    if (units < 0 || files < 0 || most < 0 || items_of(&best, 8, "the best scores") < 0 || items_of(&counts, 8, "the counts") < 0 ||
+        items_of(&sums, 8, "the sums") < 0) {
         goto done;
     }
-    if (counts.len != first.len || sums.len != first.len || allowed.len != files) {
+    if (best.len != first.len || counts.len != first.len || sums.len != first.len || allowed.len != files) {
         PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
         goto done;
     }
@@ -92,8 +94,8 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS
-    failed = harmonic(scores.buf, (size_t)units, first.buf, counts.buf, allowed.buf, (size_t)files, divisors.buf, (size_t)most,
-                      sums.buf, desk);
+    failed = harmonic(scores.buf, (size_t)units, best.buf, first.buf, counts.buf, allowed.buf, (size_t)files, divisors.buf,
+                      (size_t)most, sums.buf, desk);
     Py_END_ALLOW_THREADS
     if (failed) {
         PyErr_SetString(PyExc_ValueError, "a file's units are not there");
@@ -103,6 +105,7 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
 done:
     free(desk);
     PyBuffer_Release(&scores);
+    PyBuffer_Release(&best);
     PyBuffer_Release(&first);
     PyBuffer_Release(&counts);
     PyBuffer_Release(&allowed);
@@ -135,8 +138,8 @@ PyObject *kernel_standing(PyObject *module, PyObject *arguments) {
     return found;
 }
 
-/* Scores of units, first unit and number of units of each file: each file's best score, and the first unit that has it, -1 where
-   no score is above zero. */
+/* Scores of units, first unit and number of units of each file: each file's best score, the first unit that has it, -1 where no
+   score is above zero, and how many are. */
 PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
     (void)module;
     PyObject *given[3], *found = NULL;
@@ -145,7 +148,7 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
     }
     Array *scores = array_from_as(given[0], F64), *first = scores == NULL ? NULL : array_from_as(given[1], I64);
     Array *counts = first == NULL ? NULL : array_from_as(given[2], I64);
-    Array *values = NULL, *units = NULL;
+    Array *values = NULL, *units = NULL, *scored = NULL;
     if (counts == NULL) {
         goto done;
     }
@@ -155,7 +158,8 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
     }
     values = array_new(F64, first->count);
     units = values == NULL ? NULL : array_new(I64, first->count);
-    if (units == NULL) {
+    scored = units == NULL ? NULL : array_new(I64, first->count);
+    if (scored == NULL) {
         goto done;
     }
     const double *score = (const double *)(const void *)scores->data;
@@ -166,8 +170,9 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
             goto done;
         }
         double best = 0;
-        int64_t place = -1;
+        int64_t place = -1, above = 0;
         for (; left > 0; left--, unit++) {
+            above += score[unit] > 0;
             if (score[unit] > best) {
                 best = score[unit];
                 place = unit;
@@ -175,13 +180,15 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
         }
         ((double *)(void *)values->data)[file] = best;
         ((int64_t *)(void *)units->data)[file] = place;
+        ((int64_t *)(void *)scored->data)[file] = above;
     }
-    found = PyTuple_Pack(2, (PyObject *)values, (PyObject *)units);
+    found = PyTuple_Pack(3, (PyObject *)values, (PyObject *)units, (PyObject *)scored);
 done:
     drop(scores);
     drop(first);
     drop(counts);
     drop(values);
     drop(units);
+    drop(scored);
     return found;
 }

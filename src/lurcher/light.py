@@ -90,11 +90,15 @@ else:
                 changes[each.name] = getattr(one, each.name)
         return type(one)(**changes)
 
+    _SIMPLE = frozenset((str, int, bool, float, type(None)))
+
     def asdict(one):
         """The fields by name, and those of what they hold."""
         return {each.name: _plain(getattr(one, each.name)) for each in fields(one)}
 
     def _plain(value):
+        if type(value) in _SIMPLE:
+            return value
         if hasattr(value, "__light_fields__"):
             return asdict(value)
         if isinstance(value, (list, tuple)):

@@ -66,6 +66,11 @@ class Sum:
         """One sum per owner 0 … total - 1; None where nothing was added."""
         if not self._parts:
             return None
+        if native() is not None:
+            there, sums = self.sparse(total)
+            every = np.zeros(total)
+            every[there] = sums
+            return every
         owners = np.concatenate([owners for owners, _, _ in self._parts])
         values = np.concatenate([counts * weight for _, counts, weight in self._parts])
         return np.bincount(owners, values, total).astype(np.float64, copy=False)

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from lurcher.arrays import np
 from lurcher.index.tally import Sum
-from lurcher.light import TYPE_CHECKING
+from lurcher.light import TYPE_CHECKING, lru_cache
 from lurcher.ranking.context import Context
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
@@ -40,29 +40,28 @@ def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def matches(context: Context, family: str) -> dict[str, float]:
     """Each term of `family` that some query word explains, with how well."""
     best: dict[str, float] = {}
-
-    def offer(term: str, quality: float) -> None:
-        if quality > best.get(term, 0.0):
-            best[term] = quality
-
+    own, knows = context.own_words, context.snapshot.knows
     for group in context.plan.groups:
         word = group.word
-        if word in context.own_words:
+        if word in own:
             continue
-        offer(word, EXACT)
+        best[word] = EXACT
         for form in group.forms:
-            offer(form, FORM)
+            if best.get(form, 0.0) < FORM:
+                best[form] = FORM
         if len(word) >= MIN_PREFIX and word.isalpha():
             for term in context.snapshot.terms_with_prefix(word, family):
-                offer(term, PREFIX)
+                best.setdefault(term, PREFIX)
             for length in range(MIN_PREFIX, len(word)):
-                offer(word[:length], PREFIX)
-    for joined in _joined(context.plan.text) if context.plan.report is None else ():
-        offer(joined, EXACT)
-    return {term: quality for term, quality in best.items() if context.snapshot.knows(term)}
+                best.setdefault(word[:length], PREFIX)
+    if context.plan.report is None:
+        for joined in _joined(context.plan.text):
+            best[joined] = EXACT
+    return {term: quality for term, quality in best.items() if knows(term)}
 
 
-def _joined(text: str) -> list[str]:
+@lru_cache(maxsize=8)
+def _joined(text: str) -> tuple[str, ...]:
     """Neighbouring words written as one: a question's "thread pool" is a file's `threadpool`."""
     found = [word.lower() for word in words(text)]
-    return [a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS]
+    return tuple([a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS])
