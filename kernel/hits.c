@@ -321,6 +321,37 @@ PyObject *kernel_best_line(PyObject *module, PyObject *arguments) {
     return found;
 }
 
+/* First numbers and how many follow on each: all of them, one after the other. */
+PyObject *kernel_runs(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *given[2];
+    if (!PyArg_ParseTuple(arguments, "OO", &given[0], &given[1])) {
+        return NULL;
+    }
+    Array *first = array_from_as(given[0], I64), *counts = first == NULL ? NULL : array_from_as(given[1], I64);
+    Array *found = NULL;
+    int64_t total = 0;
+    for (Py_ssize_t i = 0; counts != NULL && total >= 0 && i < counts->count; i++) {
+        int64_t count = NUMBERS(counts)[i];
+        total = count < 0 || count > PY_SSIZE_T_MAX / 8 - total ? -1 : total + count;
+    }
+    if (counts != NULL && (total < 0 || first->count != counts->count)) {
+        refuse("there are no such runs");
+    } else if (counts != NULL) {
+        found = array_new(I64, (Py_ssize_t)total);
+    }
+    int64_t *next = found == NULL ? NULL : (int64_t *)(void *)found->data;
+    for (Py_ssize_t i = 0; next != NULL && i < counts->count; i++) {
+        uint64_t number = (uint64_t)NUMBERS(first)[i];  /* wraps around, as numpy's do */
+        for (int64_t left = NUMBERS(counts)[i]; left > 0; left--) {
+            *next++ = (int64_t)number++;
+        }
+    }
+    drop(first);
+    drop(counts);
+    return (PyObject *)found;
+}
+
 /* Where parts begin and end, how large a block is, how large all of it, a mark per block that was checked or None: the blocks of the
    parts that were not, in order; None where a part is not there. */
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments) {
@@ -348,6 +379,7 @@ PyObject *kernel_unchecked(PyObject *module, PyObject *arguments) {
         goto done;
     }
     wanted = calloc((size_t)blocks + 1, 1);
+    int64_t known = 0, upto = 0;  /* blocks of the part before, where the next is likely to be */
     found = wanted == NULL ? PyErr_NoMemory() : PyList_New(0);
     for (Py_ssize_t i = 0; found != NULL && i < starts->count; i++) {
         int64_t start = NUMBERS(starts)[i], end = NUMBERS(ends)[i];
@@ -356,8 +388,12 @@ PyObject *kernel_unchecked(PyObject *module, PyObject *arguments) {
             found = Py_NewRef(Py_None);
             goto done;
         }
-        for (int64_t block = start / size; block <= (end - 1) / size; block++) {
-            wanted[block] = 1;
+        if (start >= known && end <= upto) {
+            continue;
+        }
+        int64_t block = start / size;
+        for (known = block * size, upto = known; upto < end; upto += size) {
+            wanted[block++] = 1;
         }
     }
     for (int64_t block = 0; found != NULL && block < blocks; block++) {

@@ -74,11 +74,15 @@ PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments);
 PyObject *kernel_places(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
+PyObject *kernel_explained(PyObject *module, PyObject *arguments);
+PyObject *kernel_covered(PyObject *module, PyObject *arguments);
+PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
 PyObject *kernel_nearest(PyObject *module, PyObject *arguments);
 PyObject *kernel_standing_in_files(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
 PyObject *kernel_equal(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
+PyObject *kernel_runs(PyObject *module, PyObject *arguments);
 PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 

@@ -54,6 +54,14 @@ static PyMethodDef functions[] = {
     {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
     {"standing_in_files", kernel_standing_in_files, METH_VARARGS,
      "The same, given each file's best score, first unit and number of units too."},
+    {"explained", kernel_explained, METH_VARARGS,
+     "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
+     "the share of each that is explained, and 1 where all of it is."},
+    {"covered", kernel_covered, METH_VARARGS,
+     "Parts (owners, counts, quality, cover) of words of types' names, how many words each has, its file, the cover of all, the number "
+     "of files, a desk of zeros: each file's best share of a name times what that covers."},
+    {"foldered", kernel_foldered, METH_VARARGS,
+     "(weight, parts (owners, None, quality)) of each word, the number of files: what each file has of them."},
     {"nearest", kernel_nearest, METH_VARARGS,
      "Numbers in runs, the length of each, how many to look at: the mean of its largest, and where the largest is."},
     {"innermost", kernel_innermost, METH_VARARGS,
@@ -63,6 +71,7 @@ static PyMethodDef functions[] = {
      "Packed rows, their width, where in them a number is, the first and how many, a number: how many of them have it."},
     {"best_line", kernel_best_line, METH_VARARGS,
      "An ASCII text and some terms: where the text of the first line begins that has the most different ones."},
+    {"runs", kernel_runs, METH_VARARGS, "First numbers and how many follow on each: all of them, one after the other."},
     {"unchecked", kernel_unchecked, METH_VARARGS,
      "Where parts begin and end, sizes of a block and of all, a mark per block: the blocks without one; None: a part is not there."},
     {"extract", kernel_extract, METH_VARARGS,

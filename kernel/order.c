@@ -55,9 +55,8 @@ static int harmonic(const double *scores, size_t units, const double *best, cons
         }
         size_t found = 0;
         for (int64_t unit = first[file]; unit < first[file] + counts[file]; unit++) {
-            if (scores[unit] > 0) {
-                desk[found++] = scores[unit];
-            }
+            desk[found] = scores[unit];  /* no branch: whether a unit has a score is anybody's guess */
+            found += scores[unit] > 0;
         }
         sort_down(desk, found);
         double sum = 0;
@@ -88,7 +87,7 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
         goto done;
     }
-    desk = malloc((size_t)(most ? most : 1) * sizeof *desk);
+    desk = malloc(((size_t)most + 1) * sizeof *desk);
     if (desk == NULL) {
         PyErr_NoMemory();
         goto done;

@@ -436,6 +436,11 @@ class Snapshot:
         return {}
 
     @cached_property
+    def explained(self) -> Memory[tuple[str, tuple[str, ...], str], list[tuple[str, float]]]:
+        """Room for the terms that words of questions explain, in a family, with how well."""
+        return Memory(_MOST_TERMS)
+
+    @cached_property
     def factors(self) -> Memory[tuple[Any, ...], NDArray[np.float64]]:
         """Room for what files are multiplied by for their roles."""
         return Memory(_MOST_ROWS)
@@ -698,9 +703,7 @@ class Snapshot:
 
     def innermost(self, file: int, byte: int, kinds: frozenset[str]) -> int:
         """The smallest definition of one of `kinds` that holds a byte of a file; of equals the first; -1 where none does."""
-        segment, local = self._place("files", file)
-        row = segment.files[local]
-        first, count = int(row["definition"]), int(row["definitions"])
+        segment, first, count = self._defined(file)
         table: Any = segment.definitions
         base = 0 if len(self.segments) == 1 else self._bases["definitions"][self.segments.index(segment)]
         if type(table) is Rows:
@@ -716,13 +719,19 @@ class Snapshot:
 
     def begun_in(self, unit: int, file: int) -> int:
         """How many definitions begin in a unit of a file."""
-        segment, local = self._place("files", file)
+        segment, first, count = self._defined(file)
         table: Any = segment.definitions
         if type(table) is not Rows:
             return int(self.unit_definitions[unit])
-        row = segment.files[local]
         own = unit if len(self.segments) == 1 else unit - self._bases["units"][self.segments.index(segment)]
-        return table.equal("unit", int(row["definition"]), int(row["definitions"]), own)
+        return table.equal("unit", first, count, own)
+
+    def _defined(self, file: int) -> tuple[Segment, int, int]:
+        """The segment of a file, and in it the first of the definitions that the file has, and how many those are."""
+        segment, local = self._place("files", file)
+        rows: Any = segment.files
+        row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
+        return segment, row[4], row[5]
 
     def naming(self, number: int) -> tuple[str, str]:
         """The qualified name of a definition, and its kind."""

@@ -36,6 +36,15 @@ class Memory(Generic[Key, Value]):
         self._known[key] = value
 
 
+def runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All numbers of runs, one after the other, each given by its first and how many there are."""
+    kernel = native()
+    if kernel is not None:
+        found: NDArray[np.int64] = kernel.runs(first, counts)
+        return found
+    return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+
+
 class _Desk(_local):
     """Where the kernel adds up in each thread: zeros before and after, so that nobody pays for clearing it."""
 
@@ -49,7 +58,7 @@ class _Desk(_local):
         return self._room
 
 
-_DESK = _Desk()
+DESK = _Desk()
 
 
 class Sum:
@@ -79,7 +88,7 @@ class Sum:
         """The owners whose sum is not zero, in order, and their sums."""
         kernel = native()
         if kernel is not None and self._parts:
-            owners, sums = kernel.tally(self._parts, total, _DESK.room(total))
+            owners, sums = kernel.tally(self._parts, total, DESK.room(total))
             return np.frombuffer(owners, np.int64), np.frombuffer(sums)
         every = self.over(total)
         if every is None:
