@@ -321,6 +321,94 @@ PyObject *kernel_best_line(PyObject *module, PyObject *arguments) {
     return found;
 }
 
+/* One of those that compete: a value, a rank that decides between equals, and its place. */
+typedef struct {
+    double value;
+    int64_t rank;
+    Py_ssize_t place;
+} Rival;
+
+static int is_worse(const Rival *a, const Rival *b) {
+    return a->value != b->value ? a->value < b->value : a->rank != b->rank ? a->rank > b->rank : a->place > b->place;
+}
+
+/* Brings the worst of a heap to its top, from a place on. */
+static void sink(Rival *heap, Py_ssize_t count, Py_ssize_t at) {
+    Rival moved = heap[at];
+    for (Py_ssize_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && is_worse(&heap[child + 1], &heap[child]);
+        if (!is_worse(&heap[child], &moved)) {
+            break;
+        }
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+static int by_place(const void *left, const void *right) {
+    const Rival *a = left, *b = right;
+    return a->place < b->place ? -1 : a->place > b->place;
+}
+
+/* Values, the file of each, a rank per file, how many: the places of the largest values, in order; of equals the first by rank. */
+PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
+    (void)module;
+    PyObject *given[3];
+    Py_ssize_t most;
+    if (!PyArg_ParseTuple(arguments, "OOOn", &given[0], &given[1], &given[2], &most)) {
+        return NULL;
+    }
+    Array *values = array_from_as(given[0], F64), *files = values == NULL ? NULL : array_from_as(given[1], I64);
+    Array *ranks = files == NULL ? NULL : array_from_as(given[2], I64), *found = NULL;
+    Rival *heap = NULL;
+    if (ranks == NULL) {
+        goto done;
+    }
+    Py_ssize_t total = values->count, held = 0;
+    if (files->count != total || most < 1) {
+        refuse("the arrays are not of one length");
+        goto done;
+    }
+    most = most < total ? most : total;
+    heap = malloc(((size_t)most + 1) * sizeof *heap);
+    if (heap == NULL) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t place = 0; place < total; place++) {
+        double value = REALS(values)[place];
+        if (held == most && value < heap[0].value) {
+            continue;
+        }
+        int64_t file = NUMBERS(files)[place];
+        if (file < 0 || file >= ranks->count) {
+            refuse("a file is not there");
+            goto done;
+        }
+        Rival rival = {value, NUMBERS(ranks)[file], place};
+        if (held < most) {
+            heap[held++] = rival;
+            for (Py_ssize_t at = held / 2 - 1; held == most && at >= 0; at--) {
+                sink(heap, held, at);
+            }
+        } else if (is_worse(&heap[0], &rival)) {
+            heap[0] = rival;
+            sink(heap, held, 0);
+        }
+    }
+    qsort(heap, (size_t)held, sizeof *heap, by_place);
+    found = array_new(I64, held);
+    for (Py_ssize_t i = 0; found != NULL && i < held; i++) {
+        ((int64_t *)(void *)found->data)[i] = heap[i].place;
+    }
+done:
+    free(heap);
+    drop(values);
+    drop(files);
+    drop(ranks);
+    return (PyObject *)found;
+}
+
 /* First numbers and how many follow on each: all of them, one after the other. */
 PyObject *kernel_runs(PyObject *module, PyObject *arguments) {
     (void)module;

@@ -4,46 +4,57 @@
 
 #include <stdlib.h>
 
-static void sift(double *values, size_t root, size_t count) {
-    double moved = values[root];
-    for (size_t child; (child = 2 * root + 1) < count; root = child) {
-        child += child + 1 < count && values[child + 1] < values[child];
-        if (!(values[child] < moved)) {
-            break;
+#define RUN 16
+
+/* Some numbers, largest first, from one place to another. */
+static void place_run(const int64_t *values, size_t count, int64_t *placed) {
+    for (size_t i = 0; i < count; i++) {
+        int64_t moved = values[i];
+        size_t place = i;
+        for (; place > 0 && placed[place - 1] < moved; place--) {
+            placed[place] = placed[place - 1];
         }
-        values[root] = values[child];
+        placed[place] = moved;
     }
-    values[root] = moved;
 }
 
-/* Largest first: most files have a few units, and the largest must not cost the square of theirs. */
-static void sort_down(double *values, size_t count) {
-    if (count <= 24) {
-        for (size_t i = 1; i < count; i++) {
-            double moved = values[i];
-            size_t place = i;
-            for (; place > 0 && values[place - 1] < moved; place--) {
-                values[place] = values[place - 1];
-            }
-            values[place] = moved;
+/* Two runs as one, without a branch that depends on the numbers. */
+static void merge(const int64_t *left, size_t left_count, const int64_t *right, size_t right_count, int64_t *out) {
+    const int64_t *left_end = left + left_count, *right_end = right + right_count;
+    while (left < left_end && right < right_end) {
+        int64_t first = *left, second = *right;
+        size_t from_right = second > first;
+        *out++ = from_right ? second : first;
+        right += from_right;
+        left += 1 - from_right;
+    }
+    memcpy(out, left, (size_t)(left_end - left) * sizeof *out);
+    out += left_end - left;
+    memcpy(out, right, (size_t)(right_end - right) * sizeof *out);
+}
+
+/* Largest first; where they end up: in one of the two rooms. Numbers above zero have the order of their bits as whole numbers. */
+static const int64_t *sort_down(int64_t *values, int64_t *room, size_t count) {
+    for (size_t start = 0; start < count; start += RUN) {
+        place_run(values + start, count - start < RUN ? count - start : RUN, room + start);
+    }
+    int64_t *from = room, *to = values;
+    for (size_t size = RUN; size < count; size *= 2) {
+        for (size_t start = 0; start < count; start += 2 * size) {
+            size_t left = count - start < size ? count - start : size, rest = count - start - left;
+            merge(from + start, left, from + start + left, rest < size ? rest : size, to + start);
         }
-        return;
+        int64_t *swapped = from;
+        from = to;
+        to = swapped;
     }
-    for (size_t root = count / 2; root-- > 0;) {
-        sift(values, root, count);
-    }
-    for (size_t last = count - 1; last > 0; last--) {
-        double smallest = values[0];
-        values[0] = values[last];
-        values[last] = smallest;
-        sift(values, 0, last);
-    }
+    return from;
 }
 
 /* Of each file that may answer and has a score, the sum of its units' scores, largest first, each divided by what its place has: 0,
    or -1. */
 static int harmonic(const double *scores, size_t units, const double *best, const int64_t *first, const int64_t *counts,
-                    const unsigned char *allowed, size_t files, const double *divisors, size_t most, double *sums, double *desk) {
+                    const unsigned char *allowed, size_t files, const double *divisors, size_t most, double *sums, int64_t *desk) {
     for (size_t file = 0; file < files; file++) {
         sums[file] = 0;
         if (!allowed[file] || !(best[file] > 0)) {
@@ -55,13 +66,15 @@ static int harmonic(const double *scores, size_t units, const double *best, cons
         }
         size_t found = 0;
         for (int64_t unit = first[file]; unit < first[file] + counts[file]; unit++) {
-            desk[found] = scores[unit];  /* no branch: whether a unit has a score is anybody's guess */
+            memcpy(&desk[found], &scores[unit], sizeof *desk);  /* no branch: whether a unit has a score is anybody's guess */
             found += scores[unit] > 0;
         }
-        sort_down(desk, found);
+        const int64_t *sorted = sort_down(desk, desk + most + 1, found);
         double sum = 0;
         for (size_t i = 0; i < found; i++) {
-            sum += desk[i] / divisors[i];
+            double score;
+            memcpy(&score, &sorted[i], sizeof score);
+            sum += score / divisors[i];
         }
         sums[file] = sum;
     }
@@ -77,7 +90,7 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
     PyObject *found = NULL;
     Py_ssize_t units = items_of(&scores, 8, "the scores"), files = items_of(&first, 8, "the first units");
     Py_ssize_t most = items_of(&divisors, 8, "the divisors");
-    double *desk = NULL;
+    int64_t *desk = NULL;
     int failed = 1;
     if (units < 0 || files < 0 || most < 0 || items_of(&best, 8, "the best scores") < 0 || items_of(&counts, 8, "the counts") < 0 ||
         items_of(&sums, 8, "the sums") < 0) {
@@ -87,7 +100,7 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
         goto done;
     }
-    desk = malloc(((size_t)most + 1) * sizeof *desk);
+    desk = malloc(2 * ((size_t)most + 1) * sizeof *desk);
     if (desk == NULL) {
         PyErr_NoMemory();
         goto done;

@@ -28,12 +28,20 @@ def best_files(
     snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int
 ) -> NDArray[np.int64]:
     """Those of `files` with the largest values, at most so many, sorted by number; of equals the first by path."""
+    return files if len(files) <= most else files[largest(snapshot, files, values, most)]
+
+
+def largest(snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """Where the largest values are, at most so many, in order; of equals the first by the path of its file."""
+    kernel = native()
+    if kernel is not None:
+        found: NDArray[np.int64] = kernel.largest(values, files, snapshot.path_rank, most)
+        return found
     if len(files) <= most:
-        return files
+        return np.arange(len(files))
     border = np.partition(values, len(values) - most)[len(values) - most]
-    above = files[values > border]
-    equal = files[values == border]
-    equal = equal[np.argsort(snapshot.path_rank[equal], kind="stable")][: most - len(above)]
+    above, equal = np.flatnonzero(values > border), np.flatnonzero(values == border)
+    equal = equal[np.argsort(snapshot.path_rank[files[equal]], kind="stable")][: most - len(above)]
     return np.sort(np.concatenate((above, equal)))
 
 

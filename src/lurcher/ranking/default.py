@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from lurcher.arrays import np
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
-from lurcher.index.order import FileScores, best_first, by_file
+from lurcher.index.order import FileScores, best_first, by_file, largest
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
 """How sure a definition must be (above this) for its unit to be shown before the file's best one."""
+
+_HEAD = 64
+"""So many units are put in order at first: hardly anybody asks for more."""
 
 Evidence = tuple[str, float, "NDArray[np.float64]"]
 
@@ -74,9 +77,9 @@ def rank(context: Context) -> Ranking:
     scale = sum(weight for _, weight, _ in evidence)
     leads = _lead_units(context, files, [scores for _, _, scores in further])
     values = x[files] / scale
-    order = best_first(context.snapshot, leads, values)
-    leads, values = leads[order], values[order]
-    more = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
+    first = largest(context.snapshot, files, values, _HEAD)
+    first = first[best_first(context.snapshot, leads[first], values[first])]
+    more = _further_units(context, leads, x, float(values.min()) if len(values) else 0.0)
 
     def why(unit: int, score: float) -> Why:
         file = int(context.snapshot.unit_file[unit])
@@ -91,7 +94,13 @@ def rank(context: Context) -> Ranking:
             stages.append(StageWhy("further", factor=score * scale / float(x[file]), note="not its file's first unit"))
         return Why(lane_whys(context, unit), float(x[file]), tuple(stages))
 
-    return Ranking(leads, values, why, more)
+    def rest() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        behind = best_first(context.snapshot, leads, values)[len(first) :]
+        units, scores = more.order()
+        return np.concatenate((leads[behind], units)), np.concatenate((values[behind], scores))
+
+    after = Unordered(len(leads) - len(first) + more.count, rest) if len(leads) > len(first) else more
+    return Ranking(leads[first], values[first], why, after)
 
 
 def _gather(context: Context) -> list[Evidence]:

@@ -39,7 +39,7 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     if not usable.any():
         return None
     cards = lane.cards()
-    nearness = card * (OFFSET + STEEPNESS * (cards - cards[usable].max()))
+    nearness = card * (OFFSET + STEEPNESS * (cards - np.where(usable, cards, -np.inf).max()))
     found = usable & (others > 0)
     near = usable & (cards >= context.settings.default.dense_alone) & lane.known
     compared = np.zeros(len(usable), bool)
