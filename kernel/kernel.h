@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 8
+#define KERNEL_VERSION 9
 
 /* Memory that grows. */
 typedef struct {
@@ -75,6 +75,17 @@ PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments);
 PyObject *kernel_places(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
+PyObject *kernel_explained(PyObject *module, PyObject *arguments);
+PyObject *kernel_covered(PyObject *module, PyObject *arguments);
+PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
+PyObject *kernel_nearest(PyObject *module, PyObject *arguments);
+PyObject *kernel_standing_in_files(PyObject *module, PyObject *arguments);
+PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
+PyObject *kernel_equal(PyObject *module, PyObject *arguments);
+PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
+PyObject *kernel_largest(PyObject *module, PyObject *arguments);
+PyObject *kernel_runs(PyObject *module, PyObject *arguments);
+PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 
 #endif

@@ -13,6 +13,7 @@ from lurcher.arrays import np
 from lurcher.index.container import Container
 from lurcher.index.postings import Views, broken, list_at, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
+from lurcher.index.rows import Rows
 from lurcher.index.segment import (
     EXPORTED,
     FAMILIES,
@@ -29,11 +30,11 @@ from lurcher.index.segment import (
 from lurcher.index.tally import Memory, Sum
 from lurcher.index.vectors import Direction, Nearness
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
-from lurcher.types import Definition, Import
+from lurcher.light import TYPE_CHECKING, NamedTuple, cache, cached_property
+from lurcher.types import Definition, Import, qualified_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterable, Iterator, Sequence, Set
     from typing import Any
 
     from numpy.typing import NDArray
@@ -50,6 +51,7 @@ _MOST_ROWS = 1_000_000
 _MOST_TERMS = 50_000
 _MOST_LETTERS = 500_000
 """Of texts that were read, and are kept for the next question."""
+_MOST_NAMINGS = 10_000
 _MANY_PATHS = 100
 """From here on all paths are read, not only those that are asked for."""
 
@@ -258,6 +260,7 @@ class Snapshot:
         self._postings: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(_MOST_ROWS)
         self._texts: Memory[tuple[int, int, int], str] = Memory(_MOST_LETTERS)
         self._prefixed: Memory[tuple[str, str | None, int], list[str]] = Memory(_MOST_TERMS)
+        self._namings: Memory[int, tuple[str, str]] = Memory(_MOST_NAMINGS)
         self._path_order = path_order
         self.generation = generation
         self._bases: dict[str, list[int]] = {}
@@ -446,6 +449,16 @@ class Snapshot:
         return {}
 
     @cached_property
+    def explained(self) -> Memory[tuple[str, tuple[str, ...], str], list[tuple[str, float]]]:
+        """Room for the terms that words of questions explain, in a family, with how well."""
+        return Memory(_MOST_TERMS)
+
+    @cached_property
+    def factors(self) -> Memory[tuple[Any, ...], NDArray[np.float64]]:
+        """Room for what files are multiplied by for their roles."""
+        return Memory(_MOST_ROWS)
+
+    @cached_property
     def divisors(self) -> dict[float, NDArray[np.float64]]:
         """Room for what the best units of a file are divided by, for each power."""
         return {}
@@ -464,7 +477,10 @@ class Snapshot:
 
     def knows(self, term: str) -> bool:
         """Whether any segment has the term at all."""
-        return any(segment.find(term) >= 0 for segment in self.segments)
+        for segment in self.segments:  # noqa: SIM110 - asked so often that a generator is felt
+            if segment.find(term) >= 0:
+                return True
+        return False
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Live owners of `term`, numbered across segments, with counts."""
@@ -536,6 +552,8 @@ class Snapshot:
         return sorted(found)[:most]
 
     def _place(self, kind: str, number: int) -> tuple[Segment, int]:
+        if len(self.segments) == 1:
+            return self.segments[0], number
         bases = self._bases[kind]
         position = bisect_right(bases, number) - 1
         while position >= len(self.segments):
@@ -660,7 +678,11 @@ class Snapshot:
     def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
         segment, local = self._place("units", unit)
-        file, start, end, line, last, definition, *_ = segment.units[local].item()
+        rows: Any = segment.units
+        row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
+        if len(self.segments) == 1:
+            return row[:6]  # type: ignore[no-any-return]
+        file, start, end, line, last, definition, *_ = row
         position = self.segments.index(segment)
         return (
             file + self._bases["files"][position], start, end, line, last,
@@ -700,20 +722,49 @@ class Snapshot:
         units = self.units_of(file)
         return self.unit(units[-1])[4] if units else 0
 
-    def innermost(self, file: int, byte: int, kinds: Collection[str]) -> Definition | None:
-        """The smallest definition of one of `kinds` that holds a byte of a file; of equals the first."""
-        segment, local = self._place("files", file)
-        row = segment.files[local]
-        first = int(row["definition"])
-        rows = segment.definitions[first : first + int(row["definitions"])]
-        best, smallest = None, 0
-        # Strings are read for the one that is wanted: they cost more than all the rest.
+    def innermost(self, file: int, byte: int, kinds: frozenset[str]) -> int:
+        """The smallest definition of one of `kinds` that holds a byte of a file; of equals the first; -1 where none does."""
+        segment, first, count = self._defined(file)
+        table: Any = segment.definitions
+        base = 0 if len(self.segments) == 1 else self._bases["definitions"][self.segments.index(segment)]
+        if type(table) is Rows:
+            place = table.innermost(first, count, byte, _marks(kinds))
+            return place if place < 0 else base + first + place
+        rows = table[first : first + count]
+        best, smallest = -1, 0
         for number in ((rows["start"] <= byte) & (rows["end"] > byte)).nonzero()[0].tolist():
-            item = rows[number]
-            _, _, start, end, _, _, _, _, _, kind, _, _ = item.item()
-            if KINDS[kind] in kinds and (best is None or end - start < smallest):
-                best, smallest = item, end - start
-        return None if best is None else _definition(segment, best)
+            _, _, start, end, _, _, _, _, _, kind, _, _ = rows[number].item()
+            if KINDS[kind] in kinds and (best < 0 or end - start < smallest):
+                best, smallest = number, end - start
+        return best if best < 0 else base + first + best
+
+    def begun_in(self, unit: int, file: int) -> int:
+        """How many definitions begin in a unit of a file."""
+        segment, first, count = self._defined(file)
+        table: Any = segment.definitions
+        if type(table) is not Rows:
+            return int(self.unit_definitions[unit])
+        own = unit if len(self.segments) == 1 else unit - self._bases["units"][self.segments.index(segment)]
+        return table.equal("unit", first, count, own)
+
+    def _defined(self, file: int) -> tuple[Segment, int, int]:
+        """The segment of a file, and in it the first of the definitions that the file has, and how many those are."""
+        segment, local = self._place("files", file)
+        rows: Any = segment.files
+        row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
+        return segment, row[4], row[5]
+
+    def naming(self, number: int) -> tuple[str, str]:
+        """The qualified name of a definition, and its kind."""
+        known = self._namings.get(number)
+        if known is None:
+            segment, local = self._place("definitions", number)
+            row = segment.definitions[local]
+            kind = KINDS[int(row["kind"])]
+            name, container = segment.string(int(row["name"])), segment.string(int(row["container"]))
+            known = qualified_name(name, kind, container), kind
+            self._namings.put(number, known, 0)
+        return known
 
     def definition_ends(self, file: int) -> dict[int, list[int]]:
         """Byte at which definitions of a file begin → where they end."""
@@ -725,6 +776,13 @@ class Snapshot:
         for start, end in zip(rows["start"].tolist(), rows["end"].tolist(), strict=True):
             found.setdefault(start, []).append(end)
         return found
+
+
+@cache
+def _marks(kinds: frozenset[str]) -> bytes:
+    """A mark for each kind, 1 for those among `kinds`."""
+    return bytes([kind in kinds for kind in KINDS])
+
 
 def _definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
     """Definitions of one file. Their strings lie next to each other and are read at once."""

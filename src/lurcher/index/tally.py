@@ -37,6 +37,15 @@ class Memory(Generic[Key, Value]):
         self._known[key] = value
 
 
+def runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All numbers of runs, one after the other, each given by its first and how many there are."""
+    kernel = native()
+    if kernel is not None:
+        found: NDArray[np.int64] = kernel.runs(first, counts)
+        return found
+    return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+
+
 class _Desk(_local):
     """Where the kernel adds up in each thread: zeros before and after, so that nobody pays for clearing it."""
 
@@ -52,7 +61,7 @@ class _Desk(_local):
         return self._room
 
 
-_DESK = _Desk()
+DESK = _Desk()
 
 
 class Sum:
@@ -80,6 +89,11 @@ class Sum:
         """One sum per owner 0 … total - 1; None where nothing was added."""
         if not self._parts:
             return None
+        if native() is not None:
+            there, sums = self.sparse(total)
+            every = np.zeros(total)
+            every[there] = sums
+            return every
         owners = np.concatenate([owners for owners, _, _ in self._parts])
         values = np.concatenate([counts * weight for _, counts, weight in self._parts])
         return np.bincount(owners, values, total).astype(np.float64, copy=False)
@@ -88,7 +102,7 @@ class Sum:
         """The owners whose sum is not zero, in order, and their sums."""
         kernel = native()
         if kernel is not None and self._parts:
-            found = kernel.tally(self._parts, total, _DESK.room(total))
+            found = kernel.tally(self._parts, total, DESK.room(total))
             if type(found) is int:
                 raise self._broken[found]()
             owners, sums = found

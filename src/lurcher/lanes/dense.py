@@ -7,8 +7,9 @@ from math import sqrt
 from lurcher.arrays import np
 from lurcher.embedding.model import Model
 from lurcher.embedding.question import direction, unfit
-from lurcher.index.order import best_first
+from lurcher.index.order import best_first, standing
 from lurcher.index.reader import Snapshot
+from lurcher.index.tally import runs
 from lurcher.index.vectors import Direction, direction_of
 from lurcher.lanes.lane import Request
 from lurcher.light import TYPE_CHECKING, cached_property
@@ -70,9 +71,7 @@ class DenseCosines:
 
     def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The units of given files, which are sorted by number, and their cosines."""
-        first, count = self._snapshot.first_unit[files], self._snapshot.file_column("units")[files].astype(np.int64)
-        before = np.cumsum(count) - count
-        units = np.repeat(first - before, count) + np.arange(int(count.sum()))
+        units = runs(self._snapshot.first_unit[files], self._snapshot.unit_counts[files])
         cosines = self._snapshot.nearness.of_units(units, self._direction)
         self._compared = units, cosines
         return units, self._level(cosines)
@@ -93,8 +92,8 @@ class DenseCosines:
         if position >= len(units) or units[position] != unit:
             return None
         value = float(cosines[position])
-        ahead = int(np.count_nonzero(cosines > value))
-        if np.count_nonzero(cosines >= value) > ahead + 1:
+        ahead, equal = standing(cosines, value)
+        if equal > 1:
             tied = units[cosines == value]
             ahead += int(np.flatnonzero(tied[best_first(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])
         return LaneWhy(ahead + 1, value)

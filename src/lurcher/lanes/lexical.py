@@ -10,13 +10,13 @@ from math import log
 
 from lurcher.arrays import np
 from lurcher.config import LexicalSettings
-from lurcher.index.order import place_of
+from lurcher.index.order import FileScores, by_file, place_of
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
 from lurcher.index.tally import Sum
 from lurcher.kernel import native
 from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, dataclass
+from lurcher.light import TYPE_CHECKING, cached_property, dataclass
 from lurcher.planning.groups import Group
 from lurcher.planning.intent import REPORT
 from lurcher.types import LaneWhy
@@ -39,7 +39,7 @@ class Share:
         return float(self.amounts[position]) if found else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LexicalScores:
     snapshot: Snapshot
     scores: NDArray[np.float64]
@@ -47,13 +47,18 @@ class LexicalScores:
     shares: tuple[Share, ...]
     idf: dict[str, float]
 
+    @cached_property
+    def files(self) -> FileScores:
+        """What they are to each file."""
+        return by_file(self.snapshot, self.scores)
+
     def terms_of(self, unit: int) -> dict[str, float]:
         """What each word gave to a unit, largest first."""
         found = {share.word: amount for share in self.shares if (amount := share.of(unit))}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def why(self, unit: int) -> LaneWhy | None:
-        rank = place_of(self.snapshot, self.scores, unit)
+        rank = place_of(self.snapshot, self.scores, unit, self.files)
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 

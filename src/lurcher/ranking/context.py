@@ -9,7 +9,7 @@ from lurcher.lanes import lexical
 from lurcher.lanes.lane import Found
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
-from lurcher.light import TYPE_CHECKING, dataclass, field
+from lurcher.light import TYPE_CHECKING, dataclass, field, lru_cache
 from lurcher.planning.plan import Plan
 from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
@@ -122,11 +122,14 @@ _EVERYWHERE = 0.5
 
 def own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> frozenset[str]:
     """Words of the query that only name the repository: its folder's name, and folders that most files lie in."""
-    own = {term for name in root_names for word in words(name) for term in split(word)}
-    for group in plan.groups:
-        if snapshot.files_in(group.word) > _EVERYWHERE * snapshot.file_count:
-            own.add(group.word)
-    return frozenset(own)
+    many = _EVERYWHERE * snapshot.file_count
+    everywhere = [group.word for group in plan.groups if snapshot.files_in(group.word) > many]
+    return _terms_of(tuple(root_names)).union(everywhere)
+
+
+@lru_cache(maxsize=64)
+def _terms_of(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(term for name in names for word in words(name) for term in split(word))
 
 
 def lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from lurcher.arrays import np
 from lurcher.index.order import best_files
+from lurcher.kernel import native
 from lurcher.lanes.dense import DenseCosines
 from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
@@ -38,7 +39,7 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     if not usable.any():
         return None
     cards = lane.cards()
-    nearness = card * (OFFSET + STEEPNESS * (cards - cards[usable].max()))
+    nearness = card * (OFFSET + STEEPNESS * (cards - np.where(usable, cards, -np.inf).max()))
     found = usable & (others > 0)
     near = usable & (cards >= context.settings.default.dense_alone) & lane.known
     compared = np.zeros(len(usable), bool)
@@ -56,7 +57,13 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
 def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean cosine of each file's nearest units. The nearest is remembered for files that no word leads to."""
     units, cosines = lane.units(pool)
-    counts = context.snapshot.file_column("units")[pool].astype(np.int64)
+    counts = context.snapshot.unit_counts[pool]
+    means: NDArray[np.float64]
+    kernel = native()
+    if kernel is not None:
+        means, best = kernel.nearest(cosines, counts, UNITS)
+        context.nearest = units[best]
+        return means
     starts = np.cumsum(counts) - counts
     number = np.repeat(np.arange(len(pool)), counts)
     left = cosines.copy()
@@ -68,7 +75,7 @@ def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -
         there = counts > turn
         sums[there] += left[best[there]]
         left[best] = -np.inf
-    means: NDArray[np.float64] = sums / np.minimum(counts, UNITS)
+    means = sums / np.minimum(counts, UNITS)
     return means
 
 
