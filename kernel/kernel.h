@@ -73,6 +73,8 @@ PyObject *kernel_united_terms(PyObject *module, PyObject *parts);
 PyObject *kernel_merged_postings(PyObject *module, PyObject *parts);
 PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments);
 PyObject *kernel_places(PyObject *module, PyObject *arguments);
+PyObject *kernel_lower_bound(PyObject *module, PyObject *arguments);
+PyObject *kernel_texts(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
 PyObject *kernel_explained(PyObject *module, PyObject *arguments);

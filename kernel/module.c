@@ -95,6 +95,8 @@ static PyMethodDef functions[] = {
     {"together", kernel_together, METH_VARARGS, "Masks of units and who holds each: the units of holders that are in every mask."},
     {"mark", kernel_mark, METH_VARARGS, "A family's data, spans of lists and a mask: marks the owners; whether all are there."},
     {"places", kernel_places, METH_VARARGS, "Sorted terms, their ends, a list of terms: the number of each, -1 where it is none of them."},
+    {"lower_bound", kernel_lower_bound, METH_VARARGS, "Sorted terms, their ends, some bytes: the first term not below them."},
+    {"texts", kernel_texts, METH_VARARGS, "Terms, their ends, first and last of some: their texts."},
     {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
     {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},

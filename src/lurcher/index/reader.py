@@ -123,8 +123,23 @@ class Segment:
         except UnicodeDecodeError as error:
             raise self.container.corrupt("a term is not text") from error
 
+    def term_texts(self, first: int, last: int) -> list[str]:
+        """The terms with the numbers [first, last)."""
+        kernel = native()
+        if kernel is None:
+            return [self.term_text(number) for number in range(first, last)]
+        try:
+            found: list[str] = kernel.texts(self.terms, self.term_ends, first, last)
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
+        return found
+
     def lower_bound(self, term: bytes) -> int:
         """The position of the first term that is not below `term`."""
+        kernel = native()
+        if kernel is not None:
+            found: int = kernel.lower_bound(self.terms, self.term_ends, term)
+            return found
         low, high = 0, len(self.term_ends)
         while low < high:
             middle = (low + high) // 2
@@ -536,19 +551,20 @@ class Snapshot:
 
     def _with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
         key = prefix.encode("utf-8", "surrogatepass")
-        found: set[str] = set()
+        found: dict[str, None] = {}  # in order, which is soon sorted where there is one segment
         ranges = [(segment.lower_bound(key), segment.lower_bound(key + b"\xff")) for segment in self.segments]
         if family is not None:
             for segment, (first, last) in zip(self.segments, ranges, strict=True):
-                found.update(map(segment.term_text, segment.in_family(family, first, last)))
+                found.update(dict.fromkeys(map(segment.term_text, segment.in_family(family, first, last))))
             return sorted(found)
         # Terms of dead files do no harm but where they take the place of others.
         crowded = sum(last - first for first, last in ranges) >= most
         for segment, (first, last) in zip(self.segments, ranges, strict=True):
-            numbers: Iterable[int] = range(first, last)
             if crowded and segment.live is not None:
-                numbers = filter(segment.is_live, numbers)
-            found.update(map(segment.term_text, islice(numbers, most)))
+                numbers = filter(segment.is_live, range(first, last))
+                found.update(dict.fromkeys(map(segment.term_text, islice(numbers, most))))
+            else:
+                found.update(dict.fromkeys(segment.term_texts(first, max(first, min(last, first + most)))))
         return sorted(found)[:most]
 
     def _place(self, kind: str, number: int) -> tuple[Segment, int]:
