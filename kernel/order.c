@@ -1,6 +1,7 @@
 /* What rankings ask of all units at once, as ranking/evidence/content.py and index/order.py have it. */
 
 #include "array.h"
+#include "two.h"
 
 #include <stdlib.h>
 
@@ -51,35 +52,49 @@ static const int64_t *sort_down(int64_t *values, int64_t *room, size_t count) {
     return from;
 }
 
-/* Of each file that may answer and has a score, the sum of its units' scores, largest first, each divided by what its place has: 0,
-   or -1. */
-static int harmonic(const double *scores, size_t units, const double *best, const int64_t *first, const int64_t *counts,
-                    const unsigned char *allowed, size_t files, const double *divisors, size_t most, double *sums, int64_t *desk) {
-    for (size_t file = 0; file < files; file++) {
-        sums[file] = 0;
-        if (!allowed[file] || !(best[file] > 0)) {
+/* What sums of files are made of, and which files: each sum has its own place, and each part its own desk. */
+typedef struct {
+    const double *scores, *best, *divisors;
+    const int64_t *first, *counts;
+    const unsigned char *allowed;
+    size_t units, most, from, to;
+    double *sums;
+    int64_t *desk;
+    int failed;
+} Harmonic;
+
+/* Of each file that may answer and has a score, the sum of its units' scores, largest first, each divided by what its place has. */
+static void harmonic(void *argument) {
+    Harmonic *part = argument;
+    const int64_t *first = part->first, *counts = part->counts;
+    int64_t *desk = part->desk;
+    for (size_t file = part->from; file < part->to; file++) {
+        part->sums[file] = 0;
+        if (!part->allowed[file] || !(part->best[file] > 0)) {
             continue;
         }
-        if (counts[file] < 0 || first[file] < 0 || (uint64_t)counts[file] > most || (uint64_t)first[file] > units ||
-            (uint64_t)counts[file] > units - (uint64_t)first[file]) {
-            return -1;
+        if (counts[file] < 0 || first[file] < 0 || (uint64_t)counts[file] > part->most || (uint64_t)first[file] > part->units ||
+            (uint64_t)counts[file] > part->units - (uint64_t)first[file]) {
+            part->failed = 1;
+            return;
         }
         size_t found = 0;
         for (int64_t unit = first[file]; unit < first[file] + counts[file]; unit++) {
-            memcpy(&desk[found], &scores[unit], sizeof *desk);  /* no branch: whether a unit has a score is anybody's guess */
-            found += scores[unit] > 0;
+            memcpy(&desk[found], &part->scores[unit], sizeof *desk);  /* no branch: whether a unit has a score is anybody's guess */
+            found += part->scores[unit] > 0;
         }
-        const int64_t *sorted = sort_down(desk, desk + most + 1, found);
+        const int64_t *sorted = sort_down(desk, desk + part->most + 1, found);
         double sum = 0;
         for (size_t i = 0; i < found; i++) {
             double score;
             memcpy(&score, &sorted[i], sizeof score);
-            sum += score / divisors[i];
+            sum += score / part->divisors[i];
         }
-        sums[file] = sum;
+        part->sums[file] = sum;
     }
-    return 0;
 }
+
+#define WORTH_A_THREAD 200000 /* units */
 
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
     (void)module;
@@ -100,14 +115,24 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments) {
         PyErr_SetString(PyExc_ValueError, "the arrays are not of one length");
         goto done;
     }
-    desk = malloc(2 * ((size_t)most + 1) * sizeof *desk);
+    desk = malloc(4 * ((size_t)most + 1) * sizeof *desk);
     if (desk == NULL) {
         PyErr_NoMemory();
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS
-    failed = harmonic(scores.buf, (size_t)units, best.buf, first.buf, counts.buf, allowed.buf, (size_t)files, divisors.buf,
-                      (size_t)most, sums.buf, desk);
+    Harmonic all = {scores.buf, best.buf, divisors.buf, first.buf, counts.buf, allowed.buf, (size_t)units, (size_t)most,
+                    0, (size_t)files, sums.buf, desk, 0};
+    if (units < WORTH_A_THREAD) {
+        harmonic(&all);
+    } else {
+        Harmonic rest = all;
+        all.to = rest.from = (size_t)files / 2;
+        rest.desk += 2 * ((size_t)most + 1);
+        in_two(harmonic, &all, &rest);
+        all.failed |= rest.failed;
+    }
+    failed = all.failed;
     Py_END_ALLOW_THREADS
     if (failed) {
         PyErr_SetString(PyExc_ValueError, "a file's units are not there");
@@ -150,6 +175,38 @@ PyObject *kernel_standing(PyObject *module, PyObject *arguments) {
     return found;
 }
 
+/* What is to be known of some files. */
+typedef struct {
+    const double *scores;
+    const int64_t *first, *counts;
+    Py_ssize_t total, from, to;
+    double *values;
+    int64_t *units, *scored;
+    int failed;
+} Best;
+
+static void best_of(void *argument) {
+    Best *part = argument;
+    for (Py_ssize_t file = part->from; file < part->to; file++) {
+        int64_t unit = part->first[file], left = part->counts[file], place = -1, above = 0;
+        if (left < 0 || unit < 0 || unit > part->total || left > part->total - unit) {
+            part->failed = 1;
+            return;
+        }
+        double best = 0;
+        for (; left > 0; left--, unit++) {
+            above += part->scores[unit] > 0;
+            if (part->scores[unit] > best) {
+                best = part->scores[unit];
+                place = unit;
+            }
+        }
+        part->values[file] = best;
+        part->units[file] = place;
+        part->scored[file] = above;
+    }
+}
+
 /* Scores of units, first unit and number of units of each file: each file's best score, the first unit that has it, -1 where no
    score is above zero, and how many are. */
 PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
@@ -174,25 +231,22 @@ PyObject *kernel_best_units(PyObject *module, PyObject *arguments) {
     if (scored == NULL) {
         goto done;
     }
-    const double *score = (const double *)(const void *)scores->data;
-    for (Py_ssize_t file = 0; file < first->count; file++) {
-        int64_t unit = ((const int64_t *)(const void *)first->data)[file], left = ((const int64_t *)(const void *)counts->data)[file];
-        if (left < 0 || unit < 0 || unit > scores->count || left > scores->count - unit) {
-            PyErr_SetString(PyExc_ValueError, "a file's units are not there");
-            goto done;
-        }
-        double best = 0;
-        int64_t place = -1, above = 0;
-        for (; left > 0; left--, unit++) {
-            above += score[unit] > 0;
-            if (score[unit] > best) {
-                best = score[unit];
-                place = unit;
-            }
-        }
-        ((double *)(void *)values->data)[file] = best;
-        ((int64_t *)(void *)units->data)[file] = place;
-        ((int64_t *)(void *)scored->data)[file] = above;
+    Best all = {(const double *)(const void *)scores->data, (const int64_t *)(const void *)first->data,
+                (const int64_t *)(const void *)counts->data, scores->count, 0, first->count, (double *)(void *)values->data,
+                (int64_t *)(void *)units->data, (int64_t *)(void *)scored->data, 0};
+    Py_BEGIN_ALLOW_THREADS
+    if (scores->count < WORTH_A_THREAD) {
+        best_of(&all);
+    } else {
+        Best rest = all;
+        all.to = rest.from = first->count / 2;
+        in_two(best_of, &all, &rest);
+        all.failed |= rest.failed;
+    }
+    Py_END_ALLOW_THREADS
+    if (all.failed) {
+        PyErr_SetString(PyExc_ValueError, "a file's units are not there");
+        goto done;
     }
     found = PyTuple_Pack(3, (PyObject *)values, (PyObject *)units, (PyObject *)scored);
 done:
