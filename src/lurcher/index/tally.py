@@ -53,11 +53,8 @@ class _Desk(_local):
         self._room: NDArray[np.float64] | None = None
 
     def room(self, total: int) -> NDArray[np.float64]:
-        marks = total // 64 + 1
-        wanted = total + marks + marks // 64 + 1
-        # It never shrinks: units, files and definitions are added up in turns, and each would make a new one.
-        if self._room is None or len(self._room) < wanted:
-            self._room = np.zeros(wanted)
+        if self._room is None or len(self._room) < total:
+            self._room = np.zeros(total)
         return self._room
 
 
@@ -102,7 +99,7 @@ class Sum:
         """The owners whose sum is not zero, in order, and their sums."""
         kernel = native()
         if kernel is not None and self._parts:
-            found = kernel.tally(self._parts, total, DESK.room(total))
+            found = kernel.tally(self._parts, total)
             if type(found) is int:
                 raise self._broken[found]()
             owners, sums = found
