@@ -2,6 +2,7 @@
    index/reader.py, index/container.py and budget/excerpt.py have it. */
 
 #include "array.h"
+#include "wide.h"
 
 #include <stdlib.h>
 
@@ -76,45 +77,62 @@ done:
     return found;
 }
 
-/* Scores of units, a value above zero, each file's best score, first unit and number of units: how many scores are above it, and
-   how many equal it. Only files that have so much are looked into. */
-PyObject *kernel_standing_in_files(PyObject *module, PyObject *arguments) {
+#define BLOCK 2048
+
+/* Adds for each value how many of some scores are above it, and how many equal it: pairs. */
+INLINED void count_each(const double *scores, Py_ssize_t count, const double *values, Py_ssize_t many, int64_t *counted) {
+    for (Py_ssize_t i = 0; i < many; i++) {
+        int64_t above = 0, equal = 0;
+        for (Py_ssize_t j = 0; j < count; j++) {
+            above += scores[j] > values[i];
+            equal += scores[j] == values[i];
+        }
+        counted[2 * i] += above;
+        counted[2 * i + 1] += equal;
+    }
+}
+
+static void count_plain(const double *scores, Py_ssize_t count, const double *values, Py_ssize_t many, int64_t *counted) {
+    count_each(scores, count, values, many, counted);
+}
+
+WIDE static void count_wide(const double *scores, Py_ssize_t count, const double *values, Py_ssize_t many, int64_t *counted) {
+    count_each(scores, count, values, many, counted);
+}
+
+/* Scores and some values: for each value how many scores are above it, and how many equal it. */
+PyObject *kernel_standings(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *given[4], *found = NULL;
-    double value;
-    if (!PyArg_ParseTuple(arguments, "OdOOO", &given[0], &value, &given[1], &given[2], &given[3])) {
+    PyObject *given[2], *found = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO", &given[0], &given[1])) {
         return NULL;
     }
-    Array *scores = array_from_as(given[0], F64), *best = scores == NULL ? NULL : array_from_as(given[1], F64);
-    Array *first = best == NULL ? NULL : array_from_as(given[2], I64), *counts = first == NULL ? NULL : array_from_as(given[3], I64);
-    if (counts == NULL) {
+    Array *scores = array_from_as(given[0], F64), *values = scores == NULL ? NULL : array_from_as(given[1], F64);
+    int64_t *counted = values == NULL ? NULL : calloc((size_t)values->count + 1, 2 * sizeof *counted);
+    if (counted == NULL) {
+        if (values != NULL) {
+            PyErr_NoMemory();
+        }
         goto done;
     }
-    if (first->count != best->count || counts->count != best->count) {
-        refuse("the arrays are not of one length");
-        goto done;
+    int wide = HAS_WIDE;
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t start = 0; start < scores->count; start += BLOCK) {  /* few enough to stay near the processor */
+        Py_ssize_t count = scores->count - start < BLOCK ? scores->count - start : BLOCK;
+        (wide ? count_wide : count_plain)(REALS(scores) + start, count, REALS(values), values->count, counted);
     }
-    int64_t above = 0, equal = 0;
-    for (Py_ssize_t file = 0; file < best->count; file++) {
-        if (!(REALS(best)[file] >= value)) {
-            continue;
-        }
-        int64_t unit = NUMBERS(first)[file], left = NUMBERS(counts)[file];
-        if (left < 0 || unit < 0 || unit > scores->count || left > scores->count - unit) {
-            refuse("a file's units are not there");
-            goto done;
-        }
-        for (const double *score = REALS(scores) + unit; left > 0; left--, score++) {
-            above += *score > value;
-            equal += *score == value;
+    Py_END_ALLOW_THREADS
+    found = PyList_New(values->count);
+    for (Py_ssize_t i = 0; found != NULL && i < values->count; i++) {
+        PyObject *standing = Py_BuildValue("(LL)", (long long)counted[2 * i], (long long)counted[2 * i + 1]);
+        if (standing == NULL || PyList_SetItem(found, i, standing) < 0) {
+            Py_CLEAR(found);
         }
     }
-    found = Py_BuildValue("(LL)", (long long)above, (long long)equal);
 done:
+    free(counted);
     drop(scores);
-    drop(best);
-    drop(first);
-    drop(counts);
+    drop(values);
     return found;
 }
 
@@ -319,94 +337,6 @@ PyObject *kernel_best_line(PyObject *module, PyObject *arguments) {
     Py_XDECREF(each);
     Py_XDECREF(kept);
     return found;
-}
-
-/* One of those that compete: a value, a rank that decides between equals, and its place. */
-typedef struct {
-    double value;
-    int64_t rank;
-    Py_ssize_t place;
-} Rival;
-
-static int is_worse(const Rival *a, const Rival *b) {
-    return a->value != b->value ? a->value < b->value : a->rank != b->rank ? a->rank > b->rank : a->place > b->place;
-}
-
-/* Brings the worst of a heap to its top, from a place on. */
-static void sink(Rival *heap, Py_ssize_t count, Py_ssize_t at) {
-    Rival moved = heap[at];
-    for (Py_ssize_t child; (child = 2 * at + 1) < count; at = child) {
-        child += child + 1 < count && is_worse(&heap[child + 1], &heap[child]);
-        if (!is_worse(&heap[child], &moved)) {
-            break;
-        }
-        heap[at] = heap[child];
-    }
-    heap[at] = moved;
-}
-
-static int by_place(const void *left, const void *right) {
-    const Rival *a = left, *b = right;
-    return a->place < b->place ? -1 : a->place > b->place;
-}
-
-/* Values, the file of each, a rank per file, how many: the places of the largest values, in order; of equals the first by rank. */
-PyObject *kernel_largest(PyObject *module, PyObject *arguments) {
-    (void)module;
-    PyObject *given[3];
-    Py_ssize_t most;
-    if (!PyArg_ParseTuple(arguments, "OOOn", &given[0], &given[1], &given[2], &most)) {
-        return NULL;
-    }
-    Array *values = array_from_as(given[0], F64), *files = values == NULL ? NULL : array_from_as(given[1], I64);
-    Array *ranks = files == NULL ? NULL : array_from_as(given[2], I64), *found = NULL;
-    Rival *heap = NULL;
-    if (ranks == NULL) {
-        goto done;
-    }
-    Py_ssize_t total = values->count, held = 0;
-    if (files->count != total || most < 1) {
-        refuse("the arrays are not of one length");
-        goto done;
-    }
-    most = most < total ? most : total;
-    heap = malloc(((size_t)most + 1) * sizeof *heap);
-    if (heap == NULL) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    for (Py_ssize_t place = 0; place < total; place++) {
-        double value = REALS(values)[place];
-        if (held == most && value < heap[0].value) {
-            continue;
-        }
-        int64_t file = NUMBERS(files)[place];
-        if (file < 0 || file >= ranks->count) {
-            refuse("a file is not there");
-            goto done;
-        }
-        Rival rival = {value, NUMBERS(ranks)[file], place};
-        if (held < most) {
-            heap[held++] = rival;
-            for (Py_ssize_t at = held / 2 - 1; held == most && at >= 0; at--) {
-                sink(heap, held, at);
-            }
-        } else if (is_worse(&heap[0], &rival)) {
-            heap[0] = rival;
-            sink(heap, held, 0);
-        }
-    }
-    qsort(heap, (size_t)held, sizeof *heap, by_place);
-    found = array_new(I64, held);
-    for (Py_ssize_t i = 0; found != NULL && i < held; i++) {
-        ((int64_t *)(void *)found->data)[i] = heap[i].place;
-    }
-done:
-    free(heap);
-    drop(values);
-    drop(files);
-    drop(ranks);
-    return (PyObject *)found;
 }
 
 /* First numbers and how many follow on each: all of them, one after the other. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 9
+#define KERNEL_VERSION 10
 
 /* Memory that grows. */
 typedef struct {
@@ -59,7 +59,6 @@ PyObject *kernel_tally(PyObject *module, PyObject *arguments);
 PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_units(PyObject *module, PyObject *arguments);
-PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);
@@ -77,11 +76,15 @@ PyObject *kernel_lower_bound(PyObject *module, PyObject *arguments);
 PyObject *kernel_texts(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
+PyObject *kernel_weighed(PyObject *module, PyObject *arguments);
+PyObject *kernel_contenders(PyObject *module, PyObject *arguments);
+PyObject *kernel_gained(PyObject *module, PyObject *arguments);
+PyObject *kernel_remaining(PyObject *module, PyObject *arguments);
 PyObject *kernel_explained(PyObject *module, PyObject *arguments);
 PyObject *kernel_covered(PyObject *module, PyObject *arguments);
 PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
 PyObject *kernel_nearest(PyObject *module, PyObject *arguments);
-PyObject *kernel_standing_in_files(PyObject *module, PyObject *arguments);
+PyObject *kernel_standings(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
 PyObject *kernel_equal(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments);

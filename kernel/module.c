@@ -51,9 +51,18 @@ static PyMethodDef functions[] = {
     {"best_units", kernel_best_units, METH_VARARGS,
      "Scores of units, first unit and number of units of each file: each file's best score, the unit that has it, or -1, and how "
      "many have any."},
-    {"standing", kernel_standing, METH_VARARGS, "Scores and a value: how many are above it, and how many equal it."},
-    {"standing_in_files", kernel_standing_in_files, METH_VARARGS,
-     "The same, given each file's best score, first unit and number of units too."},
+    {"standings", kernel_standings, METH_VARARGS,
+     "Scores and values: for each value how many scores are above it, and how many equal it."},
+    {"weighed", kernel_weighed, METH_VARARGS,
+     "(name, weight, value per file) of each evidence, the number of files: each file's sum of values times weights."},
+    {"contenders", kernel_contenders, METH_VARARGS,
+     "Cosines of cards, other evidence, whether a file may answer, ranks by path; weight, offset, steepness, the cosine that stands for "
+     "itself, how many of each side: what each file gains, and the files to compare; None: no file may answer."},
+    {"gained", kernel_gained, METH_VARARGS,
+     "Gains by cards, other evidence, whether a file may answer; files that were compared, how near their units are; weight, offset, "
+     "steepness, the most that may be lost: what each file gains."},
+    {"remaining", kernel_remaining, METH_VARARGS,
+     "Sums, which are changed, factors, whether a file may answer, numbers of units: the files that are left with something."},
     {"explained", kernel_explained, METH_VARARGS,
      "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
      "the share of each that is explained, and 1 where all of it is."},

@@ -151,30 +151,6 @@ done:
     return found;
 }
 
-PyObject *kernel_standing(PyObject *module, PyObject *arguments) {
-    (void)module;
-    Py_buffer scores;
-    double value;
-    if (!PyArg_ParseTuple(arguments, "y*d", &scores, &value)) {
-        return NULL;
-    }
-    PyObject *found = NULL;
-    Py_ssize_t count = items_of(&scores, 8, "the scores");
-    if (count >= 0) {
-        const double *each = scores.buf;
-        int64_t above = 0, equal = 0;
-        Py_BEGIN_ALLOW_THREADS
-        for (Py_ssize_t i = 0; i < count; i++) {
-            above += each[i] > value;
-            equal += each[i] == value;
-        }
-        Py_END_ALLOW_THREADS
-        found = Py_BuildValue("(LL)", (long long)above, (long long)equal);
-    }
-    PyBuffer_Release(&scores);
-    return found;
-}
-
 /* What is to be known of some files. */
 typedef struct {
     const double *scores;

@@ -5,19 +5,10 @@
 
 #include "kernel.h"
 #include "two.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#if defined(__GNUC__) && defined(__x86_64__)
-#define WIDE __attribute__((target("avx2")))
-#define INLINED static inline __attribute__((always_inline))
-#define HAS_WIDE __builtin_cpu_supports("avx2")
-#else
-#define WIDE
-#define INLINED static inline
-#define HAS_WIDE 0
-#endif
 
 /* Rows as they are stored: bytes, or two numbers in each, the first in the low half, both plus 8. */
 typedef struct {

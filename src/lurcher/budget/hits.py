@@ -51,11 +51,12 @@ class Focus:
             return match.definition.qualified, match.definition.kind
         snapshot = self._snapshot
         file, _, _, _, _, shown = snapshot.unit(unit)
-        byte = self.starts(unit)[0] if byte is None else byte
+        if byte is None and self._located is not None:
+            byte = self.starts(unit)[0]
         if byte is not None:
             shown = snapshot.innermost(file, byte, _NAMING)
         elif shown < 0 or snapshot.begun_in(unit, file) > 1:
-            found = snapshot.innermost(file, self.byte(unit), _NAMING)
+            found = snapshot.innermost(file, focus_of(snapshot, unit, self._wanted), _NAMING)
             shown = shown if found < 0 else found
         return snapshot.naming(shown) if shown >= 0 else (None, None)
 
@@ -173,18 +174,22 @@ class Shown:
         place = self._places[i][1]
         return f"{self._snapshot.path(place.file)}:{place.start_line}-{place.end_line}"
 
+    def expect(self, positions: Sequence[int]) -> None:
+        """These hits will be made: some of what they tell is counted for all of them at once."""
+        if self._query.reasons:
+            self._ranked.expect([self._places[i][0] for i in positions])
+
     def hit(self, i: int, *, named: bool = True) -> Hit:
         """One hit; whoever names it himself does without its definition."""
         position, place = self._places[i]
-        unit = self._ranked.unit(position)
+        unit, score = self._ranked.at(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
         name, kind = self._focus.naming(unit, place.focus) if named else (None, None)
         why = self._ranked.why(position) if self._query.reasons else Why()
         identity = blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
-            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
-            name, kind, self._ranked.score(position),
+            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file), name, kind, score,
             self.cost(i), text, why, matches=self._focus.matches(place),
         )  # fmt: skip
 

@@ -8,6 +8,8 @@ from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -72,29 +74,27 @@ def by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
     return FileScores(best, units, scored)
 
 
-def place_of(snapshot: Snapshot, scores: NDArray[np.float64], unit: int, files: FileScores | None = None) -> int:
+def place_of(
+    snapshot: Snapshot, scores: NDArray[np.float64], unit: int, standing: tuple[int, int] | None = None
+) -> int:
     """A unit's place among all units by score, 1-based and in the total order; 0 where it has no score.
 
-    To look into the best files only, where they are known, is much less than all units.
+    `standing` is that of its score, for who has asked about many at once.
     """
     value = scores[unit]
     if not value > 0:
         return 0
-    kernel = native() if files is not None else None
-    if kernel is not None and files is not None:
-        above, equal = kernel.standing_in_files(scores, value, files.best, snapshot.first_unit, snapshot.unit_counts)
-    else:
-        above, equal = standing(scores, float(value))
+    above, equal = standing or standings(scores, [float(value)])[0]
     if equal > 1:
         tied = np.flatnonzero(scores == value)
         above += int(np.flatnonzero(tied[best_first(snapshot, tied, scores[tied])] == unit)[0])
     return above + 1
 
 
-def standing(scores: NDArray[np.float64], value: float) -> tuple[int, int]:
-    """How many scores are above a value, and how many equal it."""
+def standings(scores: NDArray[np.float64], values: Sequence[float]) -> list[tuple[int, int]]:
+    """For each value how many scores are above it, and how many equal it."""
     kernel = native()
-    if kernel is not None:
-        found: tuple[int, int] = kernel.standing(scores, value)
-        return found
-    return int(np.count_nonzero(scores > value)), int(np.count_nonzero(scores == value))
+    if kernel is None:
+        return [(int(np.count_nonzero(scores > value)), int(np.count_nonzero(scores == value))) for value in values]
+    found: list[tuple[int, int]] = kernel.standings(scores, values)
+    return found

@@ -10,7 +10,7 @@ from math import log
 
 from lurcher.arrays import np
 from lurcher.config import LexicalSettings
-from lurcher.index.order import FileScores, by_file, place_of
+from lurcher.index.order import FileScores, by_file, place_of, standings
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
 from lurcher.index.tally import Sum
@@ -22,6 +22,8 @@ from lurcher.planning.intent import REPORT
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -54,11 +56,21 @@ class LexicalScores:
 
     def terms_of(self, unit: int) -> dict[str, float]:
         """What each word gave to a unit, largest first."""
-        found = {share.word: amount for share in self.shares if (amount := share.of(unit))}
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        found = [(-amount, share.word) for share in self.shares if (amount := share.of(unit))]
+        return {word: -amount for amount, word in sorted(found)}
+
+    @cached_property
+    def _standings(self) -> dict[int, tuple[int, int]]:
+        return {}
+
+    def expect(self, units: Sequence[int]) -> None:
+        """Count for all of some units at once where they stand."""
+        scored = [unit for unit in units if self.scores[unit] > 0]
+        values = [float(self.scores[unit]) for unit in scored]
+        self._standings.update(zip(scored, standings(self.scores, values), strict=True))
 
     def why(self, unit: int) -> LaneWhy | None:
-        rank = place_of(self.snapshot, self.scores, unit, self.files)
+        rank = place_of(self.snapshot, self.scores, unit, self._standings.get(unit))
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 

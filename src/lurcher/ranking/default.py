@@ -12,10 +12,11 @@ from lurcher.arrays import np
 from lurcher.config import DefaultRankingSettings, ReportRankingSettings, Settings
 from lurcher.index.order import FileScores, best_first, by_file, largest
 from lurcher.index.reader import Snapshot
-from lurcher.light import TYPE_CHECKING
+from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, partial
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
-from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
+from lurcher.ranking.context import Context, Ranking, Unordered, expect_whys, lane_whys
 from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, stem, types
 from lurcher.types import StageWhy, Why
 
@@ -56,9 +57,7 @@ def rank(context: Context) -> Ranking:
     evidence = _gather(context) + [
         (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
     ]
-    x = np.zeros(context.snapshot.file_total)
-    for _, weight, values in evidence:
-        x += weight * values
+    x = _added_up(evidence, context.snapshot.file_total)
     weights = _dense_weights(context.plan, context.settings)
     near = dense.score(context, x, *weights)
     if near is not None:
@@ -71,9 +70,7 @@ def rank(context: Context) -> Ranking:
         values = proximity.score(context, x)
         x += proximate * values
         evidence.append(("proximity", proximate, values))
-    x *= noise.score(context)
-    x[~context.allowed] = 0
-    files = np.flatnonzero((x > 0) & (context.snapshot.file_column("units") > 0))
+    files = _left(context, x, noise.score(context))
     scale = sum(weight for _, weight, _ in evidence)
     leads = _lead_units(context, files, [scores for _, _, scores in further])
     values = x[files] / scale
@@ -81,18 +78,21 @@ def rank(context: Context) -> Ranking:
     first = first[best_first(context.snapshot, leads[first], values[first])]
     more = _further_units(context, leads, x, float(values.min()) if len(values) else 0.0)
 
+    scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
+
     def why(unit: int, score: float) -> Why:
         file = int(context.snapshot.unit_file[unit])
-        stages = [
-            StageWhy(kind, amount=float(weight * values[file]), note=context.notes.get((kind, file), ""))
-            for kind, weight, values in evidence
-            if weight * values[file]
-        ]
+        total = float(x[file])
+        stages = []
+        for kind, weight, values in evidence:
+            amount = float(weight * values[file])
+            if amount:
+                stages.append(StageWhy(kind, None, amount, context.notes.get((kind, file), "")))
         stages += noise.why(context, file)
-        stages.append(StageWhy("scale", factor=1 / scale, note="of what all evidence together can give"))
-        if score != x[file] / scale:
-            stages.append(StageWhy("further", factor=score * scale / float(x[file]), note="not its file's first unit"))
-        return Why(lane_whys(context, unit), float(x[file]), tuple(stages))
+        stages.append(scaled)
+        if score != total / scale:
+            stages.append(StageWhy("further", score * scale / total, note="not its file's first unit"))
+        return Why(lane_whys(context, unit), total, tuple(stages))
 
     def rest() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         behind = best_first(context.snapshot, leads, values)[len(first) :]
@@ -100,7 +100,7 @@ def rank(context: Context) -> Ranking:
         return np.concatenate((leads[behind], units)), np.concatenate((values[behind], scores))
 
     after = Unordered(len(leads) - len(first) + more.count, rest) if len(leads) > len(first) else more
-    return Ranking(leads[first], values[first], why, after)
+    return Ranking(leads[first], values[first], why, after, partial(expect_whys, context))
 
 
 def _gather(context: Context) -> list[Evidence]:
@@ -138,6 +138,28 @@ def _gather(context: Context) -> list[Evidence]:
         ("definition", plain.definition, definition.score(context)),
         *_phrase(context),
     ]
+
+
+def _added_up(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
+    kernel = native()
+    if kernel is not None:
+        sums: NDArray[np.float64] = kernel.weighed(evidence, files)
+        return sums
+    sums = np.zeros(files)
+    for _, weight, values in evidence:
+        sums += weight * values
+    return sums
+
+
+def _left(context: Context, x: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The files that have something after all, when `x` has been multiplied."""
+    kernel = native()
+    if kernel is not None:
+        left: NDArray[np.int64] = kernel.remaining(x, factors, context.allowed, context.snapshot.unit_counts)
+        return left
+    x *= factors
+    x[~context.allowed] = 0
+    return np.flatnonzero((x > 0) & (context.snapshot.unit_counts > 0))
 
 
 def _phrase(context: Context) -> list[Evidence]:

@@ -39,9 +39,23 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     if not usable.any():
         return None
     cards = lane.cards()
+    alone = context.settings.default.dense_alone
+    kernel = native()
+    if kernel is not None:
+        near_from = alone if lane.known else np.inf
+        chosen = kernel.contenders(
+            cards, others, usable, snapshot.path_rank, card, OFFSET, STEEPNESS, near_from, MOST_FILES
+        )
+        if chosen is None or not len(chosen[1]):
+            return None
+        means = _best_units(context, lane, chosen[1])
+        gains: NDArray[np.float64] = kernel.gained(
+            chosen[0], others, usable, chosen[1], means, units, OFFSET, STEEPNESS, LOWEST
+        )
+        return gains
     nearness = card * (OFFSET + STEEPNESS * (cards - np.where(usable, cards, -np.inf).max()))
     found = usable & (others > 0)
-    near = usable & (cards >= context.settings.default.dense_alone) & lane.known
+    near = usable & (cards >= alone) & lane.known
     compared = np.zeros(len(usable), bool)
     compared[best_files(snapshot, np.flatnonzero(found), (others + nearness)[found], MOST_FILES)] = True
     compared[best_files(snapshot, np.flatnonzero(near), cards[near], MOST_FILES)] = True

@@ -48,6 +48,8 @@ def _worked_out(context: Context, of_roles: dict[int, float]) -> NDArray[np.floa
 def why(context: Context, file: int) -> list[StageWhy]:
     """The factors that apply to one file, each with its reason."""
     flags = int(context.snapshot.file_roles[file])
+    if not flags:
+        return []
     found = [
         StageWhy("noise", factor=factor, note=roles.NAMES[role])
         for role, factor in _factors(context).items()
