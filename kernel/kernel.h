@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 7
+#define KERNEL_VERSION 12
 
 /* Memory that grows. */
 typedef struct {
@@ -59,7 +59,6 @@ PyObject *kernel_tally(PyObject *module, PyObject *arguments);
 PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_units(PyObject *module, PyObject *arguments);
-PyObject *kernel_standing(PyObject *module, PyObject *arguments);
 PyObject *kernel_within(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
@@ -67,6 +66,7 @@ PyObject *kernel_begin_look(PyObject *module, PyObject *arguments);
 PyObject *kernel_end_look(PyObject *module, PyObject *capsule);
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);
 PyObject *kernel_spans(PyObject *module, PyObject *arguments);
+PyObject *kernel_together(PyObject *module, PyObject *arguments);
 PyObject *kernel_mark(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
 PyObject *kernel_crc32(PyObject *module, PyObject *data);
@@ -75,8 +75,25 @@ PyObject *kernel_united_terms(PyObject *module, PyObject *parts);
 PyObject *kernel_merged_postings(PyObject *module, PyObject *parts);
 PyObject *kernel_packed_postings(PyObject *module, PyObject *arguments);
 PyObject *kernel_places(PyObject *module, PyObject *arguments);
+PyObject *kernel_lower_bound(PyObject *module, PyObject *arguments);
+PyObject *kernel_texts(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
+PyObject *kernel_weighed(PyObject *module, PyObject *arguments);
+PyObject *kernel_contenders(PyObject *module, PyObject *arguments);
+PyObject *kernel_gained(PyObject *module, PyObject *arguments);
+PyObject *kernel_remaining(PyObject *module, PyObject *arguments);
+PyObject *kernel_explained(PyObject *module, PyObject *arguments);
+PyObject *kernel_covered(PyObject *module, PyObject *arguments);
+PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
+PyObject *kernel_nearest(PyObject *module, PyObject *arguments);
+PyObject *kernel_standings(PyObject *module, PyObject *arguments);
+PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
+PyObject *kernel_equal(PyObject *module, PyObject *arguments);
+PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
+PyObject *kernel_largest(PyObject *module, PyObject *arguments);
+PyObject *kernel_runs(PyObject *module, PyObject *arguments);
+PyObject *kernel_unchecked(PyObject *module, PyObject *arguments);
 PyObject *kernel_cuts(PyObject *module, PyObject *arguments);
 
 #endif

@@ -4,19 +4,11 @@
    may use wide registers, and the result is that of any matrix product. */
 
 #include "kernel.h"
+#include "two.h"
+#include "wide.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-#if defined(__GNUC__) && defined(__x86_64__)
-#define WIDE __attribute__((target("avx2")))
-#define INLINED static inline __attribute__((always_inline))
-#define HAS_WIDE __builtin_cpu_supports("avx2")
-#else
-#define WIDE
-#define INLINED static inline
-#define HAS_WIDE 0
-#endif
 
 /* Rows as they are stored: bytes, or two numbers in each, the first in the low half, both plus 8. */
 typedef struct {
@@ -133,6 +125,42 @@ WIDE static void all_products_wide(const signed char *rows, size_t dims, const i
 static void all_products_plain(const signed char *rows, size_t dims, const int64_t *places, size_t count,
                                const int32_t *numbers, const int16_t *shorts, double *products) {
     all_products(rows, dims, places, count, numbers, shorts, products);
+}
+
+/* Some of all products. */
+typedef struct {
+    const signed char *rows;
+    size_t dims, count;
+    const int64_t *places;
+    const int32_t *numbers;
+    const int16_t *shorts;
+    double *products;
+} Products;
+
+static void some_products(void *part) {
+    const Products *some = part;
+    (HAS_WIDE ? all_products_wide : all_products_plain)(
+        some->rows, some->dims, some->places, some->count, some->numbers, some->shorts, some->products);
+}
+
+#define WORTH_A_THREAD 8000000 /* bytes: what one core takes a millisecond for */
+
+static void products_of(Products all) {
+    if (all.count < 2 || all.count < WORTH_A_THREAD / all.dims) {
+        some_products(&all);
+        return;
+    }
+    size_t half = all.count / 2;
+    Products rest = all;
+    all.count = half;
+    rest.count -= half;
+    rest.products += half;
+    if (rest.places == NULL) {
+        rest.rows += half * rest.dims;
+    } else {
+        rest.places += half;
+    }
+    in_two(some_products, &all, &rest);
 }
 
 /* A direction as whole numbers, of two bytes too where all fit (1; 0 where not); -1 where they are not small and whole. */
@@ -298,8 +326,8 @@ PyObject *kernel_products(PyObject *module, PyObject *arguments) {
     int fit = whole_numbers(numbers.buf, (size_t)dims, whole, shorts);
     sound = fit >= 0 && (!picked || within(places.buf, (size_t)count, height));
     if (sound) {
-        (HAS_WIDE ? all_products_wide : all_products_plain)(
-            rows.buf, (size_t)dims, picked ? places.buf : NULL, (size_t)count, whole, fit ? shorts : NULL, products.buf);
+        products_of((Products){rows.buf, (size_t)dims, (size_t)count, picked ? places.buf : NULL, whole, fit ? shorts : NULL,
+                               products.buf});
     }
     Py_END_ALLOW_THREADS
     free(whole);

@@ -110,13 +110,18 @@ class Fuzz:
 
     def tally(self) -> None:
         total = self.random.choice((0, 1, 63, 64, 65, 300))
-        room = np.zeros(total + total // 64 + 1 + self.random.choice((0, 0, 0, -1, 5)) if total else 1)
+        room = np.zeros(total + total // 64 + 2 + self.random.choice((0, 0, 0, -1, 5)))
         parts = []
         for _ in range(self.random.randrange(4)):
             owners = self.whole(total)
             values = self.real(len(owners))
             if self.random.random() < 0.5:
                 values = self.numbers.integers(0, 256, len(owners)).astype(np.uint8)
+            if self.random.random() < 0.3:
+                rows, first = self.random.choice((0, 1, 5, 40, -1, 1 << 40)), self.random.choice((0, 0, 1, total, -1))
+                listed = self.raw(max(0, min(rows, 99)) * self.random.choice((2, 3, 5, 4)))
+                parts.append((listed, rows, self.random.choice((total - first, total, 1 << 50, -1)), first, 0.5))
+                continue
             parts.append((self.bent(owners), self.bent(values), self.random.random()))
         self.refusable(self.kernel.tally, parts, self.random.choice((total, total, total, -1, 1 << 40)), room)
         assert not room.any(), "the desk was left dirty"

@@ -23,7 +23,7 @@ Lap: TypeAlias = "Callable[[str], None]"
 
 
 class Listing(Protocol):
-    """Hits in order, each made only where somebody looks at it."""
+    """Hits in order, each made only where somebody looks at it. One that has `expect` is told first of those that will be."""
 
     def __len__(self) -> int: ...
     def score(self, i: int) -> float: ...
@@ -104,7 +104,11 @@ def answer_of(found: Findings, query: Paged, settings: Settings, root: str, warm
         lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
         start=came.place if came else START, patience=settings.search.patience,
     )  # fmt: skip
-    hits = tuple(second.told(i, listing.hit(second.before(i))) for i in page.indices)
+    places = [second.before(i) for i in page.indices]
+    expect = getattr(listing, "expect", None)
+    if expect is not None:
+        expect(places)
+    hits = tuple([second.told(i, listing.hit(place)) for i, place in zip(page.indices, places, strict=True)])
     notes += second.notes + _oversized(listing, [second.before(i) for i in page.oversized])
     kept = second.said if names else None
     following = cursors.encode(cursors.CursorState(page.next, found.print_, kept)) if page.next else None

@@ -90,11 +90,15 @@ else:
                 changes[each.name] = getattr(one, each.name)
         return type(one)(**changes)
 
+    _SIMPLE = frozenset((str, int, bool, float, type(None)))
+
     def asdict(one):
         """The fields by name, and those of what they hold."""
         return {each.name: _plain(getattr(one, each.name)) for each in fields(one)}
 
     def _plain(value):
+        if type(value) in _SIMPLE:
+            return value
         if hasattr(value, "__light_fields__"):
             return asdict(value)
         if isinstance(value, (list, tuple)):
@@ -234,7 +238,12 @@ else:
                 given.append(f"{name}=_default_{name}")
             else:
                 given.append(name)
-            lines.append(f"_set(self, '{name}', {value})" if frozen else f"self.{name} = {value}")
+            place = cls.__dict__.get(name) if frozen and "__slots__" in cls.__dict__ else None
+            if place is not None:
+                around[f"_put_{name}"] = place.__set__
+                lines.append(f"_put_{name}(self, {value})")
+            else:
+                lines.append(f"_set(self, '{name}', {value})" if frozen else f"self.{name} = {value}")
         if hasattr(cls, "__post_init__"):
             lines.append("self.__post_init__()")
         body = "\n ".join(lines or ["pass"])

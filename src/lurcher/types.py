@@ -49,8 +49,12 @@ class Definition:
 
     @property
     def qualified(self) -> str:
-        between = HEADING_PATH if self.kind == HEADING else "."
-        return f"{self.container}{between}{self.name}" if self.container else self.name
+        return qualified_name(self.name, self.kind, self.container)
+
+
+def qualified_name(name: str, kind: str, container: str) -> str:
+    """A name behind those around it."""
+    return f"{container}{HEADING_PATH if kind == HEADING else '.'}{name}" if container else name
 
 
 class Import(NamedTuple):

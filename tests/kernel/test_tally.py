@@ -62,7 +62,7 @@ def test_gains_are_the_same(seed: int, total: int) -> None:
 
 
 def test_owners_that_are_not_there_are_refused_and_leave_nothing_behind() -> None:
-    module, room = kernel.module(), np.zeros(102)
+    module, room = kernel.module(), np.zeros(103)
     owners, counts = np.array([0, 99]), np.array([1, 2], np.uint8)
     wrong: list[tuple[Any, ...]] = [
         ([(np.array([5, 100]), counts, 1.0)], 100, room), ([(np.array([5, -1]), counts, 1.0)], 100, room),

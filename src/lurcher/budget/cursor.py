@@ -19,7 +19,7 @@ from _operator import _compare_digest as compare_digest
 
 from lurcher.budget.pack import PackState
 from lurcher.errors import CursorError
-from lurcher.light import TYPE_CHECKING, asdict, dataclass
+from lurcher.light import TYPE_CHECKING, asdict, dataclass, lru_cache
 from lurcher.quick import blake2b, dumps
 
 if TYPE_CHECKING:
@@ -65,10 +65,11 @@ def fingerprint(query: DataclassInstance, *, root: str, generation: int, checksu
     and built anew may reach the same generation. `options` names what else changes the list, such as ranking settings.
     """
     fields = {name: value for name, value in asdict(query).items() if name != "cursor"}
+    asked = f'["query",[{_canonical(fields)},{_settled(options)}]]'
     return Fingerprint(
-        query=_digest("query", [fields, options], _QUERY_BYTES),
-        root=_digest("root", root, _ROOT_BYTES),
-        index=_digest("index", [generation, checksum], _INDEX_BYTES),
+        query=blake2b(asked.encode("ascii"), digest_size=_QUERY_BYTES).digest(),
+        root=_kept("root", root, _ROOT_BYTES),
+        index=_kept("index", (generation, checksum), _INDEX_BYTES),
         generation=generation,
     )
 
@@ -191,8 +192,16 @@ def _seal(sealed: bytes) -> bytes:
 
 
 def _digest(kind: str, value: object, size: int) -> bytes:
-    canonical = dumps([kind, value], sort_keys=True, separators=(",", ":"))
-    return blake2b(canonical.encode("ascii"), digest_size=size).digest()
+    return blake2b(_canonical([kind, value]).encode("ascii"), digest_size=size).digest()
+
+
+def _canonical(value: object) -> str:
+    return dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+# What is the same for one question after another.
+_kept = lru_cache(maxsize=64)(_digest)
+_settled = lru_cache(maxsize=8)(_canonical)
 
 
 def _number(value: int) -> bytes:

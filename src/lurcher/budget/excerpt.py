@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, dataclass, lru_cache
 from lurcher.terms.split import split, words
-from lurcher.types import Definition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -53,18 +53,14 @@ def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], in
     here = Place(file, line, last, start, end)
     if context not in ("function", "class"):
         return here
-    tightest = around(snapshot, file, focus(), TYPE_KINDS if context == "class" else FUNCTION_KINDS)
-    if tightest is None:
+    number = snapshot.innermost(file, focus(), TYPE_KINDS if context == "class" else FUNCTION_KINDS)
+    if number < 0:
         return here
+    tightest = snapshot.definition(number)
     text = snapshot.file_text(file)
     begin = text.rfind(b"\n", 0, tightest.start_byte) + 1
     stop = text.find(b"\n", max(tightest.end_byte - 1, 0))
     return Place(file, tightest.start_line, tightest.end_line, begin, len(text) if stop < 0 else stop + 1)
-
-
-def around(snapshot: Snapshot, file: int, byte: int, kinds: Collection[str]) -> Definition | None:
-    """The innermost definition of one of `kinds` that holds a byte of a file."""
-    return snapshot.innermost(file, byte, kinds)
 
 
 def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
@@ -72,8 +68,9 @@ def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
 
     Terms are looked for as plain strings, parts of longer words included: this runs for every hit, and only the line matters.
     """
-    _, start, _, _, _, _ = snapshot.unit(unit)
-    text = snapshot.unit_text(unit)
+    text, start, kernel = snapshot.unit_text(unit), snapshot.unit(unit)[1], native()
+    if kernel is not None and text.isascii():
+        return start + int(kernel.best_line(text, wanted))
     plain = text.lower()
     if len(plain) != len(text):  # a few letters have a longer lower case, which would shift every position after them
         plain = text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _collections_abc import Sequence
 
 from lurcher.budget import tokens
-from lurcher.budget.excerpt import Place, around, beginning_at, densest, focus_of, lines_around, place_of, text_at
+from lurcher.budget.excerpt import Place, beginning_at, densest, focus_of, lines_around, place_of, text_at
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import located
@@ -13,10 +13,14 @@ from lurcher.lanes.symbol import SymbolMatch
 from lurcher.light import TYPE_CHECKING, partial, replace
 from lurcher.quick import blake2b
 from lurcher.ranking.context import Context, Ranking
-from lurcher.types import Definition, Hit, Match, Query, Why
+from lurcher.types import Hit, Match, Query, Why
 
 if TYPE_CHECKING:
     from lurcher.rerank.reranker import Candidate
+
+
+_NAMING = TYPE_KINDS | FUNCTION_KINDS
+"""What a hit may be named after, where it is not the only thing."""
 
 
 class Focus:
@@ -39,19 +43,22 @@ class Focus:
         match = self._asked.get(unit)
         return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
 
-    def definition(self, unit: int, byte: int | None = None) -> Definition | None:
-        """What a hit is named after: the definition asked for, else the innermost one around its best line, or `byte`."""
+    def naming(self, unit: int, byte: int | None = None) -> tuple[str, str] | tuple[None, None]:
+        """Name and kind of what a hit is named after: the definition asked for, else the innermost one around its best line,
+        or `byte`."""
         match = self._asked.get(unit)
         if match:
-            return match.definition
-        file, _, _, _, _, shown = self._snapshot.unit(unit)
-        byte = self.starts(unit)[0] if byte is None else byte
+            return match.definition.qualified, match.definition.kind
+        snapshot = self._snapshot
+        file, _, _, _, _, shown = snapshot.unit(unit)
+        if byte is None and self._located is not None:
+            byte = self.starts(unit)[0]
         if byte is not None:
-            return around(self._snapshot, file, byte, TYPE_KINDS | FUNCTION_KINDS)
-        if shown >= 0 and self._snapshot.unit_definitions[unit] < 2:
-            return self._snapshot.definition(shown)
-        found = around(self._snapshot, file, self.byte(unit), TYPE_KINDS | FUNCTION_KINDS)
-        return found or (self._snapshot.definition(shown) if shown >= 0 else None)
+            shown = snapshot.innermost(file, byte, _NAMING)
+        elif shown < 0 or snapshot.begun_in(unit, file) > 1:
+            found = snapshot.innermost(file, focus_of(snapshot, unit, self._wanted), _NAMING)
+            shown = shown if found < 0 else found
+        return snapshot.naming(shown) if shown >= 0 else (None, None)
 
     def lines(self, text: str, place: Place, count: int) -> tuple[str, int, int]:
         first, found = place.start_line, self.matches(place)
@@ -157,8 +164,8 @@ class Shown:
     def candidate(self, i: int) -> Candidate:
         """A hit as a reranker reads it: all of its text, however much of it is shown."""
         position, place = self._places[i]
-        named = self._focus.definition(self._ranked.unit(position), place.focus)
-        header = self._snapshot.path(place.file) + (f" {named.qualified}" if named else "")
+        name, _ = self._focus.naming(self._ranked.unit(position), place.focus)
+        header = self._snapshot.path(place.file) + (f" {name}" if name is not None else "")
         from lurcher.rerank.reranker import Candidate
 
         return Candidate(header, text_at(self._snapshot, place), self.score(i))
@@ -167,18 +174,22 @@ class Shown:
         place = self._places[i][1]
         return f"{self._snapshot.path(place.file)}:{place.start_line}-{place.end_line}"
 
+    def expect(self, positions: Sequence[int]) -> None:
+        """These hits will be made: some of what they tell is counted for all of them at once."""
+        if self._query.reasons:
+            self._ranked.expect([self._places[i][0] for i in positions])
+
     def hit(self, i: int, *, named: bool = True) -> Hit:
         """One hit; whoever names it himself does without its definition."""
         position, place = self._places[i]
-        unit = self._ranked.unit(position)
+        unit, score = self._ranked.at(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
-        about = self._focus.definition(unit, place.focus) if named else None
+        name, kind = self._focus.naming(unit, place.focus) if named else (None, None)
         why = self._ranked.why(position) if self._query.reasons else Why()
         identity = blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
-            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file),
-            about.qualified if about else None, about.kind if about else None, self._ranked.score(position),
+            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file), name, kind, score,
             self.cost(i), text, why, matches=self._focus.matches(place),
         )  # fmt: skip
 

@@ -184,7 +184,8 @@ class Codes(ABC):
         clock = Clock()
         found = self._found(query, clock, freshness, progress, plan, views, shared)
         answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
-        return replace(with_notes(answer, notes), timings_ms=clock.total())
+        answer.timings_ms.update(clock.total())
+        return with_notes(answer, notes)
 
     def _found(
         self,

@@ -130,15 +130,20 @@ def views_of(container: Container, family: str) -> Views:
     return found
 
 
-def read_one(
-    container: Container, family: str, views: Views, position: int, total: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The owners of the term at `position`, each below `total`, and how often each has it."""
+def list_at(container: Container, family: str, views: Views, position: int) -> tuple[memoryview, int]:
+    """The list of the term at `position` as it is stored, and how many rows it has."""
     first, start = (views.rows[position - 1], views.ends[position - 1]) if position else (0, 0)
     rows, size = views.rows[position] - first, views.ends[position] - start
     if rows <= 0 or size not in (2 * rows, 3 * rows, 5 * rows):
         raise broken(container, family)
-    data = container.section(f"{family}.data", start, start + size)
+    return container.section(f"{family}.data", start, start + size), rows
+
+
+def read_one(
+    container: Container, family: str, views: Views, position: int, total: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The owners of the term at `position`, each below `total`, and how often each has it."""
+    data, rows = list_at(container, family, views, position)
     kernel = native()
     if kernel is not None:
         found: tuple[NDArray[np.int64], NDArray[np.uint8]] | None = kernel.postings(data, rows, total)
@@ -147,7 +152,7 @@ def read_one(
         return found
     import numpy as np
 
-    width = size // rows - 1
+    width = len(data) // rows - 1
     owners = np.cumsum(np.frombuffer(data[: width * rows], f"<u{width}"), dtype=np.int64)
     if int(owners[-1]) >= total:
         raise broken(container, family)

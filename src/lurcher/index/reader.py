@@ -11,8 +11,9 @@ from itertools import accumulate, islice
 
 from lurcher.arrays import np
 from lurcher.index.container import Container
-from lurcher.index.postings import Views, broken, read_one, views_of
+from lurcher.index.postings import Views, broken, list_at, read_one, views_of
 from lurcher.index.roles import VERSIONED, version_of
+from lurcher.index.rows import Rows
 from lurcher.index.segment import (
     EXPORTED,
     FAMILIES,
@@ -26,14 +27,14 @@ from lurcher.index.segment import (
     string_in,
     units_of,
 )
-from lurcher.index.tally import Memory
+from lurcher.index.tally import Memory, Sum
 from lurcher.index.vectors import Direction, Nearness
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
-from lurcher.types import Definition, Import
+from lurcher.light import TYPE_CHECKING, NamedTuple, cache, cached_property
+from lurcher.types import Definition, Import, qualified_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterable, Iterator, Sequence, Set
     from typing import Any
 
     from numpy.typing import NDArray
@@ -50,6 +51,7 @@ _MOST_ROWS = 1_000_000
 _MOST_TERMS = 50_000
 _MOST_LETTERS = 500_000
 """Of texts that were read, and are kept for the next question."""
+_MOST_NAMINGS = 10_000
 _MANY_PATHS = 100
 """From here on all paths are read, not only those that are asked for."""
 
@@ -121,8 +123,23 @@ class Segment:
         except UnicodeDecodeError as error:
             raise self.container.corrupt("a term is not text") from error
 
+    def term_texts(self, first: int, last: int) -> list[str]:
+        """The terms with the numbers [first, last)."""
+        kernel = native()
+        if kernel is None:
+            return [self.term_text(number) for number in range(first, last)]
+        try:
+            found: list[str] = kernel.texts(self.terms, self.term_ends, first, last)
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
+        return found
+
     def lower_bound(self, term: bytes) -> int:
         """The position of the first term that is not below `term`."""
+        kernel = native()
+        if kernel is not None:
+            found: int = kernel.lower_bound(self.terms, self.term_ends, term)
+            return found
         low, high = 0, len(self.term_ends)
         while low < high:
             middle = (low + high) // 2
@@ -165,6 +182,19 @@ class Segment:
             known = (found,)
             self._decoded.put(key, known, len(found[0]) if found else 0)
         return known[0]
+
+    def add_to(self, total: Sum, family: str, term: int, first: int, weight: float) -> None:
+        """Add how often each live owner has a term, times a weight; owners are numbered from `first` on."""
+        if native() is None or self.live is not None:
+            found = self.postings(family, term)
+            if found is not None:
+                total.add(found[0] + first if first else found[0], found[1], weight)
+            return
+        views = self._family(family)
+        place = views.place(term)
+        if place >= 0:
+            data, rows = list_at(self.container, family, views, place)
+            total.add_list(data, rows, self._owner_total(family), first, weight, lambda: broken(self.container, family))
 
     def mark(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
         """Mark all owners, live or not, that have one of some terms, which ascend, in `family`."""
@@ -240,11 +270,12 @@ class Snapshot:
         self.segments = list(segments)
         self.weighted: Memory[
             tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
-        ] = Memory(_MOST_ROWS)
+        ] = Memory(max(_MOST_ROWS, 2 * sum(int(segment.meta["units"]) for segment in segments)))
         """Room for terms' weighted counts per unit, which several queries share."""
         self._postings: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(_MOST_ROWS)
         self._texts: Memory[tuple[int, int, int], str] = Memory(_MOST_LETTERS)
         self._prefixed: Memory[tuple[str, str | None, int], list[str]] = Memory(_MOST_TERMS)
+        self._namings: Memory[int, tuple[str, str]] = Memory(_MOST_NAMINGS)
         self._path_order = path_order
         self.generation = generation
         self._bases: dict[str, list[int]] = {}
@@ -433,6 +464,16 @@ class Snapshot:
         return {}
 
     @cached_property
+    def explained(self) -> Memory[tuple[str, tuple[str, ...], str], list[tuple[str, float]]]:
+        """Room for the terms that words of questions explain, in a family, with how well."""
+        return Memory(_MOST_TERMS)
+
+    @cached_property
+    def factors(self) -> Memory[tuple[Any, ...], NDArray[np.float64]]:
+        """Room for what files are multiplied by for their roles."""
+        return Memory(_MOST_ROWS)
+
+    @cached_property
     def divisors(self) -> dict[float, NDArray[np.float64]]:
         """Room for what the best units of a file are divided by, for each power."""
         return {}
@@ -451,7 +492,10 @@ class Snapshot:
 
     def knows(self, term: str) -> bool:
         """Whether any segment has the term at all."""
-        return any(segment.find(term) >= 0 for segment in self.segments)
+        for segment in self.segments:  # noqa: SIM110 - asked so often that a generator is felt
+            if segment.find(term) >= 0:
+                return True
+        return False
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Live owners of `term`, numbered across segments, with counts."""
@@ -461,6 +505,14 @@ class Snapshot:
             known = self._gathered_postings(family, term)
             self._postings.put(key, known, len(known[0]))
         return known
+
+    def add_to(self, total: Sum, fields: Iterable[tuple[str, float]], term: str) -> None:
+        """Add how often each live owner has `term` in some fields of units, or of files, times the weight of each."""
+        found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]
+        for family, weight in fields:
+            bases = self._bases["units" if family in UNIT_FAMILIES else "files"]
+            for place, number in found:
+                self.segments[place].add_to(total, family, number, bases[place], weight)
 
     def _gathered_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         base = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
@@ -499,22 +551,25 @@ class Snapshot:
 
     def _with_prefix(self, prefix: str, family: str | None, most: int) -> list[str]:
         key = prefix.encode("utf-8", "surrogatepass")
-        found: set[str] = set()
+        found: dict[str, None] = {}  # in order, which is soon sorted where there is one segment
         ranges = [(segment.lower_bound(key), segment.lower_bound(key + b"\xff")) for segment in self.segments]
         if family is not None:
             for segment, (first, last) in zip(self.segments, ranges, strict=True):
-                found.update(map(segment.term_text, segment.in_family(family, first, last)))
+                found.update(dict.fromkeys(map(segment.term_text, segment.in_family(family, first, last))))
             return sorted(found)
         # Terms of dead files do no harm but where they take the place of others.
         crowded = sum(last - first for first, last in ranges) >= most
         for segment, (first, last) in zip(self.segments, ranges, strict=True):
-            numbers: Iterable[int] = range(first, last)
             if crowded and segment.live is not None:
-                numbers = filter(segment.is_live, numbers)
-            found.update(map(segment.term_text, islice(numbers, most)))
+                numbers = filter(segment.is_live, range(first, last))
+                found.update(dict.fromkeys(map(segment.term_text, islice(numbers, most))))
+            else:
+                found.update(dict.fromkeys(segment.term_texts(first, max(first, min(last, first + most)))))
         return sorted(found)[:most]
 
     def _place(self, kind: str, number: int) -> tuple[Segment, int]:
+        if len(self.segments) == 1:
+            return self.segments[0], number
         bases = self._bases[kind]
         position = bisect_right(bases, number) - 1
         while position >= len(self.segments):
@@ -639,7 +694,11 @@ class Snapshot:
     def unit(self, unit: int) -> tuple[int, int, int, int, int, int]:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
         segment, local = self._place("units", unit)
-        file, start, end, line, last, definition, *_ = segment.units[local].item()
+        rows: Any = segment.units
+        row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
+        if len(self.segments) == 1:
+            return row[:6]  # type: ignore[no-any-return]
+        file, start, end, line, last, definition, *_ = row
         position = self.segments.index(segment)
         return (
             file + self._bases["files"][position], start, end, line, last,
@@ -679,20 +738,49 @@ class Snapshot:
         units = self.units_of(file)
         return self.unit(units[-1])[4] if units else 0
 
-    def innermost(self, file: int, byte: int, kinds: Collection[str]) -> Definition | None:
-        """The smallest definition of one of `kinds` that holds a byte of a file; of equals the first."""
-        segment, local = self._place("files", file)
-        row = segment.files[local]
-        first = int(row["definition"])
-        rows = segment.definitions[first : first + int(row["definitions"])]
-        best, smallest = None, 0
-        # Strings are read for the one that is wanted: they cost more than all the rest.
+    def innermost(self, file: int, byte: int, kinds: frozenset[str]) -> int:
+        """The smallest definition of one of `kinds` that holds a byte of a file; of equals the first; -1 where none does."""
+        segment, first, count = self._defined(file)
+        table: Any = segment.definitions
+        base = 0 if len(self.segments) == 1 else self._bases["definitions"][self.segments.index(segment)]
+        if type(table) is Rows:
+            place = table.innermost(first, count, byte, _marks(kinds))
+            return place if place < 0 else base + first + place
+        rows = table[first : first + count]
+        best, smallest = -1, 0
         for number in ((rows["start"] <= byte) & (rows["end"] > byte)).nonzero()[0].tolist():
-            item = rows[number]
-            _, _, start, end, _, _, _, _, _, kind, _, _ = item.item()
-            if KINDS[kind] in kinds and (best is None or end - start < smallest):
-                best, smallest = item, end - start
-        return None if best is None else _definition(segment, best)
+            _, _, start, end, _, _, _, _, _, kind, _, _ = rows[number].item()
+            if KINDS[kind] in kinds and (best < 0 or end - start < smallest):
+                best, smallest = number, end - start
+        return best if best < 0 else base + first + best
+
+    def begun_in(self, unit: int, file: int) -> int:
+        """How many definitions begin in a unit of a file."""
+        segment, first, count = self._defined(file)
+        table: Any = segment.definitions
+        if type(table) is not Rows:
+            return int(self.unit_definitions[unit])
+        own = unit if len(self.segments) == 1 else unit - self._bases["units"][self.segments.index(segment)]
+        return table.equal("unit", first, count, own)
+
+    def _defined(self, file: int) -> tuple[Segment, int, int]:
+        """The segment of a file, and in it the first of the definitions that the file has, and how many those are."""
+        segment, local = self._place("files", file)
+        rows: Any = segment.files
+        row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
+        return segment, row[4], row[5]
+
+    def naming(self, number: int) -> tuple[str, str]:
+        """The qualified name of a definition, and its kind."""
+        known = self._namings.get(number)
+        if known is None:
+            segment, local = self._place("definitions", number)
+            row = segment.definitions[local]
+            kind = KINDS[int(row["kind"])]
+            name, container = segment.string(int(row["name"])), segment.string(int(row["container"]))
+            known = qualified_name(name, kind, container), kind
+            self._namings.put(number, known, 0)
+        return known
 
     def definition_ends(self, file: int) -> dict[int, list[int]]:
         """Byte at which definitions of a file begin → where they end."""
@@ -704,6 +792,13 @@ class Snapshot:
         for start, end in zip(rows["start"].tolist(), rows["end"].tolist(), strict=True):
             found.setdefault(start, []).append(end)
         return found
+
+
+@cache
+def _marks(kinds: frozenset[str]) -> bytes:
+    """A mark for each kind, 1 for those among `kinds`."""
+    return bytes([kind in kinds for kind in KINDS])
+
 
 def _definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
     """Definitions of one file. Their strings lie next to each other and are read at once."""

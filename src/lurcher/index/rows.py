@@ -10,6 +10,7 @@ from lurcher.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from types import ModuleType
     from typing import Any
 
 _LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
@@ -41,6 +42,12 @@ def shape_of(layout: tuple[tuple[str, str], ...]) -> Shape:
     return Shape(layout)
 
 
+def _kernel() -> ModuleType:
+    kernel = native()
+    assert kernel is not None, "without the kernel tables are numpy's"
+    return kernel
+
+
 class Row:
     """One row; its numbers by name, or all of them."""
 
@@ -68,15 +75,32 @@ class Rows:
     def __len__(self) -> int:
         return len(self._data) // self._shape.row.size
 
+    def numbers(self, place: int) -> tuple[int, ...]:
+        """Those of one row, whose place is not negative."""
+        row = self._shape.row
+        if (place + 1) * row.size > len(self._data):
+            raise IndexError(place)
+        return row.unpack_from(self._data, place * row.size)
+
+    def innermost(self, first: int, count: int, byte: int, marks: bytes) -> int:
+        """Which of some rows is the shortest from `start` to `end` around a byte, of a marked `kind`; -1 where none is."""
+        places = self._shape.places
+        columns = places["start"][1], places["end"][1], places["kind"][1]
+        found: int = _kernel().innermost(self._data, self._shape.row.size, *columns, first, count, byte, marks)
+        return found
+
+    def equal(self, column: str, first: int, count: int, number: int) -> int:
+        """How many of some rows have a number of four bytes in a column."""
+        found: int = _kernel().equal(self._data, self._shape.row.size, self._shape.places[column][1], first, count, number)
+        return found
+
     def __getitem__(self, key: Any) -> Any:
         shape = self._shape
         if type(key) is str:
             known = self._columns.get(key)
             if known is None:
-                kernel = native()
-                assert kernel is not None, "without the kernel tables are numpy's"
                 _, offset, kind = shape.places[key]
-                known = self._columns[key] = kernel.column(self._data, offset, shape.row.size, kind)
+                known = self._columns[key] = _kernel().column(self._data, offset, shape.row.size, kind)
             return known
         size = shape.row.size
         if type(key) is int:

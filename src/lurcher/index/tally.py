@@ -9,6 +9,7 @@ from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import NDArray
@@ -36,6 +37,15 @@ class Memory(Generic[Key, Value]):
         self._known[key] = value
 
 
+def runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """All numbers of runs, one after the other, each given by its first and how many there are."""
+    kernel = native()
+    if kernel is not None:
+        found: NDArray[np.int64] = kernel.runs(first, counts)
+        return found
+    return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+
+
 class _Desk(_local):
     """Where the kernel adds up in each thread: zeros before and after, so that nobody pays for clearing it."""
 
@@ -43,20 +53,30 @@ class _Desk(_local):
         self._room: NDArray[np.float64] | None = None
 
     def room(self, total: int) -> NDArray[np.float64]:
-        wanted = total + total // 64 + 1
-        if self._room is None or len(self._room) < wanted or len(self._room) > 4 * wanted + (1 << 16):
-            self._room = np.zeros(wanted)
+        if self._room is None or len(self._room) < total:
+            self._room = np.zeros(total)
         return self._room
 
 
-_DESK = _Desk()
+DESK = _Desk()
 
 
 class Sum:
     """Adds up postings of many terms in one pass at the end, which is several times faster than term by term."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[NDArray[np.int64], NDArray[Any], float]] = []
+        self._parts: list[Any] = []
+        self._broken: dict[int, Callable[[], Exception]] = {}
+
+    def add_list(
+        self, list: memoryview, rows: int, limit: int, first: int, weight: float, broken: Callable[[], Exception]
+    ) -> None:
+        """A list as it is stored, for the kernel: its owners are below `limit`, and numbered from `first` on.
+
+        To take it apart only to add it up would cost as much again. `broken` makes the error for one that leads nowhere.
+        """
+        self._broken[len(self._parts)] = broken
+        self._parts.append((list, rows, limit, first, float(weight)))
 
     def add(self, owners: NDArray[np.int64], counts: NDArray[Any], weight: float) -> None:
         if len(owners):
@@ -66,6 +86,11 @@ class Sum:
         """One sum per owner 0 … total - 1; None where nothing was added."""
         if not self._parts:
             return None
+        if native() is not None:
+            there, sums = self.sparse(total)
+            every = np.zeros(total)
+            every[there] = sums
+            return every
         owners = np.concatenate([owners for owners, _, _ in self._parts])
         values = np.concatenate([counts * weight for _, counts, weight in self._parts])
         return np.bincount(owners, values, total).astype(np.float64, copy=False)
@@ -74,7 +99,10 @@ class Sum:
         """The owners whose sum is not zero, in order, and their sums."""
         kernel = native()
         if kernel is not None and self._parts:
-            owners, sums = kernel.tally(self._parts, total, _DESK.room(total))
+            found = kernel.tally(self._parts, total)
+            if type(found) is int:
+                raise self._broken[found]()
+            owners, sums = found
             return np.frombuffer(owners, np.int64), np.frombuffer(sums)
         every = self.over(total)
         if every is None:

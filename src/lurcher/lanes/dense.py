@@ -7,8 +7,9 @@ from math import sqrt
 from lurcher.arrays import np
 from lurcher.embedding.model import Model
 from lurcher.embedding.question import direction, unfit
-from lurcher.index.order import best_first
+from lurcher.index.order import best_first, standings
 from lurcher.index.reader import Snapshot
+from lurcher.index.tally import runs
 from lurcher.index.vectors import Direction, direction_of
 from lurcher.lanes.lane import Request
 from lurcher.light import TYPE_CHECKING, cached_property
@@ -17,6 +18,8 @@ from lurcher.planning.plan import Plan
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -38,6 +41,7 @@ class DenseCosines:
         """Whether the model has seen any word of the question; if not, nearness is a guess from its spelling."""
         self._cards: NDArray[np.float64] | None = None
         self._compared: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
+        self._standings: dict[int, tuple[int, int]] = {}
 
     def __bool__(self) -> bool:
         """Whether the question has a direction at all."""
@@ -70,9 +74,7 @@ class DenseCosines:
 
     def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The units of given files, which are sorted by number, and their cosines."""
-        first, count = self._snapshot.first_unit[files], self._snapshot.file_column("units")[files].astype(np.int64)
-        before = np.cumsum(count) - count
-        units = np.repeat(first - before, count) + np.arange(int(count.sum()))
+        units = runs(self._snapshot.first_unit[files], self._snapshot.unit_counts[files])
         cosines = self._snapshot.nearness.of_units(units, self._direction)
         self._compared = units, cosines
         return units, self._level(cosines)
@@ -84,17 +86,33 @@ class DenseCosines:
         self._compared = live, cosines[live]
         return cosines
 
+    def _position(self, unit: int) -> int | None:
+        """Where a unit is among those that were compared."""
+        if self._compared is None:
+            return None
+        units = self._compared[0]
+        position = int(units.searchsorted(unit))
+        return position if position < len(units) and units[position] == unit else None
+
+    def expect(self, units: Sequence[int]) -> None:
+        """Count for all of some units at once where they stand."""
+        places = {unit: place for unit in units if (place := self._position(unit)) is not None}
+        if self._compared is not None:
+            cosines = self._compared[1]
+            counted = standings(cosines, [float(cosines[place]) for place in places.values()])
+            self._standings.update(zip(places, counted, strict=True))
+
     def why(self, unit: int) -> LaneWhy | None:
         """A unit's place among those that were compared."""
         if self._compared is None:
             return None
         units, cosines = self._compared
-        position = int(units.searchsorted(unit))
-        if position >= len(units) or units[position] != unit:
+        position = self._position(unit)
+        if position is None:
             return None
         value = float(cosines[position])
-        ahead = int(np.count_nonzero(cosines > value))
-        if np.count_nonzero(cosines >= value) > ahead + 1:
+        ahead, equal = self._standings.get(unit) or standings(cosines, [value])[0]
+        if equal > 1:
             tied = units[cosines == value]
             ahead += int(np.flatnonzero(tied[best_first(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])
         return LaneWhy(ahead + 1, value)

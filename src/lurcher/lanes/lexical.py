@@ -9,19 +9,21 @@ from __future__ import annotations
 from math import log
 
 from lurcher.arrays import np
-from lurcher.index.order import place_of
+from lurcher.index.order import FileScores, by_file, place_of, standings
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNIT_FIELDS
 from lurcher.index.tally import Sum
 from lurcher.kernel import native
 from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, dataclass
+from lurcher.light import TYPE_CHECKING, cached_property, dataclass
 from lurcher.planning.groups import Group
 from lurcher.planning.intent import REPORT
 from lurcher.settings import LexicalSettings
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
 
@@ -39,7 +41,7 @@ class Share:
         return float(self.amounts[position]) if found else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LexicalScores:
     snapshot: Snapshot
     scores: NDArray[np.float64]
@@ -47,13 +49,28 @@ class LexicalScores:
     shares: tuple[Share, ...]
     idf: dict[str, float]
 
+    @cached_property
+    def files(self) -> FileScores:
+        """What they are to each file."""
+        return by_file(self.snapshot, self.scores)
+
     def terms_of(self, unit: int) -> dict[str, float]:
         """What each word gave to a unit, largest first."""
-        found = {share.word: amount for share in self.shares if (amount := share.of(unit))}
-        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        found = [(-amount, share.word) for share in self.shares if (amount := share.of(unit))]
+        return {word: -amount for amount, word in sorted(found)}
+
+    @cached_property
+    def _standings(self) -> dict[int, tuple[int, int]]:
+        return {}
+
+    def expect(self, units: Sequence[int]) -> None:
+        """Count for all of some units at once where they stand."""
+        scored = [unit for unit in units if self.scores[unit] > 0]
+        values = [float(self.scores[unit]) for unit in scored]
+        self._standings.update(zip(scored, standings(self.scores, values), strict=True))
 
     def why(self, unit: int) -> LaneWhy | None:
-        rank = place_of(self.snapshot, self.scores, unit)
+        rank = place_of(self.snapshot, self.scores, unit, self._standings.get(unit))
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 
@@ -87,8 +104,7 @@ def score(
     k1 = settings.k1
     total = snapshot.unit_total
     scores = np.zeros(total)
-    # Not quite zero, so that a unit without a single word divides by something.
-    norm = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, field_weights)), 1e-9)
+    norm = _norm(snapshot, field_weights, k1, b)
     found = []
     for group in groups:
         units, tf, each = _frequencies(snapshot, group, field_weights, settings.variant)
@@ -117,6 +133,17 @@ def _added(
     amounts = times * tf / (tf + norm[units])
     scores[units] += amounts
     return Share(group.word, units, amounts)
+
+
+def _norm(snapshot: Snapshot, weights: dict[str, float], k1: float, b: float) -> NDArray[np.float64]:
+    """What each unit's length makes of its counts, worked out once: it is as much as the whole index."""
+    key = (*weights.items(), ("k1", k1), ("b", b))
+    known = snapshot.relative_lengths.get(key)
+    if known is None:
+        # Not quite zero, so that a unit without a single word divides by something.
+        known = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, weights)), 1e-9)
+        snapshot.relative_lengths[key] = known
+    return known
 
 
 def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[np.float64]:
@@ -158,6 +185,8 @@ def _frequencies(
         found = _weighted(snapshot, form, weights)
         total.add(*found, variant)
         each.append(len(found[0]))
+    if not any(each[1:]):
+        return *own, each
     return *total.sparse(snapshot.unit_total), each
 
 
@@ -169,9 +198,10 @@ def _weighted(
     known = snapshot.weighted.get(key)
     if known is None:
         units, files = Sum(), Sum()
-        for field, weight in weights.items() if snapshot.knows(term) else ():
-            if weight:
-                (units if field in UNIT_FIELDS else files).add(*snapshot.postings(field, term), weight)
+        if snapshot.knows(term):
+            fields = [field for field in weights.items() if field[1]]
+            snapshot.add_to(units, [field for field in fields if field[0] in UNIT_FIELDS], term)
+            snapshot.add_to(files, [field for field in fields if field[0] not in UNIT_FIELDS], term)
         owners, amounts = files.sparse(snapshot.file_total)
         if len(owners):
             units.add(*_in_units(snapshot, owners, amounts), 1.0)

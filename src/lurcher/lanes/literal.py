@@ -138,8 +138,8 @@ def search(
     return LiteralMatches(snapshot, pattern, units, counts, firsts)
 
 
-def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> NDArray[np.bool_] | None:
-    """Units that may hold a part of a match, by their terms; None where terms cannot tell.
+def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> NDArray[np.int64] | None:
+    """Units that may hold a part of a match, by their terms, ascending; None where terms cannot tell.
 
     Not `every` one leaves out those of files that are marked: enough for a sign among others, and they are few.
     """
@@ -147,21 +147,44 @@ def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> N
         piece for run in pattern.syntax.runs for word in words(run.encode("ascii", "replace").decode())
         if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
     }  # fmt: skip
-    # All words of a match stand in one file, and where it cannot reach over lines, in units that share a line.
-    holders = snapshot.unit_file if pattern.multiline else snapshot.unit_line_group
-    total = snapshot.file_total if pattern.multiline else snapshot.line_groups
-    mask: NDArray[np.bool_] | None = None
-    for piece in sorted(fragments, key=lambda item: (-len(item), item)):
-        units = _units_with(snapshot, piece.encode())
-        if units is not None:
-            having = np.zeros(total, bool)
-            having[holders[units]] = True
-            mask = having if mask is None else mask & having
-    if mask is None:
+    pieces = [
+        units for piece in sorted(fragments, key=lambda item: (-len(item), item))
+        if (units := _units_with(snapshot, piece.encode())) is not None
+    ]  # fmt: skip
+    if not pieces:
         return None
-    found: NDArray[np.bool_] = mask[holders]
+    # All words of a match stand in one file, and where it cannot reach over lines, in units that share a line.
+    found = _of_files(snapshot, pieces) if pattern.multiline else _of_lines(snapshot, pieces)
     if every:
-        found |= ((snapshot.file_column("flags") & UNSEEN) != 0)[snapshot.unit_file]
+        marked = ((snapshot.file_column("flags") & UNSEEN) != 0)[snapshot.unit_file]
+        if marked.any():
+            marked[found] = True
+            found = np.flatnonzero(marked)
+    return found
+
+
+def _of_files(snapshot: Snapshot, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """All units of files that have every piece."""
+    return np.flatnonzero(_having(snapshot.unit_file, snapshot.file_total, pieces))
+
+
+def _of_lines(snapshot: Snapshot, pieces: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
+    """Units that share a line with those that have every piece."""
+    kernel = native()
+    if kernel is not None:
+        found: NDArray[np.int64] = kernel.together(pieces, snapshot.unit_line_group)
+        return found
+    return np.flatnonzero(_having(snapshot.unit_line_group, snapshot.line_groups, pieces))
+
+
+def _having(holders: NDArray[np.int64], total: int, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Which units are of a holder that has every piece."""
+    mask = np.ones(total, bool)
+    for units in pieces:
+        having = np.zeros(total, bool)
+        having[holders[units]] = True
+        mask &= having
+    found: NDArray[np.bool_] = mask[holders]
     return found
 
 
@@ -178,7 +201,7 @@ class Spans(NamedTuple):
     units: NDArray[np.int64]
 
 
-def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.bool_] | None) -> list[Spans]:
+def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.int64] | None) -> list[Spans]:
     """What is to be read of each segment: of allowed files the wanted units, or all of them."""
     found = []
     base = first_unit = 0
@@ -191,7 +214,8 @@ def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.bo
             counts = [files[column].astype(np.int64)[rows] for column in ("unit", "units")]
             found.append(Spans(text, size, np.zeros(len(rows), np.int64), *counts))
         else:
-            found.append(_runs(segment, np.flatnonzero(wanted[first_unit : first_unit + len(units)] & may[units["file"]])))
+            here = wanted[int(wanted.searchsorted(first_unit)) : int(wanted.searchsorted(first_unit + len(units)))] - first_unit
+            found.append(_runs(segment, here[may[units["file"][here]]]))
         base += len(files)
         first_unit += len(units)
     return found
@@ -200,13 +224,13 @@ def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.bo
 def _runs(segment: Segment, units: NDArray[np.int64]) -> Spans:
     """Units next to each other in one file, taken together."""
     rows = segment.units
-    file, begin, end = (rows[column].astype(np.int64)[units] for column in ("file", "start", "end"))
+    file, begin, end = (rows[column][units].astype(np.int64) for column in ("file", "start", "end"))
     new = np.full(len(units), True)
     new[1:] = (units[1:] != units[:-1] + 1) | (file[1:] != file[:-1])
     first = np.flatnonzero(new)
     counts = np.diff(np.append(first, len(units)))
     start = begin[first]
-    text = segment.files["text"].astype(np.int64)[file[first]] + start
+    text = segment.files["text"][file[first]].astype(np.int64) + start
     return Spans(text, end[first + counts - 1] - start, start, units[first], counts)
 
 
@@ -217,7 +241,7 @@ def _units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
         known = segment.pieces.get(piece)
         if known is None:
             known = (_in_segment(segment, piece),)
-            segment.pieces.put(piece, known, len(segment.units))
+            segment.pieces.put(piece, known, len(segment.units) // 32)  # a byte each, and worth keeping
         if known[0] is None:
             return None
         parts.append(known[0])

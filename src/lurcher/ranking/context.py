@@ -9,7 +9,7 @@ from lurcher.lanes import lexical
 from lurcher.lanes.lane import Found
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
-from lurcher.light import TYPE_CHECKING, dataclass, field
+from lurcher.light import TYPE_CHECKING, dataclass, field, lru_cache
 from lurcher.planning.plan import Plan
 from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
@@ -74,12 +74,14 @@ class Ranking:
         scores: NDArray[np.float64],
         why: Callable[[int, float], Why],
         more: Unordered | None = None,
+        expect: Callable[[Sequence[int]], None] | None = None,
     ) -> None:
-        """`why` gives the reasons for a unit and its score."""
+        """`why` gives the reasons for a unit and its score; `expect` is told of which units somebody will ask."""
         self._units = units
         self._scores = scores
         self._why = why
         self._more = more
+        self._expect = expect
 
     def __len__(self) -> int:
         return len(self._units) + (self._more.count if self._more else 0)
@@ -91,16 +93,24 @@ class Ranking:
             self._scores = np.concatenate((self._scores, scores))
             self._more = None
 
-    def unit(self, position: int) -> int:
+    def at(self, position: int) -> tuple[int, float]:
+        """A unit and its score."""
         self._reach(position)
-        return int(self._units[position])
+        return int(self._units[position]), float(self._scores[position])
+
+    def unit(self, position: int) -> int:
+        return self.at(position)[0]
 
     def score(self, position: int) -> float:
-        self._reach(position)
-        return float(self._scores[position])
+        return self.at(position)[1]
 
     def why(self, position: int) -> Why:
-        return self._why(self.unit(position), self.score(position))
+        return self._why(*self.at(position))
+
+    def expect(self, positions: Sequence[int]) -> None:
+        """Somebody will ask why these are there."""
+        if self._expect is not None:
+            self._expect([self.unit(position) for position in positions])
 
     @property
     def units(self) -> list[int]:
@@ -122,14 +132,29 @@ _EVERYWHERE = 0.5
 
 def own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> frozenset[str]:
     """Words of the query that only name the repository: its folder's name, and folders that most files lie in."""
-    own = {term for name in root_names for word in words(name) for term in split(word)}
-    for group in plan.groups:
-        if snapshot.files_in(group.word) > _EVERYWHERE * snapshot.file_count:
-            own.add(group.word)
-    return frozenset(own)
+    many = _EVERYWHERE * snapshot.file_count
+    everywhere = [group.word for group in plan.groups if snapshot.files_in(group.word) > many]
+    return _terms_of(tuple(root_names)).union(everywhere)
+
+
+@lru_cache(maxsize=64)
+def _terms_of(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(term for name in names for word in words(name) for term in split(word))
+
+
+def expect_whys(context: Context, units: Sequence[int]) -> None:
+    """Lanes that can tell of many units at once for less are told which."""
+    for found in context.lanes.values():
+        expect = getattr(found, "expect", None)
+        if expect is not None:
+            expect(units)
 
 
 def lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
     """What each lane says about a unit."""
-    whys = {name: found.why(unit) for name, found in context.lanes.items()}
-    return {name: why for name, why in whys.items() if why is not None}
+    whys = {}
+    for name, found in context.lanes.items():
+        why = found.why(unit)
+        if why is not None:
+            whys[name] = why
+    return whys

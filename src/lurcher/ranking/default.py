@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from lurcher.arrays import np
 from lurcher.config import Settings
-from lurcher.index.order import best_first
+from lurcher.index.order import FileScores, best_first, by_file, largest
 from lurcher.index.reader import Snapshot
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING
+from lurcher.light import TYPE_CHECKING, partial
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
-from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
+from lurcher.ranking.context import Context, Ranking, Unordered, expect_whys, lane_whys
 from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, stem, types
 from lurcher.settings import DefaultRankingSettings, ReportRankingSettings
 from lurcher.types import StageWhy, Why
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
 """How sure a definition must be (above this) for its unit to be shown before the file's best one."""
+
+_HEAD = 64
+"""So many units are put in order at first: hardly anybody asks for more."""
 
 Evidence = tuple[str, float, "NDArray[np.float64]"]
 
@@ -55,9 +58,7 @@ def rank(context: Context) -> Ranking:
     evidence = _gather(context) + [
         (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
     ]
-    x = np.zeros(context.snapshot.file_total)
-    for _, weight, values in evidence:
-        x += weight * values
+    x = _added_up(evidence, context.snapshot.file_total)
     weights = _dense_weights(context.plan, context.settings)
     near = dense.score(context, x, *weights)
     if near is not None:
@@ -70,30 +71,37 @@ def rank(context: Context) -> Ranking:
         values = proximity.score(context, x)
         x += proximate * values
         evidence.append(("proximity", proximate, values))
-    x *= noise.score(context)
-    x[~context.allowed] = 0
-    files = np.flatnonzero((x > 0) & (context.snapshot.file_column("units") > 0))
+    files = _left(context, x, noise.score(context))
     scale = sum(weight for _, weight, _ in evidence)
     leads = _lead_units(context, files, [scores for _, _, scores in further])
     values = x[files] / scale
-    order = best_first(context.snapshot, leads, values)
-    leads, values = leads[order], values[order]
-    more = _further_units(context, leads, x, float(values[-1]) if len(values) else 0.0)
+    first = largest(context.snapshot, files, values, _HEAD)
+    first = first[best_first(context.snapshot, leads[first], values[first])]
+    more = _further_units(context, leads, x, float(values.min()) if len(values) else 0.0)
+
+    scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
 
     def why(unit: int, score: float) -> Why:
         file = int(context.snapshot.unit_file[unit])
-        stages = [
-            StageWhy(kind, amount=float(weight * values[file]), note=context.notes.get((kind, file), ""))
-            for kind, weight, values in evidence
-            if weight * values[file]
-        ]
+        total = float(x[file])
+        stages = []
+        for kind, weight, values in evidence:
+            amount = float(weight * values[file])
+            if amount:
+                stages.append(StageWhy(kind, None, amount, context.notes.get((kind, file), "")))
         stages += noise.why(context, file)
-        stages.append(StageWhy("scale", factor=1 / scale, note="of what all evidence together can give"))
-        if score != x[file] / scale:
-            stages.append(StageWhy("further", factor=score * scale / float(x[file]), note="not its file's first unit"))
-        return Why(lane_whys(context, unit), float(x[file]), tuple(stages))
+        stages.append(scaled)
+        if score != total / scale:
+            stages.append(StageWhy("further", score * scale / total, note="not its file's first unit"))
+        return Why(lane_whys(context, unit), total, tuple(stages))
 
-    return Ranking(leads, values, why, more)
+    def rest() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        behind = best_first(context.snapshot, leads, values)[len(first) :]
+        units, scores = more.order()
+        return np.concatenate((leads[behind], units)), np.concatenate((values[behind], scores))
+
+    after = Unordered(len(leads) - len(first) + more.count, rest) if len(leads) > len(first) else more
+    return Ranking(leads[first], values[first], why, after, partial(expect_whys, context))
 
 
 def _gather(context: Context) -> list[Evidence]:
@@ -133,6 +141,28 @@ def _gather(context: Context) -> list[Evidence]:
     ]
 
 
+def _added_up(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
+    kernel = native()
+    if kernel is not None:
+        sums: NDArray[np.float64] = kernel.weighed(evidence, files)
+        return sums
+    sums = np.zeros(files)
+    for _, weight, values in evidence:
+        sums += weight * values
+    return sums
+
+
+def _left(context: Context, x: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The files that have something after all, when `x` has been multiplied."""
+    kernel = native()
+    if kernel is not None:
+        left: NDArray[np.int64] = kernel.remaining(x, factors, context.allowed, context.snapshot.unit_counts)
+        return left
+    x *= factors
+    x[~context.allowed] = 0
+    return np.flatnonzero((x > 0) & (context.snapshot.unit_counts > 0))
+
+
 def _phrase(context: Context) -> list[Evidence]:
     if "literal" not in context.lanes:
         return []
@@ -160,13 +190,12 @@ def _lead_units(
     """The unit each file shows first: the one that defines the queried name, else its best by words, else the nearest, else
     the best by a further lane."""
     snapshot = context.snapshot
-    scores = context.lexical.scores
     best = snapshot.first_unit.copy()
     for lane in reversed(further):
-        _put_best(snapshot, lane, best)
+        _put_best(by_file(snapshot, lane), best)
     if context.nearest is not None:
         best[snapshot.unit_file[context.nearest]] = context.nearest
-    _put_best(snapshot, scores, best)
+    _put_best(context.lexical.files, best)
     strongest: dict[int, float] = {}
     for match in context.symbols:
         if match.strength > strongest.get(match.file, DEFINING[context.plan.intent]):
@@ -176,44 +205,33 @@ def _lead_units(
     return chosen
 
 
-def _put_best(snapshot: Snapshot, scores: NDArray[np.float64], best: NDArray[np.int64]) -> None:
-    """For each file with a score the unit that has its best, the first of equals."""
-    kernel = native()
-    if kernel is not None:
-        _, units = kernel.best_units(scores, snapshot.first_unit, snapshot.unit_counts)
-        scored = np.flatnonzero(units >= 0)
-        best[scored] = units[scored]
-        return
-    top = np.flatnonzero((scores > 0) & (scores == file_best(snapshot, scores)[snapshot.unit_file]))[::-1]
-    best[snapshot.unit_file[top]] = top  # the last write stays: the first of equals
+def _put_best(files: FileScores, best: NDArray[np.int64]) -> None:
+    """For each file with a score the unit that has its best."""
+    scored = np.flatnonzero(files.scored)
+    best[scored] = files.units[scored]
 
 
 def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each file's best unit score. A file's units are numbered one after the other."""
-    kernel = native()
-    if kernel is not None:
-        values: NDArray[np.float64] = kernel.best_units(scores, snapshot.first_unit, snapshot.unit_counts)[0]
-        return values
-    best = np.zeros(snapshot.file_total)
-    filled = np.flatnonzero(snapshot.file_column("units"))
-    if len(filled):
-        best[filled] = np.maximum.reduceat(scores, snapshot.first_unit[filled])
-    return best
+    """Each file's best unit score."""
+    return by_file(snapshot, scores).best
 
 
 def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> Unordered:
     """The remaining matching units, by their file's score times their share of its best unit; below every first unit."""
-    unit_file = context.snapshot.unit_file
-    scores = context.lexical.scores
-    left = (scores > 0) & (x[unit_file] > 0)
-    left[leads] = False
-    units = np.flatnonzero(left)
+    found = context.lexical
+    scores = found.scores
+    count = int(found.files.scored[x > 0].sum()) - int(np.count_nonzero(scores[leads]))
 
     def order() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        best = file_best(context.snapshot, scores)
+        unit_file = context.snapshot.unit_file
+        left = (scores > 0) & (x[unit_file] > 0)
+        left[leads] = False
+        units = np.flatnonzero(left)
+        if len(units) != count:
+            raise context.snapshot.segments[0].container.corrupt("its files share units")
         files = unit_file[units]
-        values = ceiling * (x[files] / x.max()) * scores[units] / best[files]
+        values = ceiling * (x[files] / x.max()) * scores[units] / found.files.best[files]
         ordered = best_first(context.snapshot, units, values)
         return units[ordered], values[ordered]
 
-    return Unordered(len(units), order)
+    return Unordered(count, order)

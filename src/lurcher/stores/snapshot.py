@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from lurcher.errors import StoreError
 from lurcher.index.reader import Phrases, Snapshot
 from lurcher.index.roles import VERSIONED, version_of
+from lurcher.index.tally import Sum
 from lurcher.index.segment import FILE_FIELDS, UNIT_FAMILIES
 from lurcher.light import cached_property
 from lurcher.stores.gather import Gathered
@@ -135,6 +136,10 @@ class SharedSnapshot(Snapshot):
         if not parts:
             return np.zeros(0, np.int64), np.zeros(0, np.uint8)
         return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
+
+    def add_to(self, total: Sum, fields: Iterable[tuple[str, float]], term: str) -> None:
+        for family, weight in fields:
+            total.add(*self.postings(family, term), weight)
 
     def spread(self, group: Group, each: Sequence[int], together: int) -> tuple[int, int]:
         """In how many units of the projects a word stands, and in how many any of its forms does.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lurcher.arrays import np
+from lurcher.index.order import FileScores
 from lurcher.index.reader import Snapshot
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING
@@ -13,27 +14,29 @@ if TYPE_CHECKING:
 
 
 def score(context: Context, power: float) -> NDArray[np.float64]:
-    return harmonic(context.snapshot, context.lexical.scores, context.allowed, power)
+    found = context.lexical
+    return harmonic(context.snapshot, found.scores, found.files, context.allowed, power)
 
 
-def _divisors(snapshot: Snapshot, most: int, power: float) -> NDArray[np.float64]:
+def _divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
     """What the first, second, … best unit of a file is divided by."""
     known = snapshot.divisors.get(power)
-    if known is None or len(known) != most:
+    if known is None:
+        most = int(snapshot.unit_counts.max(initial=0))
         known = snapshot.divisors[power] = np.array([place**power for place in range(1, most + 1)], np.float64)
     return known
 
 
 def harmonic(
-    snapshot: Snapshot, scores: NDArray[np.float64], allowed: NDArray[np.bool_], power: float
+    snapshot: Snapshot, scores: NDArray[np.float64], files: FileScores, allowed: NDArray[np.bool_], power: float
 ) -> NDArray[np.float64]:
     """The sum of each allowed file."""
     counts = snapshot.unit_counts
-    divisors = _divisors(snapshot, int(counts.max(initial=0)), power)
+    divisors = _divisors(snapshot, power)
     kernel = native()
     if kernel is not None:
         sums = np.empty(snapshot.file_total)
-        kernel.harmonic(scores, snapshot.first_unit, counts, allowed, divisors, sums)
+        kernel.harmonic(scores, files.best, snapshot.first_unit, counts, allowed, divisors, sums)
         return sums
     return _reference(snapshot, scores, allowed, divisors)
 

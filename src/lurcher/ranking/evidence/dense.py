@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from lurcher.arrays import np
 from lurcher.index.order import best_files
+from lurcher.kernel import native
 from lurcher.lanes.dense import DenseCosines
 from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
@@ -38,9 +39,23 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     if not usable.any():
         return None
     cards = lane.cards()
-    nearness = card * (OFFSET + STEEPNESS * (cards - cards[usable].max()))
+    alone = context.settings.default.dense_alone
+    kernel = native()
+    if kernel is not None:
+        near_from = alone if lane.known else np.inf
+        chosen = kernel.contenders(
+            cards, others, usable, snapshot.path_rank, card, OFFSET, STEEPNESS, near_from, MOST_FILES
+        )
+        if chosen is None or not len(chosen[1]):
+            return None
+        means = _best_units(context, lane, chosen[1])
+        gains: NDArray[np.float64] = kernel.gained(
+            chosen[0], others, usable, chosen[1], means, units, OFFSET, STEEPNESS, LOWEST
+        )
+        return gains
+    nearness = card * (OFFSET + STEEPNESS * (cards - np.where(usable, cards, -np.inf).max()))
     found = usable & (others > 0)
-    near = usable & (cards >= context.settings.default.dense_alone) & lane.known
+    near = usable & (cards >= alone) & lane.known
     compared = np.zeros(len(usable), bool)
     compared[best_files(snapshot, np.flatnonzero(found), (others + nearness)[found], MOST_FILES)] = True
     compared[best_files(snapshot, np.flatnonzero(near), cards[near], MOST_FILES)] = True
@@ -56,7 +71,13 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
 def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean cosine of each file's nearest units. The nearest is remembered for files that no word leads to."""
     units, cosines = lane.units(pool)
-    counts = context.snapshot.file_column("units")[pool].astype(np.int64)
+    counts = context.snapshot.unit_counts[pool]
+    means: NDArray[np.float64]
+    kernel = native()
+    if kernel is not None:
+        means, best = kernel.nearest(cosines, counts, UNITS)
+        context.nearest = units[best]
+        return means
     starts = np.cumsum(counts) - counts
     number = np.repeat(np.arange(len(pool)), counts)
     left = cosines.copy()
@@ -68,7 +89,7 @@ def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -
         there = counts > turn
         sums[there] += left[best[there]]
         left[best] = -np.inf
-    means: NDArray[np.float64] = sums / np.minimum(counts, UNITS)
+    means = sums / np.minimum(counts, UNITS)
     return means
 
 

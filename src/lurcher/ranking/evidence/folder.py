@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lurcher.arrays import np
+from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 
@@ -12,16 +13,27 @@ if TYPE_CHECKING:
 
 def score(context: Context) -> NDArray[np.float64]:
     snapshot = context.snapshot
-    found = np.zeros(snapshot.file_total)
+    idfs = context.lexical.idf
+    words = []
     total = 0.0
     for group in context.plan.groups:
-        idf = context.lexical.idf.get(group.word, 0.0)
+        idf = idfs.get(group.word, 0.0)
         total += idf
-        if group.word in context.own_words:
-            continue
-        here = np.zeros(snapshot.file_total)
-        for term, quality in ((group.word, 1.0), *((form, 0.9) for form in group.forms)):
-            owners, _ = snapshot.postings("folder", term)
-            here[owners] = np.maximum(here[owners], quality)
-        found += idf * here
+        if group.word not in context.own_words:
+            parts = [(owners, None, 1.0)] if len(owners := snapshot.postings("folder", group.word)[0]) else []
+            for form in group.forms:
+                owners, _ = snapshot.postings("folder", form)
+                if len(owners):
+                    parts.append((owners, None, 0.9))
+            words.append((idf, parts))
+    kernel = native()
+    if kernel is not None:
+        found: NDArray[np.float64] = kernel.foldered(words, snapshot.file_total)
+    else:
+        found = np.zeros(snapshot.file_total)
+        for idf, parts in words:
+            here = np.zeros(snapshot.file_total)
+            for owners, _, quality in parts:
+                here[owners] = np.maximum(here[owners], quality)
+            found += idf * here
     return found / total if total else found

@@ -5,8 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 
 from lurcher.arrays import np
+from lurcher.index.reader import Snapshot
 from lurcher.index.tally import Sum
-from lurcher.light import TYPE_CHECKING
+from lurcher.kernel import native
+from lurcher.light import TYPE_CHECKING, lru_cache
+from lurcher.planning.groups import Group
 from lurcher.ranking.context import Context
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
@@ -21,15 +24,26 @@ MIN_PREFIX = 4
 def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The share of each file's name that is explained, and 1 where every word of it is."""
     snapshot = context.snapshot
-    explained, complete = Sum(), Sum()
-    whole = np.zeros(snapshot.file_total)
+    parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float]] = []
+    stems: list[tuple[NDArray[np.int64], None, float]] = []
     for term, quality in matches(context, "name").items():
         owners, counts = snapshot.postings("name", term)
-        explained.add(owners, counts, quality)
-        complete.add(owners, counts, 1.0)
+        if len(owners):
+            parts.append((owners, counts, quality))
         owners, _ = snapshot.postings("stem", term)
         if len(owners):
-            whole[owners] = np.maximum(whole[owners], quality)
+            stems.append((owners, None, quality))
+    kernel = native()
+    if kernel is not None:
+        found: tuple[NDArray[np.float64], NDArray[np.float64]] = kernel.explained(parts, stems, snapshot.file_column("name"))
+        return found
+    explained, complete = Sum(), Sum()
+    whole = np.zeros(snapshot.file_total)
+    for owners, counts, quality in parts:
+        explained.add(owners, counts, quality)
+        complete.add(owners, counts, 1.0)
+    for owners, _, quality in stems:
+        whole[owners] = np.maximum(whole[owners], quality)
     size = np.maximum(snapshot.file_column("name"), 1)
     share, counted = explained.over(snapshot.file_total), complete.over(snapshot.file_total)
     if share is None or counted is None:
@@ -40,29 +54,38 @@ def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def matches(context: Context, family: str) -> dict[str, float]:
     """Each term of `family` that some query word explains, with how well."""
     best: dict[str, float] = {}
-
-    def offer(term: str, quality: float) -> None:
-        if quality > best.get(term, 0.0):
-            best[term] = quality
-
     for group in context.plan.groups:
-        word = group.word
-        if word in context.own_words:
-            continue
-        offer(word, EXACT)
+        if group.word not in context.own_words:
+            for term, quality in _explained_by(context.snapshot, group, family):
+                if quality > best.get(term, 0.0):
+                    best[term] = quality
+    if context.plan.report is None:
+        for joined in _joined(context.plan.text):
+            if context.snapshot.knows(joined):
+                best[joined] = EXACT
+    return best
+
+
+def _explained_by(snapshot: Snapshot, group: Group, family: str) -> list[tuple[str, float]]:
+    """The terms that one word explains, with how well: the same for every question that has it."""
+    asked = group.word, group.forms, family
+    known = snapshot.explained.get(asked)
+    if known is None:
+        word, best = group.word, {group.word: EXACT}
         for form in group.forms:
-            offer(form, FORM)
+            best.setdefault(form, FORM)
         if len(word) >= MIN_PREFIX and word.isalpha():
-            for term in context.snapshot.terms_with_prefix(word, family):
-                offer(term, PREFIX)
+            for term in snapshot.terms_with_prefix(word, family):
+                best.setdefault(term, PREFIX)
             for length in range(MIN_PREFIX, len(word)):
-                offer(word[:length], PREFIX)
-    for joined in _joined(context.plan.text) if context.plan.report is None else ():
-        offer(joined, EXACT)
-    return {term: quality for term, quality in best.items() if context.snapshot.knows(term)}
+                best.setdefault(word[:length], PREFIX)
+        known = [(term, quality) for term, quality in best.items() if snapshot.knows(term)]
+        snapshot.explained.put(asked, known, len(known))
+    return known
 
 
-def _joined(text: str) -> list[str]:
+@lru_cache(maxsize=8)
+def _joined(text: str) -> tuple[str, ...]:
     """Neighbouring words written as one: a question's "thread pool" is a file's `threadpool`."""
     found = [word.lower() for word in words(text)]
-    return [a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS]
+    return tuple([a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS])

@@ -22,22 +22,34 @@ _LIFTED_BY = {
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    """One factor per file."""
+    """One factor per file. Most questions lift nothing, and have the same."""
+    settings, of_roles = context.settings.noise, _factors(context)
+    asked = (*of_roles.values(), settings.barrel_definitions, settings.barrel, settings.legacy, _named_versions(context))
+    known = context.snapshot.factors.get(asked)
+    if known is None:
+        known = _worked_out(context, of_roles)
+        context.snapshot.factors.put(asked, known, len(known))
+    return known
+
+
+def _worked_out(context: Context, of_roles: dict[int, float]) -> NDArray[np.float64]:
     flags = context.snapshot.file_roles
     factors = np.ones(len(flags))
-    for role, factor in _factors(context).items():
+    for role, factor in of_roles.items():
         factors[(flags & role) != 0] *= factor
     barrel = ((flags & roles.BARREL) != 0) & (
         context.snapshot.file_definitions < context.settings.noise.barrel_definitions
     )
     factors[barrel] *= context.settings.noise.barrel
-    factors[_superseded(context)] *= context.settings.noise.legacy
+    factors[np.array(_superseded(context), np.int64)] *= context.settings.noise.legacy
     return factors
 
 
 def why(context: Context, file: int) -> list[StageWhy]:
     """The factors that apply to one file, each with its reason."""
     flags = int(context.snapshot.file_roles[file])
+    if not flags:
+        return []
     found = [
         StageWhy("noise", factor=factor, note=roles.NAMES[role])
         for role, factor in _factors(context).items()
@@ -46,7 +58,8 @@ def why(context: Context, file: int) -> list[StageWhy]:
     settings = context.settings.noise
     if flags & roles.BARREL and context.snapshot.file_definitions[file] < settings.barrel_definitions:
         found.append(StageWhy("noise", factor=settings.barrel, note=roles.NAMES[roles.BARREL]))
-    if flags & roles.VERSIONED and file in _superseded(context):
+    version = context.snapshot.superseded.get(file) if flags & roles.VERSIONED else None
+    if version is not None and version not in _named_versions(context):
         found.append(StageWhy("noise", factor=settings.legacy, note=roles.NAMES[roles.VERSIONED]))
     return found
 
@@ -77,8 +90,14 @@ def _for_query(context: Context) -> dict[int, float]:
     return factors
 
 
-def _superseded(context: Context) -> NDArray[np.int64]:
+def _superseded(context: Context) -> list[int]:
     """Files of a version folder that has a later one beside it, unless the query names the version."""
-    asked = {group.word for group in context.plan.groups}
-    older = context.snapshot.superseded.items()
-    return np.array([file for file, version in older if f"v{version}" not in asked], np.int64)
+    named = _named_versions(context)
+    return [file for file, version in context.snapshot.superseded.items() if version not in named]
+
+
+def _named_versions(context: Context) -> frozenset[int]:
+    """The versions of such folders that the query names."""
+    older = context.snapshot.superseded
+    words = [group.word for group in context.plan.groups if group.word[:1] == "v"] if older else ()
+    return frozenset(version for version in older.values() if f"v{version}" in words) if words else frozenset()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from lurcher.arrays import np
-from lurcher.index.tally import Sum
+from lurcher.index.reader import Snapshot
+from lurcher.index.tally import DESK, Sum
+from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.name import matches
@@ -14,24 +16,41 @@ if TYPE_CHECKING:
 
 def score(context: Context) -> NDArray[np.float64]:
     snapshot = context.snapshot
-    found = np.zeros(snapshot.file_total)
     total = sum(context.lexical.idf.values())
     if not total:
-        return found
-    explained, covered = Sum(), Sum()
+        return np.zeros(snapshot.file_total)
     rarity = _rarity(context)
+    parts = []
     for term, quality in matches(context, "types").items():
         owners, counts = snapshot.postings("types", term)
+        if len(owners):
+            parts.append((owners, counts, quality, quality * rarity.get(term, 0.0)))
+    kernel = native()
+    if kernel is None or not parts:
+        return _reference(snapshot, parts, total)
+    desk = DESK.room(2 * len(snapshot.definition_file))
+    best: NDArray[np.float64] = kernel.covered(
+        parts, snapshot.definition_parts, snapshot.definition_file, total, snapshot.file_total, desk
+    )
+    return best
+
+
+def _reference(
+    snapshot: Snapshot, parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float, float]], total: float
+) -> NDArray[np.float64]:
+    found = np.zeros(snapshot.file_total)
+    explained, covered = Sum(), Sum()
+    for owners, counts, quality, cover in parts:
         explained.add(owners, counts, quality)
-        covered.add(owners, (counts > 0), quality * rarity.get(term, 0.0))
+        covered.add(owners, (counts > 0), cover)
     definitions = len(snapshot.definition_file)
     explained_ones, shares = explained.sparse(definitions)
-    matched, cover = covered.sparse(definitions)  # some of those
+    matched, covers = covered.sparse(definitions)  # some of those
     if not len(matched):
         return found
     shares = shares[np.searchsorted(explained_ones, matched)]
     share = np.minimum(shares / np.maximum(snapshot.definition_parts[matched], 1), 1.0)
-    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(cover / total, 1.0))
+    np.maximum.at(found, snapshot.definition_file[matched], share * np.minimum(covers / total, 1.0))
     return found
 
 
