@@ -160,6 +160,52 @@ static FAST(make_column) {
     return (PyObject *)array;
 }
 
+/* The same as whole numbers of eight bytes, with something added to each. */
+static FAST(make_numbers) {
+    (void)module;
+    if (!takes(given, 5, 5, names, "")) {
+        return NULL;
+    }
+    Py_ssize_t place = PyNumber_AsSsize_t(arguments[1], PyExc_OverflowError);
+    Py_ssize_t width = PyErr_Occurred() ? -1 : PyNumber_AsSsize_t(arguments[2], PyExc_OverflowError);
+    int kind = PyErr_Occurred() ? -1 : kind_of(arguments[3]);
+    int64_t more = kind < 0 ? 0 : (int64_t)PyNumber_AsSsize_t(arguments[4], PyExc_OverflowError);
+    Py_buffer view;
+    if (kind < 0 || PyErr_Occurred() || PyObject_GetBuffer(arguments[0], &view, PyBUF_SIMPLE) < 0) {
+        return NULL;
+    }
+    Array *array = NULL;
+    if (place < 0 || width <= 0 || place > width - kind_size[kind] || view.len % width) {
+        PyErr_SetString(PyExc_ValueError, "the buffer has no such rows");
+    } else if (kind != U8 && kind != U16 && kind != U32 && kind != I32) {
+        PyErr_SetString(PyExc_ValueError, "such numbers may not fit");
+    } else {
+        array = array_new(I64, view.len / width);
+    }
+    int64_t *numbers = array != NULL ? (int64_t *)array->data : NULL;
+    const char *at = (const char *)view.buf + place;
+#define WIDEN(KIND, TYPE) \
+    case KIND: \
+        for (Py_ssize_t i = 0; i < array->count; i++, at += width) { \
+            TYPE number; \
+            memcpy(&number, at, sizeof number); \
+            numbers[i] = (int64_t)((uint64_t)(int64_t)number + (uint64_t)more); \
+        } \
+        break;
+    if (array != NULL) {
+        switch (kind) {
+            WIDEN(U8, uint8_t)
+            WIDEN(U16, uint16_t)
+            WIDEN(U32, uint32_t)
+            WIDEN(I32, int32_t)
+        default:
+            break;
+        }
+    }
+    PyBuffer_Release(&view);
+    return (PyObject *)array;
+}
+
 PyMethodDef array_functions[] = {
     {"zeros", WITH_KEYWORDS(make_zeros), "So many zeros."},
     {"full", WITH_KEYWORDS(make_full), "So many of one number."},
@@ -169,6 +215,7 @@ PyMethodDef array_functions[] = {
     {"fromiter", WITH_KEYWORDS(make_fromiter), "An array of what can be gone through."},
     {"frombuffer", WITH_KEYWORDS(make_frombuffer), "An array over a buffer's bytes."},
     {"column", WITH_KEYWORDS(make_column), "One column of a buffer of rows: buffer, place in a row, width of a row, kind."},
+    {"numbers", WITH_KEYWORDS(make_numbers), "The same as int64, each with a number added: buffer, place, width, kind, number."},
     {"maximum", WITH_KEYWORDS(array_maximum), "The larger ones of two."},
     {"minimum", WITH_KEYWORDS(array_minimum), "The smaller ones of two."},
     {"maximum_at", WITH_KEYWORDS(array_maximum_at), "Raise what stands at places to values, in place."},

@@ -38,16 +38,38 @@ static inline int64_t number_at(const char *at, int size) {
     }
 }
 
-static int block_within(const char *rows, Py_ssize_t count, Py_ssize_t width, const Limit *limit) {
-    int within = 1;
-    for (Py_ssize_t i = 0; i < count; i++) {
-        int64_t number = number_at(rows + i * width + limit->place, limit->size);
-        if (limit->other >= 0) {
-            number += number_at(rows + i * width + limit->other, limit->other_size);
-        }
-        within &= number >= limit->low && number <= limit->high;
+/* The compiler makes a loop of its own of it for each size. */
+static inline int all_within(const char *at, Py_ssize_t count, Py_ssize_t width, int size, int64_t low, int64_t high) {
+    int beyond = 0;
+    for (Py_ssize_t i = 0; i < count; i++, at += width) {
+        int64_t number = number_at(at, size);
+        beyond |= (number < low) | (number > high);
     }
-    return within;
+    return !beyond;
+}
+
+static int block_within(const char *rows, Py_ssize_t count, Py_ssize_t width, const Limit *limit) {
+    const char *at = rows + limit->place;
+    if (limit->other < 0) {
+        switch (limit->size) {
+        case 1:
+            return all_within(at, count, width, 1, limit->low, limit->high);
+        case 2:
+            return all_within(at, count, width, 2, limit->low, limit->high);
+        case 4:
+            return all_within(at, count, width, 4, limit->low, limit->high);
+        case -4:
+            return all_within(at, count, width, -4, limit->low, limit->high);
+        default:
+            return all_within(at, count, width, 8, limit->low, limit->high);
+        }
+    }
+    int beyond = 0;
+    for (Py_ssize_t i = 0; i < count; i++, at += width) {
+        int64_t number = number_at(at, limit->size) + number_at(rows + i * width + limit->other, limit->other_size);
+        beyond |= (number < limit->low) | (number > limit->high);
+    }
+    return !beyond;
 }
 
 static int read_limit(PyObject *given, Py_ssize_t width, Limit *limit) {

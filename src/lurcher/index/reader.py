@@ -34,7 +34,7 @@ from lurcher.light import TYPE_CHECKING, NamedTuple, cache, cached_property
 from lurcher.types import Definition, Import, qualified_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence, Set
+    from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
     from typing import Any
 
     from numpy.typing import NDArray
@@ -347,10 +347,13 @@ class Snapshot:
         return self._numbered("units", "file", "files")
 
     def _numbered(self, kind: str, column: str, base: str) -> NDArray[np.int64]:
-        return np.concatenate([
-            getattr(segment, kind)[column].astype(np.int64) + offset
-            for segment, offset in zip(self.segments, self._bases[base], strict=False)
-        ] or [np.zeros(0, np.int64)])  # fmt: skip
+        parts = []
+        for segment, offset in zip(self.segments, self._bases[base], strict=False):
+            rows = getattr(segment, kind)
+            parts.append(
+                rows.as_numbers(column, offset) if type(rows) is Rows else rows[column].astype(np.int64) + offset
+            )
+        return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, np.int64)])
 
     @cached_property
     def definition_file(self) -> NDArray[np.int64]:
@@ -420,6 +423,8 @@ class Snapshot:
 
     def _gathered(self, kind: str, column: str) -> NDArray[Any]:
         columns = [getattr(segment, kind)[column] for segment in self.segments]
+        if len(columns) == 1:
+            return columns[0]  # type: ignore[no-any-return]
         return np.concatenate(columns) if columns else np.zeros(0, np.int64)
 
     @cached_property
@@ -432,7 +437,15 @@ class Snapshot:
         flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
         if len(flagged) > max(_MANY_PATHS, self.file_total // 4):
             self._read_paths()
-        found = {file: version for file in flagged if (version := version_of(self.path(file))) is not None}
+        of_folder: dict[str, tuple[str, int] | None] = {}  # most files are beside others
+        found = {}
+        for file in flagged:
+            folder, _, _ = self.path(file).rpartition("/")
+            if folder not in of_folder:
+                of_folder[folder] = version_of(folder + "/")
+            version = of_folder[folder]
+            if version is not None:
+                found[file] = version
         newest: dict[str, int] = {}
         for place, number in found.values():
             newest[place] = max(newest.get(place, 0), number)
@@ -489,6 +502,34 @@ class Snapshot:
             live = values if self._all_live else values[self.live_units]
             known = self._lengths[field] = (values, float(live.sum()) / max(len(live), 1))
         return known
+
+    def norms(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
+        """What each unit's length makes of its counts: k1 · (1 − b + b · length / mean), of fields with weights.
+
+        Not quite zero, so that a unit without a single word divides by something.
+        """
+        tables: list[tuple[Any, Any, Any]] = [(segment.units, segment.files, segment.live) for segment in self.segments]
+        plain = type(self).lengths is Snapshot.lengths and all(type(units) is Rows for units, _, _ in tables)
+        if not plain or not tables:
+            return np.maximum(k1 * (1 - b + b * self._relative_lengths(weights)), 1e-9)
+        sums = [units.length_sums(files, live, weights) for units, files, live in tables]
+        *totals, count = (sum(column) for column in zip(*sums, strict=True))
+        mean = 0.0
+        for weight, total in zip(weights.values(), totals, strict=True):
+            mean += weight * (float(total) / max(count, 1))
+        room = np.zeros(self.unit_total)
+        for (units, files, _), first in zip(tables, self._bases["units"], strict=False):
+            units.length_norms(files, weights, mean, k1, b, room, first)
+        return room
+
+    def _relative_lengths(self, weights: Mapping[str, float]) -> NDArray[np.float64]:
+        length = np.zeros(self.unit_total)
+        mean = 0.0
+        for field, weight in weights.items():
+            values, average = self.lengths(field)
+            length += weight * values
+            mean += weight * average
+        return length / mean if mean else length
 
     def knows(self, term: str) -> bool:
         """Whether any segment has the term at all."""
@@ -697,7 +738,7 @@ class Snapshot:
         rows: Any = segment.units
         row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
         if len(self.segments) == 1:
-            return row[:6]  # type: ignore[no-any-return]
+            return row[:6]  # type: ignore[return-value]
         file, start, end, line, last, definition, *_ = row
         position = self.segments.index(segment)
         return (

@@ -9,7 +9,7 @@ from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import ModuleType
     from typing import Any
 
@@ -126,15 +126,40 @@ class Rows:
             raise IndexError(f"rows {min(places)} to {max(places)} of {total}")
         return [place + total if place < 0 else place for place in places]
 
+    def as_numbers(self, column: str, more: int) -> Any:
+        """A column with a number added to each, in eight bytes."""
+        _, offset, kind = self._shape.places[column]
+        return _kernel().numbers(self._data, offset, self._shape.row.size, kind, more)
+
+    def length_sums(self, files: Rows, live: Any, fields: Mapping[str, float]) -> tuple[int, ...]:
+        """Of units: the sum of each field, their own or their file's, over those of live files, and how many those are."""
+        found: tuple[int, ...] = _kernel().length_sums(*self._with(files), live, self._fields(files, fields))
+        return found
+
+    def length_norms(
+        self, files: Rows, fields: Mapping[str, float], mean: float, k1: float, b: float, room: Any, first: int
+    ) -> None:
+        """Of units: k1 · (1 − b + b · length / mean) of each, put into `room`."""
+        _kernel().length_norms(*self._with(files), self._fields(files, fields), mean, k1, b, room, first)
+
+    def _with(self, files: Rows) -> tuple[Any, ...]:
+        return self._data, self._shape.row.size, files._data, files._shape.row.size, self._shape.places["file"][1]
+
+    def _fields(self, files: Rows, fields: Mapping[str, float]) -> tuple[tuple[bool, int, int, float], ...]:
+        own, theirs = self._shape.places, files._shape.places
+        found = []
+        for name, weight in fields.items():
+            _, place, kind = own.get(name) or theirs[name]
+            found.append((name not in own, place, _SIZES[kind], weight))
+        return tuple(found)
+
     def within(self, limits: Iterable[tuple[str, str, int, int]]) -> bool:
         """Whether each number keeps to its limits: column, one that is added to it or none, least, most."""
-        kernel = native()
-        assert kernel is not None, "without the kernel tables are numpy's"
         where = self._shape.places
         asked = []
         for column, added, low, high in limits:
             asked.append((where[column][1], _SIZES[where[column][2]], *_added(where.get(added)), low, min(high, _FURTHEST)))
-        found: bool = kernel.within(self._data, self._shape.row.size, tuple(asked))
+        found: bool = _kernel().within(self._data, self._shape.row.size, tuple(asked))
         return found
 
     def tolist(self) -> list[tuple[int, ...]]:

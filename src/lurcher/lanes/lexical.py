@@ -140,23 +140,7 @@ def _norm(snapshot: Snapshot, weights: dict[str, float], k1: float, b: float) ->
     key = (*weights.items(), ("k1", k1), ("b", b))
     known = snapshot.relative_lengths.get(key)
     if known is None:
-        # Not quite zero, so that a unit without a single word divides by something.
-        known = np.maximum(k1 * (1 - b + b * _relative_lengths(snapshot, weights)), 1e-9)
-        snapshot.relative_lengths[key] = known
-    return known
-
-
-def _relative_lengths(snapshot: Snapshot, weights: dict[str, float]) -> NDArray[np.float64]:
-    key = tuple(weights.items())
-    known = snapshot.relative_lengths.get(key)
-    if known is None:
-        length = np.zeros(snapshot.unit_total)
-        mean = 0.0
-        for field, weight in weights.items():
-            values, average = snapshot.lengths(field)
-            length += weight * values
-            mean += weight * average
-        known = snapshot.relative_lengths[key] = length / mean if mean else length
+        known = snapshot.relative_lengths[key] = snapshot.norms(weights, k1, b)
     return known
 
 
