@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.index.apart import Apart
+    from lurcher.index.container import Stamp
 
 NAME = "manifest"
 MARK = "CACHEDIR.TAG"
@@ -143,6 +144,8 @@ class Manifest:
     """What the list of files itself depends on."""
     vectors: Mapping[str, Apart] = field(default_factory=dict)
     """Vectors that lie apart from the segments, by the digest of the model that made them."""
+    stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
+    """Of files that it names, as whoever wrote them left them."""
 
     def skip_counts(self) -> dict[str, int]:
         """Everything left out, by reason."""
@@ -168,7 +171,7 @@ def empty(print_: Mapping[str, Any]) -> Manifest:
     return Manifest(0, print_, (), {}, {}, 0)
 
 
-def pack(manifest: Manifest) -> list[bytes | memoryview]:
+def pack(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[bytes | memoryview]:
     paths = sorted(manifest.rows)
     sections: dict[str, tuple[str, bytes | memoryview]] = {
         "rows": ("V", b"".join(_ROW.pack(*manifest.rows[path]) for path in paths)),
@@ -185,15 +188,27 @@ def pack(manifest: Manifest) -> list[bytes | memoryview]:
         meta["settled"] = sorted(manifest.settled)
     if manifest.vectors:
         meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
+    kept = {name: list(stamps[name]) for name in sorted(_files_of(manifest)) if name in stamps} if stamps else {}
+    if kept:
+        meta["stamps"] = kept
     if manifest.standing is not None:
         meta["standing"] = _pack_standing(manifest.standing, sections)
     return pack_sections(sections, meta)
 
 
-def write(folder: Path, manifest: Manifest) -> None:
+def write(folder: Path, manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> None:
     from lurcher.index.disk import write_atomically
 
-    write_atomically(folder / NAME, pack(manifest))
+    write_atomically(folder / NAME, pack(manifest, stamps))
+
+
+def _files_of(manifest: Manifest) -> set[str]:
+    """The files that a manifest names."""
+    if not manifest.vectors:
+        return set(manifest.segments)
+    from lurcher.index.apart import names_in
+
+    return {*manifest.segments, *names_in(manifest.vectors)}
 
 
 def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
@@ -217,7 +232,7 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
             raise ValueError("a file is outside of the tree")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
-            frozenset(settled), _standing(meta, container), _vectors(meta),
+            frozenset(settled), _standing(meta, container), _vectors(meta), _stamps(meta),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
@@ -229,6 +244,15 @@ def _vectors(meta: Mapping[str, Any]) -> Mapping[str, Apart]:
     from lurcher.index.apart import checked  # few indexes have vectors apart from their segments
 
     return checked(meta["vectors"])
+
+
+def _stamps(meta: Mapping[str, Any]) -> dict[str, Stamp]:
+    found: dict[str, Stamp] = {}
+    for name, numbers in dict(meta.get("stamps", {})).items():
+        if type(numbers) is not list or len(numbers) != 4 or any(type(number) is not int for number in numbers):
+            raise ValueError("a file has a stamp that is none")
+        found[name] = tuple(numbers)
+    return found
 
 
 def _pack_standing(standing: Standing, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:

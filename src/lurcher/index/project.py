@@ -309,7 +309,7 @@ class Project:
                 with self.store.lock(0):
                     if not self.store.writable or self._identity != self._disk_identity():
                         return manifest
-                    manifests.write(self.store.folder, newer)
+                    manifests.write(self.store.folder, newer, self.store.stamps)
                     self._identity = self._disk_identity()
         except (IndexLocked, OSError):
             return manifest

@@ -10,7 +10,7 @@ import time
 
 from lurcher.errors import CorruptIndex
 from lurcher.index import manifest as manifests
-from lurcher.index.container import MAGIC, Builder, Container
+from lurcher.index.container import MAGIC, Builder, Container, stamp_of
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest, Rows
 from lurcher.index.reader import Segment, Snapshot
 from lurcher.index.segment import check_shape
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.index.apart import Apart, Group
+    from lurcher.index.container import Stamp
     from lurcher.index.lock import Lock
 
 _SWEPT = ("*.segment", "*.vectors", ".*.tmp")
@@ -62,6 +63,8 @@ class Store:
     """The lock, while we write."""
     root: Path | str | None = None
     """The tree around the folder, if it lies in one: that is not made anew when it is gone."""
+    stamps: dict[str, Stamp] = field(default_factory=dict)
+    """Those of files that were written here, or that a manifest has from whoever wrote them."""
     _retry_at: float = math.inf
     _pause: float = 30.0
 
@@ -74,7 +77,7 @@ class Store:
     def container(self, name: str) -> Container:
         if name in self.memory:
             return self.memory[name]
-        container = self.checked(Container.open(os.path.join(self.place, name)))
+        container = self.checked(Container.open(os.path.join(self.place, name), self.stamps.get(name)))
         if name != f"{container.digest()}.segment":
             raise container.corrupt("it holds what belongs under another name")
         return container
@@ -83,7 +86,7 @@ class Store:
         """The file of that name, which is of `kind` and no segment."""
         if name in self.memory:
             return self.memory[name]
-        container = Container.open(os.path.join(self.place, name))
+        container = Container.open(os.path.join(self.place, name), self.stamps.get(name))
         if name != f"{container.digest()}.{kind}":
             raise container.corrupt("it holds what belongs under another name")
         return container
@@ -109,7 +112,10 @@ class Store:
 
     def read(self, expected: Mapping[str, Any]) -> Manifest | None:
         """The manifest on disk; None where there is none of ours."""
-        return manifests.read(self.place, expected) if exists(os.path.join(self.place, MARK)) else None
+        manifest = manifests.read(self.place, expected) if exists(os.path.join(self.place, MARK)) else None
+        if manifest is not None:
+            self.stamps = {**self.stamps, **manifest.stamps}
+        return manifest
 
     def put(self, fill: Callable[[Builder], str], kind: str = "segment") -> str:
         """Store the segment that `fill` writes, or what else `kind` says, under a name made from its content."""
@@ -120,7 +126,9 @@ class Store:
                 self.prepare()
                 with disk.Draft(self.folder, kind) as draft:
                     name = f"{fill(Builder(draft.write))}.{kind}"
-                    draft.keep(name)
+                    stamp = stamp_of(os.lstat(draft.keep(name)))
+                if stamp is not None:
+                    self.stamps[name] = stamp
                 return name
             except OSError as error:
                 self.give_up(error)
@@ -137,7 +145,7 @@ class Store:
         if self.writable and not self.memory:
             try:
                 self.prepare()
-                manifests.write(self.folder, manifest)
+                manifests.write(self.folder, manifest, self.stamps)
                 self.sweep(manifest)
             except OSError as error:
                 self.give_up(error)
