@@ -17,6 +17,7 @@ PyObject *kernel_end_look(PyObject *module, PyObject *capsule) { return kernel_u
 
 #else
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -177,33 +178,11 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments) {
     return found;
 }
 
-/* Whether the folder of a path is among those that are known; -1 with an exception. Paths are in order, so that most are in
-   the folder of the one before them. */
-static int is_known_folder(PyObject *folders, const char *path, size_t size, const char **before, size_t *length) {
-    size_t end = size;
-    while (end > 0 && path[end - 1] != '/') {
-        end--;
-    }
-    size_t folder = end > 0 ? end - 1 : 0;
-    if (*before != NULL && *length == folder && memcmp(*before, path, folder) == 0) {
-        return 1;
-    }
-    *before = path;
-    *length = folder;
-    PyObject *name = PyUnicode_DecodeUTF8(path, (Py_ssize_t)folder, NULL);
-    if (name == NULL) {
-        return -1;
-    }
-    int found = PyDict_Contains(folders, name);
-    Py_DECREF(name);
-    return found;
-}
-
 /* A look at the rows of a manifest, which are in folders that are all known: at those first, if need be, since nothing behind
    a folder that has become something else is to be looked at. */
 typedef struct {
     Part part, around;
-    PyObject *paths, *names; /* hold the text of the paths, and of those of folders */
+    PyObject *paths, *names; /* hold the text of the paths of files, and of folders */
     pthread_t thread;
     int running, told, moved;
 } Look;
@@ -229,71 +208,116 @@ static void free_look(Look *look) {
     free(look);
 }
 
-/* 1, 0 where a file is in none of the folders, or -1 with an exception. */
-static int read_rows(Look *look, const char *rows, size_t width, size_t first, PyObject *folders) {
-    const char *paths = PyBytes_AsString(look->paths), *before = NULL;
-    size_t size = (size_t)PyBytes_Size(look->paths), count = look->part.count, length = 0, start = 0;
+/* Whose folders are known: by a dictionary, or by texts of which the first `count` are those. */
+typedef struct {
+    PyObject *folders;
+    Texts *texts;
+    uint32_t count;
+    const char *before; /* paths are in order, so that most are in the folder of the one before them */
+    size_t length;
+} Around;
+
+/* Whether the folder of a path is among them; -1 with an exception. */
+static int is_around(Around *around, const char *path, size_t size) {
+    size_t end = size;
+    while (end > 0 && path[end - 1] != '/') {
+        end--;
+    }
+    size_t folder = end > 0 ? end - 1 : 0;
+    if (around->before != NULL && around->length == folder && memcmp(around->before, path, folder) == 0) {
+        return 1;
+    }
+    around->before = path;
+    around->length = folder;
+    if (around->texts != NULL) {
+        uint32_t number = texts_number(around->texts, path, folder);
+        if (number == UINT32_MAX) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        return number < around->count;
+    }
+    PyObject *name = PyUnicode_DecodeUTF8(path, (Py_ssize_t)folder, NULL);
+    if (name == NULL) {
+        return -1;
+    }
+    int found = PyDict_Contains(around->folders, name);
+    Py_DECREF(name);
+    return found;
+}
+
+/* Rows with their paths, which have zeros between. 1, 0 where one is in none of the folders, or -1 with an exception. */
+static int read_rows(Part *part, PyObject *paths, const char *rows, size_t width, size_t first, Around *around) {
+    const char *text = PyBytes_AsString(paths);
+    size_t size = (size_t)PyBytes_Size(paths), count = part->count, start = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *zero = start < size ? memchr(paths + start, 0, size - start) : NULL;
-        size_t end = zero != NULL ? (size_t)(zero - paths) : size;
+        const char *zero = start < size ? memchr(text + start, 0, size - start) : NULL;
+        size_t end = zero != NULL ? (size_t)(zero - text) : size;
         if (start > size || (end == size) != (i == count - 1)) {
             PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
             return -1;
         }
-        int there = is_known_folder(folders, paths + start, end - start, &before, &length);
+        int there = around != NULL ? is_around(around, text + start, end - start) : 1;
         if (there <= 0) {
             return there;
         }
-        Known *known = &look->part.known[i];
-        known->path = end == start ? "." : paths + start; /* ended by a zero, the last by that of the bytes */
+        Known *known = &part->known[i];
+        known->path = end == start ? "." : text + start; /* ended by a zero, the last by that of the bytes */
         memcpy(known->numbers, rows + i * width + first, sizeof known->numbers);
         start = end + 1;
     }
     return 1;
 }
 
-/* NULL with an exception, or without one where a file is in none of the folders. */
-static Look *look_for(PyObject *arguments) {
-    PyObject *paths, *rows, *folders;
-    Py_ssize_t width, first;
-    int folder;
-    long long young;
-    if (!PyArg_ParseTuple(
-            arguments, "SSnniLO!", &paths, &rows, &width, &first, &folder, &young, &PyDict_Type, &folders
-        )) {
-        return NULL;
+/* Room for so many; -1 with an exception. */
+static int make_room(Part *part, PyObject *rows, size_t width, PyObject *paths) {
+    size_t bytes = (size_t)PyBytes_Size(rows);
+    if (bytes % width != 0 || (bytes == 0 && PyBytes_Size(paths) != 0)) {
+        PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
+        return -1;
     }
-    Py_ssize_t bytes = PyBytes_Size(rows);
-    if (first < 0 || width < first || (size_t)(width - first) < NUMBERS * sizeof(int64_t) || bytes % width != 0) {
+    part->count = bytes / width;
+    part->known = calloc(part->count > 0 ? part->count : 1, sizeof *part->known);
+    if (part->known == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+/* A look at rows, which are yet to be read; NULL with an exception. */
+static Look *look_from(PyObject *paths, PyObject *rows, Py_ssize_t width, Py_ssize_t first, int folder, int64_t young) {
+    if (first < 0 || width < first || (size_t)(width - first) < NUMBERS * sizeof(int64_t)) {
         PyErr_SetString(PyExc_ValueError, "rows are not so wide");
         return NULL;
     }
-    if (bytes == 0 && PyBytes_Size(paths) != 0) {
-        PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
-        return NULL;
-    }
-    size_t count = (size_t)(bytes / width);
     Look *look = calloc(1, sizeof *look);
-    Known *known = calloc(count > 0 ? count : 1, sizeof *known);
-    if (look == NULL || known == NULL) {
-        free(look);
-        free(known);
+    if (look == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
     look->paths = Py_NewRef(paths);
-    /* Its own, since a look may go on when whoever opened the folder has closed it. */
-    look->part = (Part){known, count, fcntl(folder, F_DUPFD_CLOEXEC, 0), 0, young};
-    int read = read_rows(look, PyBytes_AsString(rows), (size_t)width, (size_t)first, folders);
+    look->part.young = young;
+    look->part.folder = fcntl(folder, F_DUPFD_CLOEXEC, 0); /* its own: whoever opened the folder may close it meanwhile */
+    if (make_room(&look->part, rows, (size_t)width, paths) == 0) {
+        return look;
+    }
+    free_look(look);
+    return NULL;
+}
+
+/* The look itself where everything was read; NULL otherwise. */
+static Look *look_if(Look *look, int read) {
     if (read == 1 && look->part.folder < 0) {
+        errno = EBADF;
         PyErr_SetFromErrno(PyExc_OSError);
         read = -1;
     }
-    if (read < 1) {
-        free_look(look);
-        return NULL;
+    if (read == 1) {
+        return look;
     }
-    return look;
+    free_look(look);
+    return NULL;
 }
 
 static PyObject *unlike_of(const Look *look) {
@@ -314,7 +338,20 @@ static PyObject *none_unless_failed(void) { return PyErr_Occurred() ? NULL : Py_
 
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
     (void)module;
-    Look *look = look_for(arguments);
+    PyObject *paths, *rows;
+    Py_ssize_t width, first;
+    int folder;
+    long long young;
+    Around around = {0};
+    if (!PyArg_ParseTuple(
+            arguments, "SSnniLO!", &paths, &rows, &width, &first, &folder, &young, &PyDict_Type, &around.folders
+        )) {
+        return NULL;
+    }
+    Look *look = look_from(paths, rows, width, first, folder, young);
+    if (look != NULL) {
+        look = look_if(look, read_rows(&look->part, paths, PyBytes_AsString(rows), (size_t)width, (size_t)first, &around));
+    }
     if (look == NULL) {
         return none_unless_failed();
     }
@@ -328,29 +365,28 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
 
 #define LOOK "lurcher._kernel.look"
 
-/* 0, or -1 with an exception. */
-static int read_folders(Look *look, PyObject *folders) {
-    look->names = PyDict_Keys(folders); /* holds them while others may run */
-    Py_ssize_t count = look->names != NULL ? PyList_Size(look->names) : -1;
-    if (count < 0) {
+/* Folders with their marks, each in a folder that is among them too. 1, 0 where one is not, or -1 with an exception. */
+static int read_folders(Look *look, PyObject *names, PyObject *marks, Around *around) {
+    look->names = Py_NewRef(names);
+    look->around.folder = look->part.folder;
+    look->around.folders = 1;
+    if (make_room(&look->around, marks, NUMBERS * sizeof(int64_t), names) < 0) {
         return -1;
     }
-    Known *known = calloc(count > 0 ? (size_t)count : 1, sizeof *known);
-    if (known == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    look->around = (Part){known, (size_t)count, look->part.folder, 1, 0};
-    for (Py_ssize_t i = 0; i < count; i++) {
-        PyObject *name = PyList_GetItem(look->names, i), *row = PyDict_GetItemWithError(folders, name);
-        if (row == NULL || read_known(name, row, 0, &known[i]) < 0) {
-            if (!PyErr_Occurred()) {
-                PyErr_SetString(PyExc_RuntimeError, "the table changed");
-            }
-            return -1;
+    int read = read_rows(&look->around, names, PyBytes_AsString(marks), NUMBERS * sizeof(int64_t), 0, NULL);
+    for (size_t i = 0; read == 1 && i < look->around.count; i++) {
+        const char *path = look->around.known[i].path;
+        if (texts_number(around->texts, path, strcmp(path, ".") == 0 ? 0 : strlen(path)) == UINT32_MAX) {
+            PyErr_NoMemory();
+            read = -1;
         }
     }
-    return 0;
+    around->count = around->texts->count;
+    for (size_t i = 0; read == 1 && i < look->around.count; i++) {
+        read = is_around(around, look->around.known[i].path, strlen(look->around.known[i].path));
+    }
+    around->before = NULL;
+    return read;
 }
 
 static void *look_behind(void *argument) {
@@ -369,13 +405,26 @@ static void drop_look(PyObject *capsule) { free_look(PyCapsule_GetPointer(capsul
 
 PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) {
     (void)module;
-    Look *look = look_for(arguments);
+    PyObject *paths, *rows, *names, *marks;
+    Py_ssize_t width, first;
+    int folder;
+    long long young;
+    if (!PyArg_ParseTuple(arguments, "SSnniLSS", &paths, &rows, &width, &first, &folder, &young, &names, &marks)) {
+        return NULL;
+    }
+    Look *look = look_from(paths, rows, width, first, folder, young);
+    if (look != NULL) {
+        Texts texts = {.seed = (uint64_t)(uintptr_t)look * UINT64_C(0x9E3779B97F4A7C15)};
+        Around around = {.texts = &texts};
+        int read = read_folders(look, names, marks, &around);
+        if (read == 1) {
+            read = read_rows(&look->part, paths, PyBytes_AsString(rows), (size_t)width, (size_t)first, &around);
+        }
+        texts_free(&texts);
+        look = look_if(look, read);
+    }
     if (look == NULL) {
         return none_unless_failed();
-    }
-    if (read_folders(look, PyTuple_GetItem(arguments, PyTuple_Size(arguments) - 1)) < 0) {
-        free_look(look);
-        return NULL;
     }
     look->running = pthread_create(&look->thread, NULL, look_behind, look) == 0;
     if (!look->running) {

@@ -51,7 +51,9 @@ static PyMethodDef functions[] = {
     {"unlike_rows", kernel_unlike_rows, METH_VARARGS,
      "Paths with zeros between, packed rows, their width, where in them size and times and inode are, a folder, since when times "
      "are young, folders that are known: the numbers of rows, or None where a path is in no such folder."},
-    {"begin_look", kernel_begin_look, METH_VARARGS, "The same, begun, with a look at the folders first: what `end_look` takes, or None."},
+    {"begin_look", kernel_begin_look, METH_VARARGS,
+     "The same, begun, with the paths of folders and their marks for the folders: these are looked at first. What `end_look` takes, "
+     "or None."},
     {"end_look", kernel_end_look, METH_O, "What a look has found, once it has seen everything; None where a folder is not as it was."},
     {"tally", kernel_tally, METH_VARARGS,
      "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},

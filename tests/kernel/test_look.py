@@ -132,18 +132,27 @@ def test_a_path_outside_of_known_folders_is_not_looked_at(tmp_path: Path, files:
     assert unlike_rows(tmp_path, {"no": row(tmp_path)}, {"": 0}) == [0]
 
 
+def begun(root: Path | int, rows: dict[str, Row], folders: dict[str, tuple[int, ...]]) -> object:
+    """A look that goes on; the root is a folder, or the number of one that is open."""
+    paths, packed = "\0".join(rows).encode(), b"".join(struct.pack("<16sQqqQiI", *row) for row in rows.values())
+    names, marks = "\0".join(folders).encode(), b"".join(struct.pack("<QqqQ", *mark) for mark in folders.values())
+    opened = root if isinstance(root, int) else os.open(root, os.O_RDONLY)
+    try:
+        look: object = kernel.module().begin_look(paths, packed, 56, 16, opened, NEVER, names, marks)
+        return look
+    finally:
+        if opened != root:
+            os.close(opened)  # it has one of its own
+
+
 def test_a_look_that_was_begun_finds_the_same_later(tmp_path: Path, files: dict[str, Row]) -> None:
     files = dict(sorted(files.items()))
     names, module = list(files), kernel.module()
-    paths, packed = "\0".join(names).encode(), b"".join(struct.pack("<16sQqqQiI", *row) for row in files.values())
     (tmp_path / names[4]).unlink()
     os.utime(tmp_path / names[4999], ns=(1, 1))
-    folders = {f"folder {i}": row(tmp_path / f"folder {i}")[1:5] for i in range(7)}
-    opened = os.open(tmp_path, os.O_RDONLY)
-    look = module.begin_look(paths, packed, 56, 16, opened, NEVER, folders)
-    dropped = module.begin_look(paths, packed, 56, 16, opened, NEVER, folders)
-    os.close(opened)  # it has one of its own
-    del dropped, paths, packed
+    folders = {name: row(tmp_path / name)[1:5] for name in ("", *(f"folder {i}" for i in range(7)))}
+    look, dropped = begun(tmp_path, files, folders), begun(tmp_path, files, folders)
+    del dropped
     assert module.end_look(look) == [4, 4999]
     with pytest.raises(ValueError, match="has ended"):
         module.end_look(look)
@@ -151,33 +160,30 @@ def test_a_look_that_was_begun_finds_the_same_later(tmp_path: Path, files: dict[
 
 def test_a_look_ends_where_a_folder_is_not_as_it_was(tmp_path: Path, files: dict[str, Row]) -> None:
     module, name = kernel.module(), next(iter(files))
-    packed, folder = struct.pack("<16sQqqQiI", *files[name]), name.rpartition("/")[0]
-    opened = os.open(tmp_path, os.O_RDONLY)
-    try:
-        there = tmp_path / folder
-        for change in (lambda: None, lambda: (there / "new").touch(), lambda: there.rename(tmp_path / "b")):
-            was = row(tmp_path / folder)[1:5]
-            change()
-            changed = not (tmp_path / folder).exists() or row(tmp_path / folder)[1:5] != was
-            look = module.begin_look(name.encode(), packed, 56, 16, opened, NEVER, {folder: was})
-            assert module.end_look(look) == (None if changed else [])
-        (tmp_path / folder).symlink_to(tmp_path / "b")  # leads to the same file, which is not looked at
-        look = module.begin_look(name.encode(), packed, 56, 16, opened, NEVER, {folder: row(tmp_path / "b")[1:5]})
-        assert module.end_look(look) is None
-    finally:
-        os.close(opened)
+    folder, one = name.rpartition("/")[0], {name: files[name]}
+    there = tmp_path / folder
+    for change in (lambda: None, lambda: (there / "new").touch(), lambda: there.rename(tmp_path / "b")):
+        was = {"": row(tmp_path)[1:5], folder: row(there)[1:5]}
+        change()
+        changed = not there.exists() or row(there)[1:5] != was[folder]
+        assert module.end_look(begun(tmp_path, one, was)) == (None if changed else [])
+    there.symlink_to(tmp_path / "b")  # leads to the same file, which is not looked at
+    assert module.end_look(begun(tmp_path, one, {"": row(tmp_path)[1:5], folder: row(tmp_path / "b")[1:5]})) is None
 
 
 def test_a_look_that_cannot_be_begun_says_so(tmp_path: Path) -> None:
-    module, packed = kernel.module(), struct.pack("<16sQqqQiI", *row(tmp_path))
-    top = {"": row(tmp_path)[1:5]}
-    assert module.begin_look(b"folder/top", packed, 56, 16, 0, 0, top) is None
+    module, one, top = kernel.module(), {"top": row(tmp_path)}, row(tmp_path)[1:5]
+    assert begun(tmp_path, {"folder/top": row(tmp_path)}, {"": top}) is None
+    assert begun(tmp_path, one, {}) is None
+    assert begun(tmp_path, one, {"": top, "a/b": top}) is None  # whose own folder is not known
+    assert begun(tmp_path, {"a/top": row(tmp_path)}, {"a": top}) is None
+    assert begun(tmp_path, one, {"": top}) is not None
     with pytest.raises(OSError, match="descriptor"):
-        module.begin_look(b"top", packed, 56, 16, -1, 0, top)
-    with pytest.raises(TypeError, match="too few"):
-        module.begin_look(b"top", packed, 56, 16, 0, 0, {"": 0})
-    with pytest.raises(ValueError, match="rows"):
-        module.begin_look(b"top", packed, 55, 16, 0, 0, top)
+        begun(-1, one, {"": top})
+    packed = struct.pack("<16sQqqQiI", *row(tmp_path))
+    for names, marks, width in ((b"", b"x" * 31, 56), (b"a", b"", 56), (b"a\0b", b"x" * 32, 56), (b"", b"x" * 32, 55)):
+        with pytest.raises(ValueError, match="rows"):
+            module.begin_look(b"top", packed, width, 16, 0, 0, names, marks)
     with pytest.raises(ValueError, match="Capsule"):
         module.end_look(None)
 

@@ -13,7 +13,7 @@ from lurcher.index.manifest import ROW_BYTES, STAMPS_AT, Manifest, Row, Rows
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.listing import Entry, Listing
-from lurcher.sources.standing import Standing
+from lurcher.sources.standing import Marks, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -94,13 +94,14 @@ class Glance:
         """None where only a listing can tell, or nobody can look meanwhile."""
         rows, kernel = manifest.rows, native() if os.name == "posix" else None
         standing = manifest.standing
-        if kernel is None or not isinstance(rows, Rows) or standing is None or not isinstance(standing.folders, dict):
+        if kernel is None or not isinstance(rows, Rows) or standing is None:
             return None
 
         def begun(opened: int) -> Glance | None:
-            if not _listed(manifest, root, opened, circumstances, folders=False):
+            if not standing.settled or not standing.holds(root, opened, circumstances, folders=False):
                 return None
-            look = kernel.begin_look(*_looked_at(manifest, rows, opened))
+            folders = Marks.of(standing.folders)
+            look = kernel.begin_look(*_looked_at(manifest, rows, opened), folders.names, folders.packed)
             return None if look is None else Glance(manifest, root, max_file_bytes, look)
 
         return _with_root(root, begun)
@@ -131,13 +132,13 @@ def _with_root(root: str, look: Callable[[int], Seen | None]) -> Seen | None:
         os.close(opened)
 
 
-def _listed(manifest: Manifest, root: str, opened: int, circumstances: str, *, folders: bool = True) -> bool:
-    """Whether a listing would have the same files again, each in a folder that is one; unless somebody else asks `folders`."""
+def _listed(manifest: Manifest, root: str, opened: int, circumstances: str) -> bool:
+    """Whether a listing would have the same files again, each in a folder that is one."""
     standing = manifest.standing
     if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
         return False
     known = standing.folders
-    if not standing.holds(root, opened, circumstances, folders=folders) or "" not in known:
+    if not standing.holds(root, opened, circumstances) or "" not in known:
         return False
     return all(folder.rpartition("/")[0] in known for folder in known)
 
@@ -172,8 +173,9 @@ def _unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, Row]] | None
     """
     rows, folders = manifest.rows, manifest.standing.folders if manifest.standing is not None else {}
     kernel = native() if os.name == "posix" else None
-    if kernel is not None and isinstance(rows, Rows) and isinstance(folders, dict):
-        found = kernel.unlike_rows(*_looked_at(manifest, rows, opened))
+    if kernel is not None and isinstance(rows, Rows):
+        known = folders.all if isinstance(folders, Marks) else folders
+        found = kernel.unlike_rows(*_looked_at(manifest, rows, opened), known)
         return None if found is None else map(rows.at, found)
     if not {path.rpartition("/")[0] for path in rows} <= folders.keys():
         return None
@@ -183,8 +185,7 @@ def _unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, Row]] | None
 
 
 def _looked_at(manifest: Manifest, rows: Rows, opened: int) -> tuple[object, ...]:
-    folders = manifest.standing.folders if manifest.standing is not None else {}
-    return rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, manifest.checked_ns - COARSE_NS, folders
+    return rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, manifest.checked_ns - COARSE_NS
 
 
 def compare(manifest: Manifest, listing: Listing) -> Changes:

@@ -17,7 +17,7 @@ from lurcher.index.segment import FORMAT
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property, dataclass, field
 from lurcher.places import exists
-from lurcher.sources.standing import Mark, Standing
+from lurcher.sources.standing import Mark, Marks, Standing
 from lurcher.version import VERSION
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ MARK = "CACHEDIR.TAG"
 _ROW = struct.Struct("<16sQqqQiI")
 STAMPS_AT, _SEGMENT_AT = 16, 48
 """Where in a row size, times and number of a file begin, and where its segment."""
-_MARK = struct.Struct("<QqqQ")
 NO_SEGMENT = -1
 ROW_BYTES = _ROW.size
 _PARTS = ("folders", "files", "git")
@@ -223,12 +222,13 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
         if not fits(found, expected):
             raise OutdatedIndex(f"the index was made with {difference(found, expected)}", "run: lurcher index --rebuild")
         rows = Rows(bytes(container.section("paths")), bytes(container.section("rows")))
-        text = rows.paths.decode()
+        if not rows.paths.isascii():
+            rows.paths.decode()
         _check(meta, rows)
         settled = meta.get("settled", [])
         if type(settled) is not list or not all(type(path) is str for path in settled):
             raise ValueError("it does not say which files are believed")
-        if _leads_up(text):
+        if _leads_up(rows.paths):
             raise ValueError("a file is outside of the tree")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
@@ -259,9 +259,9 @@ def _pack_standing(standing: Standing, sections: dict[str, tuple[str, bytes | me
     """Puts the parts of a standing into sections of their own; returns the rest."""
     for name in _PARTS:
         part: Mapping[str, Mark] = getattr(standing, name)
-        # What git reads may have any name that the file system takes.
-        sections[f"{name}_paths"] = ("u1", "\0".join(part).encode("utf-8", "surrogateescape"))
-        sections[f"{name}_marks"] = ("V", b"".join(_MARK.pack(*seen) for seen in part.values()))
+        packed = Marks.of(part)
+        sections[f"{name}_paths"] = ("u1", packed.names)
+        sections[f"{name}_marks"] = ("V", packed.packed)
     return {"circumstances": standing.circumstances, "started_ns": standing.started_ns, "settled": standing.settled}
 
 
@@ -269,16 +269,13 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
     """The standing that a manifest holds. It is only ever looked at, but not outside of the tree, except for what git reads."""
     if "standing" not in meta:
         return None
-    parts: list[dict[str, Mark]] = []
+    parts: list[Mapping[str, Mark]] = []
     for name in _PARTS:
-        text = bytes(container.section(f"{name}_paths")).decode("utf-8", "surrogateescape")
-        marks = bytes(container.section(f"{name}_marks"))
-        if not marks:
-            parts.append({})
-            continue
-        if name != "git" and (_leads_up(text) or text.startswith("/") or "\0/" in text):
+        names, marks = (bytes(container.section(f"{name}_{kind}")) for kind in ("paths", "marks"))
+        if name != "git" and (_leads_up(names) or names.startswith(b"/") or b"\0/" in names):
             raise ValueError("a folder is outside of the tree")
-        parts.append(dict(zip(text.split("\0"), _MARK.iter_unpack(marks), strict=True)))
+        part = Marks(names, marks)
+        parts.append(part if name == "folders" else part.all)
     rest = meta["standing"]
     about, started, settled = rest["circumstances"], rest["started_ns"], rest["settled"]
     if type(about) is not str or type(started) is not int or type(settled) is not bool:
@@ -286,13 +283,13 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
     return Standing(about, parts[0], parts[1], parts[2], started, settled)
 
 
-def _leads_up(paths: str) -> bool:
+def _leads_up(paths: bytes) -> bool:
     """Whether one of some paths, with zeros between, has a step up; told without a regular expression, which takes long."""
-    at = paths.find("..")
+    at = paths.find(b"..")
     while at >= 0:
-        if paths[at - 1 : at] in ("", "/", "\0") and paths[at + 2 : at + 3] in ("", "/", "\0"):
+        if paths[at - 1 : at] in (b"", b"/", b"\0") and paths[at + 2 : at + 3] in (b"", b"/", b"\0"):
             return True
-        at = paths.find("..", at + 1)
+        at = paths.find(b"..", at + 1)
     return False
 
 

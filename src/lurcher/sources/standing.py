@@ -7,16 +7,19 @@ Looking at these takes a fraction of the time that listing takes, and starts no 
 from __future__ import annotations
 
 import os
+import struct
+from _collections_abc import Mapping
 
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, dataclass, field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
 Mark = tuple[int, int, int, int]
 """Size, modification time, change time and number of an entry of the file system."""
 ABSENT: Mark = (0, 0, 0, 0)
+MARK = struct.Struct("<QqqQ")
 
 _KIND, _FOLDER = 0o170000, 0o040000
 
@@ -31,6 +34,50 @@ def mark_of(path: str, *, follow: bool) -> Mark:
         return mark(os.stat(path, follow_symlinks=follow))
     except (OSError, ValueError):
         return ABSENT
+
+
+class Marks(Mapping[str, Mark]):
+    """Marks by path as a manifest holds them; taken apart only for who asks for one."""
+
+    __slots__ = ("_taken", "names", "packed")
+
+    def __init__(self, names: bytes, packed: bytes) -> None:
+        """Names with zeros between, and as many marks."""
+        self.names, self.packed = names, packed
+        self._taken: dict[str, Mark] | None = None
+        if len(packed) % MARK.size or len(packed) // MARK.size != (names.count(0) + 1 if packed else 0):
+            raise ValueError("there are not as many marks as names")
+
+    @staticmethod
+    def of(marks: Mapping[str, Mark]) -> Marks:
+        if isinstance(marks, Marks):
+            return marks
+        # What git reads may have any name that the file system takes.
+        names = "\0".join(marks).encode("utf-8", "surrogateescape")
+        return Marks(names, b"".join(MARK.pack(*seen) for seen in marks.values()))
+
+    @property
+    def all(self) -> dict[str, Mark]:
+        if self._taken is None:
+            names = self.names.decode("utf-8", "surrogateescape").split("\0") if self.packed else []
+            self._taken = dict(zip(names, MARK.iter_unpack(self.packed), strict=True))
+        return self._taken
+
+    def __getitem__(self, path: str) -> Mark:
+        return self.all[path]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.all)
+
+    def __len__(self) -> int:
+        return len(self.all)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Marks) and (self.names, self.packed) == (other.names, other.packed):
+            return True
+        return isinstance(other, Mapping) and self.all == dict(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +107,8 @@ class Standing:
 
     def _same_folders(self, opened: int) -> bool:
         kernel = native()
-        if kernel is not None and os.name == "posix" and isinstance(self.folders, dict):
-            return not kernel.unlike(self.folders, 0, opened, 0, True)
+        if kernel is not None and os.name == "posix":
+            return not kernel.unlike(self.folders.all if isinstance(self.folders, Marks) else self.folders, 0, opened, 0, True)
         stat = os.stat
         try:
             for path, (_, mtime, ctime, inode) in self.folders.items():
