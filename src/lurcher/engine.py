@@ -13,7 +13,8 @@ from lurcher.clock import Clock
 from lurcher.code.asked import Codes, means
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
-from lurcher.index.project import Project, root_digest
+from lurcher.index.opening import open_roots
+from lurcher.index.project import Project
 from lurcher.index.reader import Snapshot
 from lurcher.index.together import Together, state_of
 from lurcher.light import TYPE_CHECKING, replace
@@ -21,7 +22,7 @@ from lurcher.parts import Completed, Warm
 from lurcher.planning.checks import checked, filter_of, several
 from lurcher.planning.plan import literal_pattern
 from lurcher.planning.wanted import installed_source, wanted_sources
-from lurcher.sources.roots import Root, find_root
+from lurcher.sources.roots import find_root
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
@@ -101,33 +102,8 @@ class Engine(_Parts):
         paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
         if not paths:
             raise UsageError("no path was given", "name a folder, or leave the path out for the current one")
-        if root is not None:
-            from pathlib import Path
-
-            top = Path(root).resolve()
-            roots = [Root(top, (top / ".git").exists(), _inside(Path(item), top)) for item in paths]
-        else:
-            roots = [find_root(item) for item in paths]
-            if len(roots) > 1:
-                from lurcher.index.outermost import outermost
-
-                roots = outermost(roots, overrides)
-        projects: list[Project] = []
-        prefixes: dict[int, tuple[str, ...] | None] = {}
-        settings: Settings | None = None
-        for found in roots:
-            number = next((i for i, project in enumerate(projects) if project.root.place == found.place), len(projects))
-            if number == len(projects):
-                mine = config.load(found.place, overrides)
-                settings = settings or mine
-                several = len({item.place for item in roots}) > 1
-                projects.append(Project(found, mine, _own_folder(index_dir, found, several)))
-                prefixes[number] = (found.prefix,) if found.prefix else None
-            else:
-                known = prefixes[number]
-                prefixes[number] = None if known is None or not found.prefix else (*known, found.prefix)
-        assert settings is not None
-        return cls(projects, prefixes, settings, overrides)
+        opened = open_roots(paths, root=root, index_dir=index_dir, overrides=overrides)
+        return cls(opened.projects, opened.prefixes, opened.settings, overrides)
 
     def __enter__(self) -> Engine:
         return self
@@ -457,15 +433,6 @@ _STORE_ATTEMPTS = 3
 """How often a question is asked of a store whose project is replaced meanwhile."""
 
 
-def _own_folder(index_dir: str | Path | None, root: Root, several: bool) -> Path | None:
-    """Where the index of a root is asked to be, if anywhere."""
-    if index_dir is None:
-        return None
-    from pathlib import Path
-
-    return Path(index_dir) / root_digest(root) if several else Path(index_dir)
-
-
 def _shared(settings: Settings, together: Together) -> Shared | None:
     if not settings.store.url and not settings.store.project:  # most have none, and need not load what reads it
         return None
@@ -499,11 +466,3 @@ def diagnose(
         return
     for project in engine._projects:
         yield from examine(project, progress, quick=quick)
-
-
-def _inside(path: Path, root: Path) -> str:
-    try:
-        relative = path.resolve().relative_to(root).as_posix()
-    except ValueError:
-        raise UsageError(f"{path} is not inside of {root}", "name a path below the root") from None
-    return "" if relative == "." else relative

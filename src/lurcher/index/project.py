@@ -82,6 +82,8 @@ class Project:
         """Where a tree is watched, not every question has to look at it."""
         self._kept: tuple[bool, View] | None = None
         """What the last look found, and whether it was for meaning, if the watch can tell whether it still holds."""
+        self._begun: tuple[View, Glance] | None = None
+        """What `ahead` will give, where somebody began to look before the question was asked."""
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
@@ -142,6 +144,9 @@ class Project:
         Most questions find the tree as it was, and are answered while the files are looked at.
         """
         with self._lock:
+            begun, self._begun = self._begun, None
+            if begun is not None:
+                return begun if not meaning or self._has_vectors(begun[0].manifest) else None
             if self.watch is not None or not self.store.writable:
                 return None
             notes: list[Degraded] = []
@@ -151,6 +156,11 @@ class Project:
             settings = files_settings(self.settings)
             look = Glance.begin(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
             return None if look is None else (View(self._open(manifest), manifest, 0, self._unwritten()), look)
+
+    def begin_look(self) -> None:
+        """Begin to look at the tree for a question that is about to be asked; what hinders that will be told then."""
+        with suppress(IndexError_, OSError), self._lock:
+            self._begun = self.ahead(meaning=False)
 
     def stays(self) -> bool:
         """Whether the tree and its index are known to be as they were found, without a look at the files."""

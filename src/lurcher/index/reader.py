@@ -435,12 +435,10 @@ class Snapshot:
     def superseded(self) -> dict[int, int]:
         """Files in a version folder (`v1`) that has a later one beside it, with their version."""
         flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
-        if len(flagged) > max(_MANY_PATHS, self.file_total // 4):
-            self._read_paths()
         of_folder: dict[str, tuple[str, int] | None] = {}  # most files are beside others
         found = {}
-        for file in flagged:
-            folder, _, _ = self.path(file).rpartition("/")
+        for file, path in zip(flagged, self._paths_of(flagged), strict=True):
+            folder, _, _ = path.rpartition("/")
             if folder not in of_folder:
                 of_folder[folder] = version_of(folder + "/")
             version = of_folder[folder]
@@ -627,6 +625,18 @@ class Snapshot:
             segment, local = self._place("files", file)
             known = self._paths[file] = segment.path(local)
         return known
+
+    def _paths_of(self, files: list[int]) -> list[str]:
+        """The paths of some files, which ascend; of many, all names are read at once."""
+        if len(files) <= _MANY_PATHS:
+            return [self.path(file) for file in files]
+        found: list[str] = []
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            own = files[bisect_left(files, base) : bisect_left(files, base + len(segment.files))]
+            blob = bytes(segment.container.section("paths"))
+            offsets = segment.files["path"][[file - base for file in own]].tolist()
+            found += [segment.prefix + string_at(blob, offset) for offset in offsets]
+        return found
 
     def _read_paths(self) -> None:
         """All at once: one by one they cost a hundred times as much each."""

@@ -32,19 +32,30 @@ def print_json(value: Any) -> None:
     sys.stdout.write(text + "\n")
 
 
-def engine_for(parsed: Namespace, *, bare: bool = False) -> Engine:
-    """An engine for the paths of a command; with `bare` a repository without a work tree is one too."""
-    from lurcher.engine import Engine
+def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> Engine:
+    """An engine for the paths of a command; with `bare` a repository without a work tree is one too.
 
+    Where a question about files will follow `soon`, their tree is looked at while the rest of the engine is loaded.
+    """
     paths = parsed.path or ["."]
+    overrides: dict[str, Any] = {**overrides_of(parsed.set), **_of_store(parsed)}
     if bare and len(paths) == 1:
         from pathlib import Path
 
         from lurcher.history.explain import is_bare
 
         if is_bare(Path(paths[0])):
+            from lurcher.engine import Engine
+
             return Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
-    return Engine.open(paths, overrides={**overrides_of(parsed.set), **_of_store(parsed)})
+    from lurcher.index.opening import open_roots
+
+    opened = open_roots(paths, overrides=overrides)
+    for project in opened.projects if soon else ():
+        project.begin_look()
+    from lurcher.engine import Engine
+
+    return Engine(opened.projects, opened.prefixes, opened.settings, overrides)
 
 
 def _of_store(parsed: Namespace) -> dict[str, str]:
@@ -132,7 +143,8 @@ def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
     query = _query_text(parsed.query)
     for flag, name in (("since", "since"), ("until", "until"), ("author", "author"), ("outcome", "outcomes"), ("tag", "tags")):
         options[name] = getattr(parsed, flag, None) or ((), None)[flag in ("since", "until", "author")]
-    with engine_for(parsed, bare=source == "history") as engine, Meter(parsed.quiet) as meter:
+    soon = source in (None, "code") and not options.get("libraries")
+    with engine_for(parsed, bare=source == "history", soon=soon) as engine, Meter(parsed.quiet) as meter:
         answer = engine.search(
             query,
             sources=None if source is None else [source],
