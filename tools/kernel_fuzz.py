@@ -109,25 +109,37 @@ class Fuzz:
         self.refusable(self.kernel.products, rows, places, numbers, np.zeros(height if places is None else len(places)))
 
     def tally(self) -> None:
-        total = self.random.choice((0, 1, 63, 64, 65, 300))
-        room = np.zeros(total + total // 64 + 2 + self.random.choice((0, 0, 0, -1, 5)))
-        parts = []
+        total = self.random.choice((0, 1, 63, 64, 65, 300, 9000))
+        parts: list[tuple[Any, ...]] = []
         for _ in range(self.random.randrange(4)):
+            if self.random.random() < 0.5:
+                rows, first = self.random.choice((0, 1, 5, 40, 40, -1, 1 << 40)), self.random.choice((0, 0, 1, total, -1))
+                listed = self.raw(max(0, min(rows, 99)) * self.random.choice((2, 3, 5, 4)))
+                parts.append((listed, rows, self.random.choice((total - first, total, 1 << 50, -1)), first, 0.5))
+                continue
             owners = self.whole(total)
             values = self.real(len(owners))
             if self.random.random() < 0.5:
                 values = self.numbers.integers(0, 256, len(owners)).astype(np.uint8)
-            if self.random.random() < 0.3:
-                rows, first = self.random.choice((0, 1, 5, 40, -1, 1 << 40)), self.random.choice((0, 0, 1, total, -1))
-                listed = self.raw(max(0, min(rows, 99)) * self.random.choice((2, 3, 5, 4)))
-                parts.append((listed, rows, self.random.choice((total - first, total, 1 << 50, -1)), first, 0.5))
-                continue
             parts.append((self.bent(owners), self.bent(values), self.random.random()))
-        self.refusable(self.kernel.tally, parts, self.random.choice((total, total, total, -1, 1 << 40)), room)
-        assert not room.any(), "the desk was left dirty"
+        self.refusable(self.kernel.tally, parts, self.random.choice((total, total, total, -1, 1 << 40)))
         scores = np.zeros(total)
         units = self.whole(total)
         self.refusable(self.kernel.bm25, units, self.real(len(units)), np.ones(total), 1.0, scores)
+
+    def pieces(self) -> None:
+        """Terms that may end anywhere, and masks of units that may be of any length."""
+        terms, ends = self.text().encode(), self.numbers.integers(0, 300, self.size()).astype(np.uint32)
+        if self.random.random() < 0.7:
+            ends = np.sort(np.minimum(ends, len(terms))).astype(np.uint32)
+        piece = self.text().encode()[: self.random.choice((0, 1, 2, 3, 40))]
+        self.refusable(self.kernel.terms_with, terms, ends, piece, self.random.choice((0, 1, 50, -1)))
+        self.refusable(self.kernel.lower_bound, terms, ends, piece)
+        first = self.random.choice((0, 1, -1, len(ends)))
+        self.refusable(self.kernel.texts, terms, ends, first, self.random.choice((first, len(ends), len(ends) + 1, 1 << 62)))
+        holders = np.sort(self.whole(40))
+        masks = [self.numbers.integers(0, 2, len(holders)).astype(bool) for _ in range(self.random.randrange(4))]
+        self.refusable(self.kernel.together, [self.bent(mask) for mask in masks], holders)
 
     def order(self) -> None:
         counts = self.whole(9)
@@ -296,8 +308,8 @@ def main(seconds: float, seed: int) -> int:
         print("the kernel is not there", file=sys.stderr)
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
-    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter, fuzz.arrays,
-        fuzz.postings)
+    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter,
+        fuzz.arrays, fuzz.postings)
     while time.monotonic() < end:
         for call in every:
             call()

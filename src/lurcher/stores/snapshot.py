@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from lurcher.errors import StoreError
 from lurcher.index.reader import Phrases, Snapshot
 from lurcher.index.roles import VERSIONED, version_of
-from lurcher.index.tally import Sum
 from lurcher.index.segment import FILE_FIELDS, UNIT_FAMILIES
+from lurcher.index.tally import Sum
 from lurcher.light import cached_property
 from lurcher.stores.gather import Gathered
 from lurcher.stores.port import Head
