@@ -44,7 +44,7 @@ def test_sums_are_the_same(given: tuple[int, list[tuple[Any, Any, float]]]) -> N
         plain = sums.sparse(total)
     assert [array.tolist() for array in native] == [array.tolist() for array in plain]
     assert [np.asarray(array).dtype for array in native] == [np.int64, np.float64]
-    assert not tally._DESK.room(total).any()
+    assert not tally.DESK.room(total).any()
 
 
 @given(st.integers(0, 1 << 30), st.sampled_from([1, 5, 300]))
