@@ -223,6 +223,7 @@ PyObject *kernel_foldered(PyObject *module, PyObject *arguments) {
         failed = PyTuple_Check(given) ? !PyArg_ParseTuple(given, "dO", &weight, &list) : refuse("a word is a tuple");
         Py_ssize_t count = failed ? -1 : parts_read(list, files, 0, &parts);
         failed = count < 0;
+        count = failed ? 0 : count;
         for (const Part *part = parts; part < parts + count; part++) {
             for (Py_ssize_t i = 0; i < part->owners->count; i++) {
                 double *value = &REALS(here)[OWNERS(part)[i]];

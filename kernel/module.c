@@ -62,7 +62,7 @@ static PyMethodDef functions[] = {
      "Gains by cards, other evidence, whether a file may answer; files that were compared, how near their units are; weight, offset, "
      "steepness, the most that may be lost: what each file gains."},
     {"remaining", kernel_remaining, METH_VARARGS,
-     "Sums, which are changed, factors, whether a file may answer, numbers of units: the files that are left with something."},
+     "Sums, factors, whether a file may answer, numbers of units: what is left of the sums, and the files that have some of it."},
     {"explained", kernel_explained, METH_VARARGS,
      "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
      "the share of each that is explained, and 1 where all of it is."},

@@ -696,9 +696,9 @@ class Snapshot:
         segment, local = self._place("units", unit)
         rows: Any = segment.units
         row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
-        if len(self.segments) == 1:
-            return row[:6]  # type: ignore[no-any-return]
         file, start, end, line, last, definition, *_ = row
+        if len(self.segments) == 1:
+            return file, start, end, line, last, definition
         position = self.segments.index(segment)
         return (
             file + self._bases["files"][position], start, end, line, last,
