@@ -67,8 +67,9 @@ static PyMethodDef functions[] = {
      "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
      "the share of each that is explained, and 1 where all of it is."},
     {"covered", kernel_covered, METH_VARARGS,
-     "Parts (owners, counts, quality, cover) of words of types' names, how many words each has, its file, the cover of all, the number "
-     "of files, a desk of zeros: each file's best share of a name times what that covers."},
+     "Parts (owners, counts, quality, cover) of words of types' names, (rows, width, place of file, place of size, first file) of each "
+     "table of definitions, the cover of all, the number of files, a desk of zeros: each file's best share of a name times what that "
+     "covers."},
     {"foldered", kernel_foldered, METH_VARARGS,
      "(weight, parts (owners, None, quality)) of each word, the number of files: what each file has of them."},
     {"nearest", kernel_nearest, METH_VARARGS,

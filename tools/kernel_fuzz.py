@@ -162,8 +162,9 @@ class Fuzz:
         self.refusable(self.kernel.explained, self.parts(files), self.parts(files), np.ones(files, np.uint16))
         self.refusable(self.kernel.foldered, [(0.5, self.parts(files)), (0.1, self.parts(files))], files)
         desk = np.zeros(2 * total + self.random.choice((0, 0, 5, -1)) if total else 0)
-        sizes, file_of = np.ones(total, np.uint16), self.numbers.integers(0, files + 1, total)
-        self.refusable(self.kernel.covered, self.parts(total, 0.5), sizes, file_of, 1.5, files, desk)
+        width, places = self.random.choice((6, 6, 9, 3, 0)), [self.random.choice((0, 1, 4, 5, -1, 1 << 62)) for _ in range(2)]
+        tables = [(self.numbers.integers(0, 2, total * 6).astype(np.uint8), width, *places, 0) for _ in range(2)]
+        self.refusable(self.kernel.covered, self.parts(total, 0.5), tables, 1.5, files, desk)
         assert not desk.any(), "the desk was left dirty"
 
     def rows(self) -> None:
