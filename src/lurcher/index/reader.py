@@ -363,8 +363,8 @@ class Snapshot:
         return self._column("definitions", "parts")
 
     def definition_rows(self) -> list[tuple[Any, ...]] | None:
-        """Each segment's rows of definitions as they lie, their width, where in them file and number of parts are, and the first
-        number of its files; None where they are not to be had so."""
+        """Each segment's rows of definitions as they lie, their width, where in them file and number of parts are, and the
+        number of its first file; None where they are not to be had so."""
         found: list[tuple[Any, ...]] = []
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             rows: Any = segment.definitions
