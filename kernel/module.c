@@ -80,7 +80,8 @@ static PyMethodDef functions[] = {
     {"equal", kernel_equal, METH_VARARGS,
      "Packed rows, their width, where in them a number is, the first and how many, a number: how many of them have it."},
     {"best_line", kernel_best_line, METH_VARARGS,
-     "An ASCII text and some terms: where the text of the first line begins that has the most different ones."},
+     "A text, the same in small letters, some terms: at which byte the text of the first line begins that has the most different ones; "
+     "-1: that is not so easy."},
     {"largest", kernel_largest, METH_VARARGS,
      "Values, the file of each, a rank per file, how many: the places of the largest, in order; of equals the first by rank."},
     {"runs", kernel_runs, METH_VARARGS, "First numbers and how many follow on each: all of them, one after the other."},

@@ -173,7 +173,8 @@ class Fuzz:
         columns = [self.random.choice((0, 1, 4, 5, 8, -1, 1 << 62)) for _ in range(3)]
         self.refusable(self.kernel.innermost, data, width, *columns, first, count, self.random.choice(EDGES), bytes(3))
         self.refusable(self.kernel.equal, data, width, columns[0], first, count, self.random.choice(EDGES))
-        self.refusable(self.kernel.best_line, self.text(), [self.text() for _ in range(self.random.choice((0, 3, 130)))])
+        text, terms = self.text(), [self.text() for _ in range(self.random.choice((0, 3, 130)))]
+        self.refusable(self.kernel.best_line, text, self.random.choice((text, text.lower(), self.text())), terms)
         marks = self.random.choice((None, bytes(7), bytearray(2)))
         starts, length = self.whole(70), self.random.choice((70, 20))
         self.refusable(self.kernel.unchecked, starts, starts + self.random.choice((1, 0, 30)), 10, length, marks)
