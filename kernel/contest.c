@@ -97,7 +97,11 @@ PyObject *kernel_contenders(PyObject *module, PyObject *arguments) {
     static const Kind kinds[] = {F64, F64, BOOL, I64};
     Array *arrays[4] = {NULL}, *gained = NULL, *pool = NULL;
     Rivals found_ones = {NULL, 0, 0}, near_ones = {NULL, 0, 0};
-    if (arrays_read(given, kinds, 4, arrays) < 0 || rivals_begin(&found_ones, most) < 0 || rivals_begin(&near_ones, most) < 0) {
+    if (arrays_read(given, kinds, 4, arrays) < 0) {
+        goto done;
+    }
+    most = most < arrays[0]->count ? most : arrays[0]->count + 1;
+    if (rivals_begin(&found_ones, most) < 0 || rivals_begin(&near_ones, most) < 0) {
         goto done;
     }
     const double *cards = REALS(arrays[0]), *others = REALS(arrays[1]);

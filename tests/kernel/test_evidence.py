@@ -46,6 +46,14 @@ def postings(draw: st.DrawFn) -> dict[tuple[str, str], tuple[Any, Any]]:
     return found
 
 
+def rows_of(sizes: list[int]) -> list[tuple[Any, ...]]:
+    """The definitions as three segments have them, the second of which begins with the fifth file."""
+    table = np.zeros(DEFINITIONS, np.dtype([("pad", "u1"), ("file", "<u4"), ("parts", "<u2")]))
+    table["parts"], table["file"] = sizes, np.arange(DEFINITIONS) % FILES
+    table["file"][5:7] -= 5
+    return [(table[first:last].tobytes(), 7, 1, 5, files) for first, last, files in ((0, 5, 0), (5, 7, 5), (7, DEFINITIONS, 0))]
+
+
 def asked(found: dict[tuple[str, str], tuple[Any, Any]], sizes: list[int], idf: dict[str, float]) -> Any:
     nothing = np.zeros(0, np.int64), np.zeros(0, np.uint8)
     columns = {"name": np.array(sizes[:FILES], np.uint16)}
@@ -56,7 +64,8 @@ def asked(found: dict[tuple[str, str], tuple[Any, Any]], sizes: list[int], idf: 
             file_total=FILES, postings=lambda family, term: found.get((family, term), nothing), knows=lambda term: True,
             terms_with_prefix=lambda prefix, family: ["parser"] if prefix == "parse" else [],
             file_column=columns.__getitem__, definition_file=np.arange(DEFINITIONS) % FILES,
-            definition_parts=np.array(sizes, np.uint16),
+            definition_parts=np.array(sizes, np.uint16), definition_rows=lambda: rows_of(sizes),
+            segments=[SimpleNamespace(definitions=range(DEFINITIONS))],
             explained=SimpleNamespace(get=kept.get, put=lambda key, value, rows: kept.update({key: value})),
         )  # fmt: skip
 
@@ -150,9 +159,7 @@ def test_owners_that_are_not_there_are_refused() -> None:
         with pytest.raises(ValueError, match="not there"):
             module.explained([], [(owners, None, 1.0)], np.ones(2, np.uint16))
         with pytest.raises(ValueError, match="not there"):
-            module.covered([(owners, ones, 1.0, 1.0)], np.ones(2, np.uint16), np.zeros(2, np.int64), 1.0, 2, desk)
-        with pytest.raises(ValueError, match="not there"):
-            module.covered([(np.array([0]), ones, 1.0, 1.0)], np.ones(1, np.uint16), np.array([owner]), 1.0, 2, desk)
+            module.covered([(owners, ones, 1.0, 1.0)], [(bytes(12), 6, 0, 4, 0)], 1.0, 2, desk)
         with pytest.raises(ValueError, match="not there"):
             module.foldered([(1.0, [(owners, None, 1.0)])], 2)
         with pytest.raises(ValueError, match="not there"):
@@ -164,9 +171,16 @@ def test_owners_that_are_not_there_are_refused() -> None:
         lambda: module.explained([(owners, np.ones(2, np.uint8), 1.0)], [], np.ones(2, np.uint16)),
         lambda: module.explained([[owners, ones, 1.0]], [], np.ones(2, np.uint16)),
         lambda: module.explained((), [], np.ones(2, np.uint16)),
-        lambda: module.covered([], np.ones(9, np.uint16), np.zeros(9, np.int64), 1.0, 2, desk),
-        lambda: module.covered([], np.ones(2, np.uint16), np.zeros(1, np.int64), 1.0, 2, desk),
-        lambda: module.covered([], np.ones(2, np.uint16), np.zeros(2, np.int64), 0.0, 2, desk),
+        lambda: module.covered([(owners, ones, 1.0, 1.0)], [(bytes(6), 6, 0, 4, 2)], 1.0, 2, desk),
+        lambda: module.covered([], [(bytes(54), 6, 0, 4, 0)], 1.0, 2, desk),
+        lambda: module.covered([], [(bytes(6), 6, 0, 4, 0)], 0.0, 2, desk),
+        lambda: module.covered([], [(bytes(6), 6, 3, 4, 0)], 1.0, 2, desk),
+        lambda: module.covered([], [(bytes(6), 6, 0, 5, 0)], 1.0, 2, desk),
+        lambda: module.covered([], [(bytes(6), 6, -1, 4, 0)], 1.0, 2, desk),
+        lambda: module.covered([], [(bytes(6), 6, 0, 4, -1)], 1.0, 2, desk),
+        lambda: module.covered([], [(bytes(6), 0, 0, 4, 0)], 1.0, 2, desk),
+        lambda: module.covered([], [[bytes(6), 6, 0, 4, 0]], 1.0, 2, desk),
+        lambda: module.covered([], (), 1.0, 2, desk),
         lambda: module.foldered([[1.0, []]], 2),
         lambda: module.foldered([], -1),
         lambda: module.weighed([("a", 1.0, np.ones(3))], 2),

@@ -20,8 +20,8 @@ from tests.kernel import kernel
 
 pytestmark = kernel.needed
 
-LINE = st.text("abAB_ \t\v\x1c", max_size=12)
-WANTED = st.sets(st.text("ab_", min_size=1, max_size=3), max_size=70)
+LINE = st.text("abAB_ \t\v\x1c", max_size=12) | st.text("aBÄé\xa0 中İȺ", max_size=8)
+WANTED = st.sets(st.text("ab_", min_size=1, max_size=3) | st.text("aäé中", min_size=1, max_size=2), max_size=70)
 
 
 @given(st.lists(LINE, max_size=8).map("\n".join), WANTED)
@@ -36,13 +36,16 @@ def test_the_best_line_is_the_same(text: str, wanted: set[str]) -> None:
         assert native == excerpt.focus_of(snapshot, 0, wanted)
 
 
-def test_the_best_line_is_looked_for_in_ascii_only() -> None:
-    with pytest.raises(ValueError, match="ASCII"):
-        kernel.module().best_line("ä", {"a"})
+def test_some_lines_are_left_to_python() -> None:
+    best_line = kernel.module().best_line
+    assert best_line("\xa0a", "\xa0a", {"a"}) == best_line("\ud800", "\ud800", {"a"}) == best_line("a", "\ud800", {"a"}) == -1
+    assert best_line("  a\n b ab", "  a\n b ab", {"ä", "ab", "b"}) == 5
+    with pytest.raises(ValueError, match="lines"):
+        best_line("a", "a\n", {"a"})
+    assert best_line("a\nb", "a\nb", ["\ud800", "b"]) == 2
     for terms in ({""}, [b"a"], [3]):
         with pytest.raises((ValueError, TypeError)):
-            kernel.module().best_line("a", terms)
-    assert kernel.module().best_line("  a\n b ab", {"ä", "ab", "b"}) == 5
+            best_line("a", "a", terms)
 
 
 DEFINED = st.tuples(st.integers(0, 3), st.integers(0, 20), st.integers(0, 20), st.integers(0, len(KINDS) - 1))
