@@ -97,7 +97,11 @@ PyObject *kernel_contenders(PyObject *module, PyObject *arguments) {
     static const Kind kinds[] = {F64, F64, BOOL, I64};
     Array *arrays[4] = {NULL}, *gained = NULL, *pool = NULL;
     Rivals found_ones = {NULL, 0, 0}, near_ones = {NULL, 0, 0};
-    if (arrays_read(given, kinds, 4, arrays) < 0 || rivals_begin(&found_ones, most) < 0 || rivals_begin(&near_ones, most) < 0) {
+    if (arrays_read(given, kinds, 4, arrays) < 0) {
+        goto done;
+    }
+    most = most < arrays[0]->count ? most : arrays[0]->count + 1;
+    if (rivals_begin(&found_ones, most) < 0 || rivals_begin(&near_ones, most) < 0) {
         goto done;
     }
     const double *cards = REALS(arrays[0]), *others = REALS(arrays[1]);
@@ -199,32 +203,32 @@ done:
     return (PyObject *)found;
 }
 
-/* The sum of each file's evidence, which is changed, what it is multiplied by, whether the file may answer, how many units it has:
-   the files that are left with something. */
+/* The sum of each file's evidence, what it is multiplied by, whether the file may answer, how many units it has: what is left of the
+   sums, and the files that are left with something. */
 PyObject *kernel_remaining(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *given[4];
+    PyObject *given[4], *found = NULL;
     if (!PyArg_ParseTuple(arguments, "OOOO", &given[0], &given[1], &given[2], &given[3])) {
         return NULL;
     }
     static const Kind kinds[] = {F64, F64, BOOL, I64};
-    Array *arrays[4] = {NULL}, *found = NULL;
-    if (!is_array(given[0]) || as_array(given[0])->kind != F64 || as_array(given[0])->fixed) {
-        PyErr_SetString(PyExc_TypeError, "the sums are an array that may be changed");
+    Array *arrays[4] = {NULL}, *left = NULL, *files = NULL;
+    if (arrays_read(given, kinds, 4, arrays) < 0 || (left = array_new(F64, arrays[0]->count)) == NULL ||
+        (files = array_new(I64, arrays[0]->count)) == NULL) {
         goto done;
     }
-    if (arrays_read(given, kinds, 4, arrays) < 0 || (found = array_new(I64, arrays[0]->count)) == NULL) {
-        goto done;
-    }
-    double *sums = REALS(arrays[0]);
     Py_ssize_t count = 0;
-    for (Py_ssize_t file = 0; file < arrays[0]->count; file++) {
-        sums[file] = MARKS(arrays[2])[file] ? sums[file] * REALS(arrays[1])[file] : 0;
-        NUMBERS(found)[count] = file;
-        count += sums[file] > 0 && NUMBERS(arrays[3])[file] > 0;
+    for (Py_ssize_t file = 0; file < left->count; file++) {
+        double sum = MARKS(arrays[2])[file] ? REALS(arrays[0])[file] * REALS(arrays[1])[file] : 0;
+        REALS(left)[file] = sum;
+        NUMBERS(files)[count] = file;
+        count += sum > 0 && NUMBERS(arrays[3])[file] > 0;
     }
-    found->count = count;
+    files->count = count;
+    found = PyTuple_Pack(2, (PyObject *)left, (PyObject *)files);
 done:
     arrays_drop(arrays, 4);
-    return (PyObject *)found;
+    drop(left);
+    drop(files);
+    return found;
 }

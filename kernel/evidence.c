@@ -141,24 +141,82 @@ done:
     return found;
 }
 
-/* Parts (owners, counts, quality, what it covers) of words of types' names, how many words each name has, the file of each, what all
-   of the question is, how many files there are, a desk of zeros: each file's best share of a name times what that covers. */
+/* Rows of definitions as they lie in a segment, and the numbers of its first file. */
+typedef struct {
+    Py_buffer rows;
+    Py_ssize_t width, file_at, parts_at, count, first_file;
+} Table;
+
+/* Tables in a list, each a tuple (rows, width, where in them file and number of parts are, first file): how many definitions they
+   have together, or -1 with an exception. */
+static Py_ssize_t tables_read(PyObject *list, Table **tables) {
+    Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : refuse("tables are a list"), total = 0;
+    *tables = count < 0 ? NULL : calloc((size_t)count + 1, sizeof **tables);
+    if (*tables == NULL) {
+        if (count >= 0) {
+            PyErr_NoMemory();
+        }
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        Table *table = &(*tables)[i];
+        PyObject *item = Py_NewRef(PyList_GetItem(list, i));
+        int failed = !PyTuple_Check(item)
+                         ? refuse("a table is a tuple")
+                         : !PyArg_ParseTuple(item, "y*nnnn", &table->rows, &table->width, &table->file_at, &table->parts_at,
+                                             &table->first_file);
+        Py_DECREF(item);
+        if (failed) {
+            memset(table, 0, sizeof *table);
+            return -1;
+        }
+        if (table->width < 4 || table->file_at < 0 || table->file_at > table->width - 4 || table->parts_at < 0 ||
+            table->parts_at > table->width - 2 || table->first_file < 0) {
+            return refuse("a row is not so wide");
+        }
+        table->count = table->rows.len / table->width;
+        total += table->count;
+    }
+    return total;
+}
+
+static void tables_free(Table *tables) {
+    for (Table *table = tables; table != NULL && table->width; table++) {
+        PyBuffer_Release(&table->rows);
+    }
+    free(tables);
+}
+
+/* The file of a definition, and how many parts its name has. */
+static int64_t file_of(const Table *table, int64_t number, unsigned *parts) {
+    for (; number >= table->count; table++) {
+        number -= table->count;
+    }
+    const unsigned char *row = (const unsigned char *)table->rows.buf + number * table->width;
+    const unsigned char *file = row + table->file_at, *size = row + table->parts_at;
+    *parts = (unsigned)(size[0] | size[1] << 8);
+    return table->first_file + (int64_t)((uint32_t)file[0] | (uint32_t)file[1] << 8 | (uint32_t)file[2] << 16 | (uint32_t)file[3] << 24);
+}
+
+/* Parts (owners, counts, quality, what it covers) of words of types' names, tables of definitions, what all of the question is, how
+   many files there are, a desk of zeros: each file's best share of a name times what that covers. */
 PyObject *kernel_covered(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *given[3];
+    PyObject *given[2];
     Py_buffer room;
     double total;
     Py_ssize_t files, count = -1;
-    if (!PyArg_ParseTuple(arguments, "OOOdnw*", &given[0], &given[1], &given[2], &total, &files, &room)) {
+    if (!PyArg_ParseTuple(arguments, "OOdnw*", &given[0], &given[1], &total, &files, &room)) {
         return NULL;
     }
-    Array *sizes = array_from_as(given[1], U16), *file_of = sizes == NULL ? NULL : array_from_as(given[2], I64), *found = NULL;
+    Array *found = NULL;
     Part *parts = NULL;
-    Py_ssize_t definitions = file_of == NULL ? 0 : file_of->count, words = items_of(&room, 8, "the desk");
-    if (file_of == NULL || words < 0) {
+    Table *tables = NULL;
+    Py_ssize_t words = items_of(&room, 8, "the desk"), definitions = words < 0 ? -1 : tables_read(given[1], &tables);
+    if (definitions < 0) {
         goto done;
     }
-    if (sizes->count != definitions || files < 0 || !(total > 0) || words / 2 < definitions) {
+    if (files < 0 || !(total > 0) || words / 2 < definitions) {
         refuse("the arrays do not fit");
         goto done;
     }
@@ -177,11 +235,11 @@ PyObject *kernel_covered(PyObject *module, PyObject *arguments) {
     int sound = 1;
     for (const Part *part = parts; part < parts + count; part++) {
         for (Py_ssize_t i = 0; i < part->owners->count; i++) {
-            int64_t number = OWNERS(part)[i], file = ((const int64_t *)(const void *)file_of->data)[number];
-            uint16_t size = ((const uint16_t *)(const void *)sizes->data)[number];
+            unsigned size;
+            int64_t number = OWNERS(part)[i], file = file_of(tables, number, &size);
             double share = explained[number] / (size > 1 ? size : 1), cover = covered[number] / total;
             double value = (share < 1 ? share : 1) * (cover < 1 ? cover : 1);
-            int there = file >= 0 && file < files;
+            int there = file < files;
             sound &= there;
             if (there && covered[number] != 0 && value > REALS(found)[file]) {
                 REALS(found)[file] = value;
@@ -196,8 +254,7 @@ PyObject *kernel_covered(PyObject *module, PyObject *arguments) {
     }
 done:
     parts_free(parts);
-    drop(sizes);
-    drop(file_of);
+    tables_free(tables);
     PyBuffer_Release(&room);
     return (PyObject *)found;
 }
@@ -223,6 +280,7 @@ PyObject *kernel_foldered(PyObject *module, PyObject *arguments) {
         failed = PyTuple_Check(given) ? !PyArg_ParseTuple(given, "dO", &weight, &list) : refuse("a word is a tuple");
         Py_ssize_t count = failed ? -1 : parts_read(list, files, 0, &parts);
         failed = count < 0;
+        count = failed ? 0 : count;
         for (const Part *part = parts; part < parts + count; part++) {
             for (Py_ssize_t i = 0; i < part->owners->count; i++) {
                 double *value = &REALS(here)[OWNERS(part)[i]];

@@ -267,6 +267,11 @@ static int next_terms(Wanted *wanted, PyObject *each, PyObject *kept) {
     while (wanted->count < AT_ONCE && (term = PyIter_Next(each)) != NULL) {
         Py_ssize_t size = 0;
         const char *data = PyUnicode_Check(term) ? PyUnicode_AsUTF8AndSize(term, &size) : NULL;
+        if (data == NULL && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {  /* what UTF-8 cannot spell is not in the text */
+            PyErr_Clear();
+            Py_DECREF(term);
+            continue;
+        }
         int failed = data == NULL || size == 0 || PyList_Append(kept, term) < 0;
         if (failed && !PyErr_Occurred()) {
             refuse("a term is no text");
@@ -299,25 +304,29 @@ static size_t best_place(const char *text, size_t size, const uint32_t *lines) {
     return place;
 }
 
-/* An ASCII text and some terms, which are small letters of one line: where the text of the first line begins that has the most
-   different ones. */
+/* A text, the same in small letters (or as it is, if it is ASCII), some terms, which are small letters of one line: at which byte the
+   text of the first line begins that has the most different ones; -1 where that takes more than this to tell. */
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *given, *terms, *found = NULL;
-    if (!PyArg_ParseTuple(arguments, "UO", &given, &terms)) {
+    PyObject *given[2], *terms, *found = NULL;
+    if (!PyArg_ParseTuple(arguments, "UUO", &given[0], &given[1], &terms)) {
         return NULL;
     }
-    Py_ssize_t size;
-    const char *text = PyUnicode_AsUTF8AndSize(given, &size);
-    if (text == NULL) {
-        return NULL;
+    Py_ssize_t size, plain_size;
+    const char *text = PyUnicode_AsUTF8AndSize(given[0], &size), *plain = text ? PyUnicode_AsUTF8AndSize(given[1], &plain_size) : NULL;
+    if (plain == NULL) {
+        PyErr_Clear();
+        return PyLong_FromLong(-1);
     }
-    if (size != PyUnicode_GetLength(given)) {
-        return refuse("the text is not ASCII");
-    }
-    size_t count = 1;
+    size_t count = 1, others = 1;
     for (Py_ssize_t i = 0; i < size; i++) {
         count += text[i] == '\n';
+    }
+    for (Py_ssize_t i = 0; i < plain_size; i++) {
+        others += plain[i] == '\n';
+    }
+    if (count != others) {
+        return refuse("the lines are not the same");
     }
     uint32_t *lines = calloc(count, sizeof *lines);
     PyObject *each = PyObject_GetIter(terms), *kept = PyList_New(0);
@@ -328,10 +337,12 @@ PyObject *kernel_best_line(PyObject *module, PyObject *arguments) {
         more = -1;
     }
     while (more >= 0 && (more = next_terms(&wanted, each, kept)) > 0) {
-        count_terms(&wanted, text, (size_t)size, lines);
+        count_terms(&wanted, plain, (size_t)plain_size, lines);
     }
     if (more == 0) {
-        found = PyLong_FromSize_t(best_place(text, (size_t)size, lines));
+        size_t place = best_place(text, (size_t)size, lines);
+        /* There are blanks beyond ASCII. */
+        found = place < (size_t)size && (unsigned char)text[place] >= 0x80 ? PyLong_FromLong(-1) : PyLong_FromSize_t(place);
     }
     free(lines);
     Py_XDECREF(each);

@@ -75,13 +75,14 @@ static PyMethodDef functions[] = {
      "Gains by cards, other evidence, whether a file may answer; files that were compared, how near their units are; weight, offset, "
      "steepness, the most that may be lost: what each file gains."},
     {"remaining", kernel_remaining, METH_VARARGS,
-     "Sums, which are changed, factors, whether a file may answer, numbers of units: the files that are left with something."},
+     "Sums, factors, whether a file may answer, numbers of units: what is left of the sums, and the files that have some of it."},
     {"explained", kernel_explained, METH_VARARGS,
      "Parts (owners, counts, quality) of words of names, parts (owners, None, quality) of whole names, how many words each name has: "
      "the share of each that is explained, and 1 where all of it is."},
     {"covered", kernel_covered, METH_VARARGS,
-     "Parts (owners, counts, quality, cover) of words of types' names, how many words each has, its file, the cover of all, the number "
-     "of files, a desk of zeros: each file's best share of a name times what that covers."},
+     "Parts (owners, counts, quality, cover) of words of types' names, (rows, width, place of file, place of size, first file) of each "
+     "table of definitions, the cover of all, the number of files, a desk of zeros: each file's best share of a name times what that "
+     "covers."},
     {"foldered", kernel_foldered, METH_VARARGS,
      "(weight, parts (owners, None, quality)) of each word, the number of files: what each file has of them."},
     {"nearest", kernel_nearest, METH_VARARGS,
@@ -92,7 +93,8 @@ static PyMethodDef functions[] = {
     {"equal", kernel_equal, METH_VARARGS,
      "Packed rows, their width, where in them a number is, the first and how many, a number: how many of them have it."},
     {"best_line", kernel_best_line, METH_VARARGS,
-     "An ASCII text and some terms: where the text of the first line begins that has the most different ones."},
+     "A text, the same in small letters, some terms: at which byte the text of the first line begins that has the most different ones; "
+     "-1: that is not so easy."},
     {"largest", kernel_largest, METH_VARARGS,
      "Values, the file of each, a rank per file, how many: the places of the largest, in order; of equals the first by rank."},
     {"runs", kernel_runs, METH_VARARGS, "First numbers and how many follow on each: all of them, one after the other."},

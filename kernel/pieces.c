@@ -3,6 +3,7 @@
    Terms and lists come from files that anybody may have written: whatever leads nowhere is told apart from what was found. */
 
 #include "array.h"
+#include "two.h"
 
 #include <stdlib.h>
 
@@ -115,6 +116,44 @@ static Py_ssize_t ending_after(const Numbers *ends, Py_ssize_t low, Py_ssize_t p
     return low;
 }
 
+/* Some of all terms, and the numbers of those that hold a piece. */
+typedef struct {
+    const char *terms;
+    Py_ssize_t from, size, term, most;
+    const Numbers *ends;
+    const Piece *piece;
+    Bytes numbers;
+    Py_ssize_t many;
+    int failed;
+} Holding;
+
+/* Looks for them until there are more than are asked for. */
+static void find_holding(void *argument) {
+    Holding *part = argument;
+    Py_ssize_t at = find(part->terms, part->size, part->piece, part->from);
+    while (at >= 0) {
+        part->term = ending_after(part->ends, part->term, at);
+        if (part->term >= part->ends->count) {
+            return;
+        }
+        Py_ssize_t end = (Py_ssize_t)part->ends->each[part->term];
+        int inside = at + part->piece->length <= end;
+        if (inside) {
+            int64_t number = part->term;
+            if (++part->many > part->most) {
+                return;
+            }
+            if (bytes_append(&part->numbers, &number, sizeof number) < 0) {
+                part->failed = 1;
+                return;
+            }
+        }
+        at = find(part->terms, part->size, part->piece, inside ? end : at + 1);
+    }
+}
+
+#define WORTH_A_THREAD 8000000 /* bytes */
+
 /* Terms one after the other, where each ends, some bytes, how many terms at most: the numbers of those that hold the bytes. */
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments) {
     (void)module;
@@ -125,7 +164,6 @@ PyObject *kernel_terms_with(PyObject *module, PyObject *arguments) {
         return NULL;
     }
     Numbers ends;
-    Bytes numbers = {0};
     if (numbers_of(given_ends, &ends, "the ends") < 0) {
         goto released;
     }
@@ -134,35 +172,37 @@ PyObject *kernel_terms_with(PyObject *module, PyObject *arguments) {
         goto done;
     }
     const Piece wanted = piece_of(piece.buf, piece.len);
-    Py_ssize_t term = 0, many = 0;
-    Py_ssize_t at = find(terms.buf, terms.len, &wanted, 0);
-    while (at >= 0) {
-        term = ending_after(&ends, term, at);
-        if (term >= ends.count) {
-            break;
-        }
-        Py_ssize_t end = (Py_ssize_t)ends.each[term];
-        int inside = at + piece.len <= end;
-        if (inside) {
-            int64_t number = term;
-            if (++many > most) {
-                found = Py_NewRef(Py_None);
-                goto done;
-            }
-            if (bytes_append(&numbers, &number, sizeof number) < 0) {
-                PyErr_NoMemory();
-                goto done;
-            }
-        }
-        at = find(terms.buf, terms.len, &wanted, inside ? end : at + 1);
+    Holding all = {terms.buf, 0, terms.len, 0, most, &ends, &wanted, {0}, 0, 0}, rest = all;
+    Py_BEGIN_ALLOW_THREADS
+    Py_ssize_t half = ends.count / 2, border = half ? (Py_ssize_t)ends.each[half - 1] : 0;
+    if (terms.len < WORTH_A_THREAD || border <= 0 || border >= terms.len) {
+        find_holding(&all);
+    } else {
+        all.size = rest.from = border; /* what reaches over it is in no term */
+        rest.term = half;
+        in_two(find_holding, &all, &rest);
     }
-    Array *array = array_new(I64, many);
-    if (array != NULL && many) {
-        memcpy(array->data, numbers.data, (size_t)many * sizeof(int64_t));
+    Py_END_ALLOW_THREADS
+    Py_ssize_t many = all.many > most || rest.many > most - all.many ? -1 : all.many + rest.many;
+    if (all.failed || rest.failed) {
+        PyErr_NoMemory();
+    } else if (many < 0) {
+        found = Py_NewRef(Py_None);
+    } else {
+        Array *array = array_new(I64, many);
+        if (array != NULL && many) {
+            if (all.many) {
+                memcpy(array->data, all.numbers.data, all.numbers.used);
+            }
+            if (rest.many) {
+                memcpy(array->data + all.numbers.used, rest.numbers.data, rest.numbers.used);
+            }
+        }
+        found = (PyObject *)array;
     }
-    found = (PyObject *)array;
+    bytes_free(&all.numbers);
+    bytes_free(&rest.numbers);
 done:
-    bytes_free(&numbers);
     PyBuffer_Release(&ends.view);
 released:
     PyBuffer_Release(&terms);

@@ -26,9 +26,14 @@ static int by_place(const void *left, const void *right) {
 int rivals_begin(Rivals *rivals, Py_ssize_t most) {
     rivals->held = 0;
     rivals->most = most;
-    rivals->heap = most < 1 || most > PY_SSIZE_T_MAX / (Py_ssize_t)sizeof *rivals->heap
-                       ? NULL
-                       : malloc((size_t)most * sizeof *rivals->heap);
+    rivals->heap = NULL;
+    if (most < 1) {
+        PyErr_SetString(PyExc_ValueError, "at least one is asked for");
+        return -1;
+    }
+    if ((size_t)most <= SIZE_MAX / sizeof *rivals->heap) {
+        rivals->heap = malloc((size_t)most * sizeof *rivals->heap);
+    }
     if (rivals->heap == NULL) {
         PyErr_NoMemory();
         return -1;

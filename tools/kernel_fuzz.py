@@ -109,33 +109,92 @@ class Fuzz:
         self.refusable(self.kernel.products, rows, places, numbers, np.zeros(height if places is None else len(places)))
 
     def tally(self) -> None:
-        total = self.random.choice((0, 1, 63, 64, 65, 300))
-        room = np.zeros(total + total // 64 + 2 + self.random.choice((0, 0, 0, -1, 5)))
-        parts = []
+        total = self.random.choice((0, 1, 63, 64, 65, 300, 9000))
+        parts: list[tuple[Any, ...]] = []
         for _ in range(self.random.randrange(4)):
+            if self.random.random() < 0.5:
+                rows, first = self.random.choice((0, 1, 5, 40, 40, -1, 1 << 40)), self.random.choice((0, 0, 1, total, -1))
+                listed = self.raw(max(0, min(rows, 99)) * self.random.choice((2, 3, 5, 4)))
+                parts.append((listed, rows, self.random.choice((total - first, total, 1 << 50, -1)), first, 0.5))
+                continue
             owners = self.whole(total)
             values = self.real(len(owners))
             if self.random.random() < 0.5:
                 values = self.numbers.integers(0, 256, len(owners)).astype(np.uint8)
-            if self.random.random() < 0.3:
-                rows, first = self.random.choice((0, 1, 5, 40, -1, 1 << 40)), self.random.choice((0, 0, 1, total, -1))
-                listed = self.raw(max(0, min(rows, 99)) * self.random.choice((2, 3, 5, 4)))
-                parts.append((listed, rows, self.random.choice((total - first, total, 1 << 50, -1)), first, 0.5))
-                continue
             parts.append((self.bent(owners), self.bent(values), self.random.random()))
-        self.refusable(self.kernel.tally, parts, self.random.choice((total, total, total, -1, 1 << 40)), room)
-        assert not room.any(), "the desk was left dirty"
+        self.refusable(self.kernel.tally, parts, self.random.choice((total, total, total, -1, 1 << 40)))
         scores = np.zeros(total)
         units = self.whole(total)
         self.refusable(self.kernel.bm25, units, self.real(len(units)), np.ones(total), 1.0, scores)
+
+    def pieces(self) -> None:
+        """Terms that may end anywhere, and masks of units that may be of any length."""
+        terms, ends = self.text().encode(), self.numbers.integers(0, 300, self.size()).astype(np.uint32)
+        if self.random.random() < 0.7:
+            ends = np.sort(np.minimum(ends, len(terms))).astype(np.uint32)
+        piece = self.text().encode()[: self.random.choice((0, 1, 2, 3, 40))]
+        self.refusable(self.kernel.terms_with, terms, ends, piece, self.random.choice((0, 1, 50, -1)))
+        self.refusable(self.kernel.lower_bound, terms, ends, piece)
+        first = self.random.choice((0, 1, -1, len(ends)))
+        self.refusable(self.kernel.texts, terms, ends, first, self.random.choice((first, len(ends), len(ends) + 1, 1 << 62)))
+        holders = np.sort(self.whole(40))
+        masks = [self.numbers.integers(0, 2, len(holders)).astype(bool) for _ in range(self.random.randrange(4))]
+        self.refusable(self.kernel.together, [self.bent(mask) for mask in masks], holders)
 
     def order(self) -> None:
         counts = self.whole(9)
         first = np.cumsum(counts) - counts
         total = self.size() if self.random.random() < 0.3 else int(np.clip(counts, 0, 99).sum())
         divisors, allowed = np.ones(self.random.choice((9, 9, 9, 0, 3))), np.ones(len(counts), bool)
-        self.refusable(self.kernel.harmonic, self.real(total), first, counts, allowed, divisors, np.zeros(len(counts)))
-        self.refusable(self.kernel.standing, self.real(), self.random.random())
+        best, sums = self.real(len(counts)), np.zeros(len(counts))
+        self.refusable(self.kernel.harmonic, self.real(total), best, first, counts, allowed, divisors, sums)
+        self.refusable(self.kernel.best_units, self.real(total), first, counts)
+        self.refusable(self.kernel.standings, self.real(), self.real())
+        self.refusable(self.kernel.nearest, self.real(total), counts, self.random.choice((1, 3, 8, 0, 9)))
+        self.refusable(self.kernel.runs, first, np.clip(counts, -1, 99))
+        most = self.random.choice((1, 2, 60, 0, -1, 1 << 62))
+        self.refusable(self.kernel.largest, self.real(len(counts)), first, self.whole(99), most)
+
+    def contest(self) -> None:
+        files, weights = self.size(), [self.random.random() for _ in range(4)]
+        cards, others, usable = self.real(files), self.real(files), self.numbers.integers(0, 2, files).astype(bool)
+        most = self.random.choice((1, 2, 60, 0, -1, 1 << 62))
+        self.refusable(self.kernel.contenders, cards, others, usable, np.arange(files), *weights, most)
+        pool = self.whole(files)
+        self.refusable(self.kernel.gained, cards, others, usable, pool, self.real(len(pool)), *weights)
+        self.refusable(self.kernel.remaining, cards, others, usable, np.arange(files))
+        self.refusable(self.kernel.weighed, [("a", 0.5, self.bent(self.real(files))) for _ in range(3)], files)
+
+    def parts(self, total: int, *more: float) -> list[Any]:
+        found = []
+        for _ in range(self.random.randrange(4)):
+            owners = self.whole(total)
+            counts = self.numbers.integers(0, 256, len(owners)).astype(np.uint8)
+            given = self.random.choice((self.bent(counts), counts, None))
+            found.append((self.bent(owners), given, self.random.random(), *more))
+        return found
+
+    def evidence(self) -> None:
+        files, total = self.size(), self.size()
+        self.refusable(self.kernel.explained, self.parts(files), self.parts(files), np.ones(files, np.uint16))
+        self.refusable(self.kernel.foldered, [(0.5, self.parts(files)), (0.1, self.parts(files))], files)
+        desk = np.zeros(2 * total + self.random.choice((0, 0, 5, -1)) if total else 0)
+        width, places = self.random.choice((6, 6, 9, 3, 0)), [self.random.choice((0, 1, 4, 5, -1, 1 << 62)) for _ in range(2)]
+        tables = [(self.numbers.integers(0, 2, total * 6).astype(np.uint8), width, *places, 0) for _ in range(2)]
+        self.refusable(self.kernel.covered, self.parts(total, 0.5), tables, 1.5, files, desk)
+        assert not desk.any(), "the desk was left dirty"
+
+    def rows(self) -> None:
+        width, data = self.random.choice((4, 9, 40, 1, 0, -1)), self.raw(self.size() * 9)
+        first, count = (self.random.choice((0, 1, 3, *EDGES)) for _ in range(2))
+        columns = [self.random.choice((0, 1, 4, 5, 8, -1, 1 << 62)) for _ in range(3)]
+        self.refusable(self.kernel.innermost, data, width, *columns, first, count, self.random.choice(EDGES), bytes(3))
+        self.refusable(self.kernel.equal, data, width, columns[0], first, count, self.random.choice(EDGES))
+        text, terms = self.text(), [self.text() for _ in range(self.random.choice((0, 3, 130)))]
+        self.refusable(self.kernel.best_line, text, self.random.choice((text, text.lower(), self.text())), terms)
+        marks = self.random.choice((None, bytes(7), bytearray(2)))
+        starts, length = self.whole(70), self.random.choice((70, 20))
+        self.refusable(self.kernel.unchecked, starts, starts + self.random.choice((1, 0, 30)), 10, length, marks)
 
     def small(self) -> Any:
         """A small array: over memory of its own, another's, locked, not aligned, or a part of one."""
@@ -296,8 +355,10 @@ def main(seconds: float, seed: int) -> int:
         print("the kernel is not there", file=sys.stderr)
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
-    every = (fuzz.sums, fuzz.products, fuzz.tally, fuzz.order, fuzz.stamps, fuzz.checksum, fuzz.counter, fuzz.arrays,
-        fuzz.postings)
+    every = (
+        fuzz.sums, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.contest, fuzz.evidence, fuzz.rows, fuzz.stamps,
+        fuzz.checksum, fuzz.counter, fuzz.arrays, fuzz.postings,
+    )  # fmt: skip
     while time.monotonic() < end:
         for call in every:
             call()

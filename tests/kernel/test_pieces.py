@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.index.postings import pack
-from lurcher.ranking import default
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 
@@ -97,32 +96,6 @@ def test_lists_that_are_broken_are_told() -> None:
     for wrong in (np.zeros(10, bool), module.zeros(10, "uint8"), None):
         with pytest.raises((ValueError, TypeError)):
             module.mark(b"\x05\x01", np.array([0]), np.array([2]), np.array([1]), wrong)
-
-
-@given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 1 << 30))
-def test_the_best_unit_of_each_file(counts: list[int], seed: int) -> None:
-    random = np.random.default_rng(seed)
-    number = np.array(counts, np.int64)
-    first = np.cumsum(number) - number
-    scores = random.choice([0.0, 0.0, 0.5, 1.0, 2.0], int(number.sum()))
-
-    class Files:
-        file_total, first_unit, unit_counts = len(counts), first, number
-        unit_file = np.repeat(np.arange(len(counts)), number)
-
-        def file_column(self, name: str) -> Any:
-            return number
-
-    best, plain = first.copy(), first.copy()
-    snapshot: Any = Files()
-    default._put_best(snapshot, scores, best)
-    values = default.file_best(snapshot, scores)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(default, "native", lambda: None)
-        patch.setattr(default, "np", np)
-        default._put_best(snapshot, scores, plain)
-        assert np.asarray(values).tolist() == default.file_best(snapshot, scores).tolist()
-    assert np.asarray(best).tolist() == plain.tolist()
 
 
 def test_units_that_are_not_there_are_refused() -> None:

@@ -69,11 +69,14 @@ def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
     Terms are looked for as plain strings, parts of longer words included: this runs for every hit, and only the line matters.
     """
     text, start, kernel = snapshot.unit_text(unit), snapshot.unit(unit)[1], native()
-    if kernel is not None and text.isascii():
-        return start + int(kernel.best_line(text, wanted))
-    plain = text.lower()
+    plain = text if kernel is not None and text.isascii() else text.lower()
     if len(plain) != len(text):  # a few letters have a longer lower case, which would shift every position after them
         plain = text
+    elif kernel is not None:
+        place = int(kernel.best_line(text, plain, wanted))
+        if place >= 0:
+            return start + place
+        plain = text.lower()
     lines: dict[int, set[str]] = {}
     """Where a line begins → the wanted terms in it."""
     for term in wanted:

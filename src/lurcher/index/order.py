@@ -63,6 +63,12 @@ def by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
     kernel = native()
     if kernel is not None:
         return FileScores(*kernel.best_units(scores, snapshot.first_unit, snapshot.unit_counts))
+    return _by_file(snapshot, scores)
+
+
+def _by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
+    import numpy as np
+
     best, units = np.zeros(snapshot.file_total), np.full(snapshot.file_total, -1, np.int64)
     scored = np.zeros(snapshot.file_total, np.int64)
     filled = np.flatnonzero(snapshot.unit_counts)

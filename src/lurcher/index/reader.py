@@ -52,8 +52,6 @@ _MOST_TERMS = 50_000
 _MOST_LETTERS = 500_000
 """Of texts that were read, and are kept for the next question."""
 _MOST_NAMINGS = 10_000
-_MANY_PATHS = 100
-"""From here on all paths are read, not only those that are asked for."""
 
 
 class Tables(NamedTuple):
@@ -395,6 +393,17 @@ class Snapshot:
         """How many words each type's name has; 0 for other definitions."""
         return self._column("definitions", "parts")
 
+    def definition_rows(self) -> list[tuple[Any, ...]] | None:
+        """Each segment's rows of definitions as they lie, their width, where in them file and number of parts are, and the
+        number of its first file; None where they are not to be had so."""
+        found: list[tuple[Any, ...]] = []
+        for segment, base in zip(self.segments, self._bases["files"], strict=False):
+            rows: Any = segment.definitions
+            if type(rows) is not Rows:
+                return None
+            found.append((*rows.packed("file", "parts"), base))
+        return found
+
     @cached_property
     def path_rank(self) -> NDArray[np.int64]:
         """Each file's place among all live files in path order."""
@@ -434,14 +443,14 @@ class Snapshot:
     @cached_property
     def superseded(self) -> dict[int, int]:
         """Files in a version folder (`v1`) that has a later one beside it, with their version."""
+        found: dict[int, tuple[str, int]] = {}
         flagged = np.flatnonzero(((self.file_roles & VERSIONED) != 0) & self.live_files).tolist()
-        of_folder: dict[str, tuple[str, int] | None] = {}  # most files are beside others
-        found = {}
-        for file, path in zip(flagged, self._paths_of(flagged), strict=True):
-            folder, _, _ = path.rpartition("/")
-            if folder not in of_folder:
-                of_folder[folder] = version_of(folder + "/")
-            version = of_folder[folder]
+        folders: dict[str, tuple[str, int] | None] = {}
+        for file, path in self._paths_of(flagged):
+            folder = path.rpartition("/")[0]
+            if folder not in folders:
+                folders[folder] = version_of(path)
+            version = folders[folder]
             if version is not None:
                 found[file] = version
         newest: dict[str, int] = {}
@@ -626,17 +635,14 @@ class Snapshot:
             known = self._paths[file] = segment.path(local)
         return known
 
-    def _paths_of(self, files: list[int]) -> list[str]:
-        """The paths of some files, which ascend; of many, all names are read at once."""
-        if len(files) <= _MANY_PATHS:
-            return [self.path(file) for file in files]
-        found: list[str] = []
-        for segment, base in zip(self.segments, self._bases["files"], strict=False):
-            own = files[bisect_left(files, base) : bisect_left(files, base + len(segment.files))]
-            blob = bytes(segment.container.section("paths"))
-            offsets = segment.files["path"][[file - base for file in own]].tolist()
-            found += [segment.prefix + string_at(blob, offset) for offset in offsets]
-        return found
+    def _paths_of(self, files: list[int]) -> Iterator[tuple[int, str]]:
+        """Some files, whose numbers ascend, with their paths; none is kept."""
+        for segment, base, end in zip(self.segments, self._bases["files"], self._bases["files"][1:], strict=False):
+            here = files[bisect_left(files, base) : bisect_left(files, end)]
+            if here:
+                paths, offsets = bytes(segment.container.section("paths")), segment.files["path"]
+                for file in here:
+                    yield file, segment.prefix + string_at(paths, int(offsets[file - base]))
 
     def _read_paths(self) -> None:
         """All at once: one by one they cost a hundred times as much each."""
@@ -747,9 +753,9 @@ class Snapshot:
         segment, local = self._place("units", unit)
         rows: Any = segment.units
         row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
-        if len(self.segments) == 1:
-            return row[:6]  # type: ignore[return-value]
         file, start, end, line, last, definition, *_ = row
+        if len(self.segments) == 1:
+            return file, start, end, line, last, definition
         position = self.segments.index(segment)
         return (
             file + self._bases["files"][position], start, end, line, last,

@@ -82,6 +82,10 @@ class Rows:
             raise IndexError(place)
         return row.unpack_from(self._data, place * row.size)
 
+    def packed(self, *columns: str) -> tuple[Any, ...]:
+        """All rows as they lie, how wide they are, and where in them some columns are."""
+        return self._data, self._shape.row.size, *(self._shape.places[column][1] for column in columns)
+
     def innermost(self, first: int, count: int, byte: int, marks: bytes) -> int:
         """Which of some rows is the shortest from `start` to `end` around a byte, of a marked `kind`; -1 where none is."""
         places = self._shape.places

@@ -71,7 +71,7 @@ def rank(context: Context) -> Ranking:
         values = proximity.score(context, x)
         x += proximate * values
         evidence.append(("proximity", proximate, values))
-    files = _left(context, x, noise.score(context))
+    x, files = _left(context, x, noise.score(context))
     scale = sum(weight for _, weight, _ in evidence)
     leads = _lead_units(context, files, [scores for _, _, scores in further])
     values = x[files] / scale
@@ -152,15 +152,19 @@ def _added_up(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
     return sums
 
 
-def _left(context: Context, x: NDArray[np.float64], factors: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The files that have something after all, when `x` has been multiplied."""
+def _left(
+    context: Context, x: NDArray[np.float64], factors: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """What is left of the sums, and the files that have some of it."""
     kernel = native()
     if kernel is not None:
-        left: NDArray[np.int64] = kernel.remaining(x, factors, context.allowed, context.snapshot.unit_counts)
+        left: tuple[NDArray[np.float64], NDArray[np.int64]] = kernel.remaining(
+            x, factors, context.allowed, context.snapshot.unit_counts
+        )
         return left
-    x *= factors
+    x = x * factors
     x[~context.allowed] = 0
-    return np.flatnonzero((x > 0) & (context.snapshot.unit_counts > 0))
+    return x, np.flatnonzero((x > 0) & (context.snapshot.unit_counts > 0))
 
 
 def _phrase(context: Context) -> list[Evidence]:

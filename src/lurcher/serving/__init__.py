@@ -64,6 +64,8 @@ class Served:
         self._listing: _Listing | None = None
         self._watches: list[Quiet] = []
         self._engine = self._opened()
+        names = (config.PROJECT_FILE, config.PYPROJECT)
+        self._own_files = tuple(os.path.join(root, name) for root in self._engine.roots for name in names)
         self._settled = self._settings_marks()
 
     @classmethod
@@ -128,28 +130,26 @@ class Served:
         return engine
 
     def _settings_marks(self) -> tuple[tuple[int, int] | None, ...]:
-        files = [config.user_file()] if not hasattr(self, "_engine") else self._settings_files()
-        return tuple(_mark(path) for path in files if path is not None)
-
-    def _settings_files(self) -> list[Path | None]:
-        names = (config.PROJECT_FILE, config.PYPROJECT)
-        return [config.user_file(), *(root / name for root in self._engine.roots for name in names)]
+        """What the files with settings look like; once per question, so their names are put together only once."""
+        user = config.user_file()
+        return (*(() if user is None else (_mark(user),)), *map(_mark, self._own_files))
 
     # -- questions --------------------------------------------------------------------------------------------------------
 
     @property
     def indexed(self) -> bool:
         """Whether every root has an index to answer from, be it current or not."""
-        return all(project.has_index() for project in self.engine.projects)
+        return self.engine.indexed
 
     def fresh(self) -> bool:
         """Whether there is an index, and the tree is known to be as it has it; nothing is looked at for this."""
-        return self.indexed and all(project.stays() for project in self.engine.projects)
+        engine = self.engine
+        return engine.indexed and all(project.stays() for project in engine.projects)
 
     def search(self, text: str, *, patience: float = PATIENCE, **options: Any) -> Answer:
         """As `Engine.search`, but it never waits for an index: what is there so far answers, and the answer says so."""
         engine, began = self.engine, time.monotonic()
-        if self.indexed or engine.shares:
+        if engine.indexed or engine.shares:
             answer = engine.search(text, **options)
             if answer.index.stale_paths:
                 self.build()
@@ -323,7 +323,7 @@ class _Listing:
         return bool(self._done) and time.monotonic() - self._done > _SOON
 
 
-def _mark(path: Path) -> tuple[int, int] | None:
+def _mark(path: str | Path) -> tuple[int, int] | None:
     try:
         status = os.stat(path)
     except (OSError, ValueError):

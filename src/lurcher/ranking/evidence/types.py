@@ -25,13 +25,14 @@ def score(context: Context) -> NDArray[np.float64]:
         owners, counts = snapshot.postings("types", term)
         if len(owners):
             parts.append((owners, counts, quality, quality * rarity.get(term, 0.0)))
+    if not parts:
+        return np.zeros(snapshot.file_total)
     kernel = native()
-    if kernel is None or not parts:
+    tables = snapshot.definition_rows() if kernel is not None else None
+    if kernel is None or tables is None:
         return _reference(snapshot, parts, total)
-    desk = DESK.room(2 * len(snapshot.definition_file))
-    best: NDArray[np.float64] = kernel.covered(
-        parts, snapshot.definition_parts, snapshot.definition_file, total, snapshot.file_total, desk
-    )
+    desk = DESK.room(2 * sum(len(segment.definitions) for segment in snapshot.segments))
+    best: NDArray[np.float64] = kernel.covered(parts, tables, total, snapshot.file_total, desk)
     return best
 
 
