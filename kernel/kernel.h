@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 6
+#define KERNEL_VERSION 7
 
 /* Memory that grows. */
 typedef struct {
@@ -53,7 +53,7 @@ extern PyType_Spec shelf_spec;
 extern PyType_Spec entries_spec;
 
 PyObject *kernel_row_sums(PyObject *module, PyObject *arguments);
-PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments);
+PyObject *kernel_owner_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_products(PyObject *module, PyObject *arguments);
 PyObject *kernel_tally(PyObject *module, PyObject *arguments);
 PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
