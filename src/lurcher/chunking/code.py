@@ -15,7 +15,7 @@ from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
-from lurcher.imports.extract import imports_of
+from lurcher.imports.extract import asked_together, imports_among, imports_of
 from lurcher.kernel import native
 from lurcher.types import ParsedFile
 
@@ -51,6 +51,8 @@ class _Grammar:
     language: tree_sitter.Language
     query: tree_sitter.Query
     spec: Spec
+    with_imports: bool
+    """Whether patterns of imports follow those of the specification."""
     rules: Rules | None
     """What the kernel needs of the specification, where there is a kernel."""
 
@@ -68,13 +70,21 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     from tree_sitter import QueryCursor
 
     matches = QueryCursor(grammar.query).matches(root)
+    if grammar.with_imports:
+        definitions_end = len(grammar.spec.patterns)
+        nodes = [captures["import"][0] for index, captures in matches if index >= definitions_end]
+        if nodes:
+            matches = [match for match in matches if match[0] < definitions_end]
+        imports = imports_among(nodes, root, seen, language)
+    else:
+        imports = imports_of(root, seen, language)
     if grammar.rules is None:
         ruler = Ruler(text)
         definitions, comments = extract(matches, grammar.spec, ruler)
         chunks, ranges = chunk_tree(root, ruler, target, grammar.spec, comments, definitions), tuple(comments.ranges)
     else:
         chunks, definitions, ranges = read(root, matches, text, target, grammar.spec, grammar.rules)
-    return ParsedFile(language, chunks, definitions, ranges, imports_of(root, seen, language))
+    return ParsedFile(language, chunks, definitions, ranges, imports)
 
 
 def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:
@@ -116,7 +126,12 @@ def _grammar(language: str) -> _Grammar | None:
 
         loaded = Language(getattr(import_module(module), function)())
         spec = spec_for(language)
-        query = Query(loaded, "\n".join(pattern for _, pattern in spec.patterns))
+        patterns = "\n".join(pattern for _, pattern in spec.patterns)
+        imports = asked_together(language)
+        try:
+            query = Query(loaded, f"{patterns}\n{imports}")
+        except ValueError:  # it knows other imports
+            query, imports = Query(loaded, patterns), ""
     except (ImportError, AttributeError, ValueError):
         return None
-    return _Grammar(loaded, query, spec, None if native() is None else rules_of(spec))
+    return _Grammar(loaded, query, spec, bool(imports), None if native() is None else rules_of(spec))

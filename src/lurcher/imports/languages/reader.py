@@ -30,6 +30,8 @@ class Reader:
     before_quote: tuple[bytes, ...] = ()
     """Keywords that count only where a quotation mark follows."""
     line_comments: tuple[bytes, ...] = ()
+    common: bool = False
+    """Whether the patterns match much that is no import, such as every call."""
 
 
 def cut(node: Node, text: bytes) -> str:
