@@ -87,6 +87,11 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     return ParsedFile(language, chunks, definitions, ranges, imports)
 
 
+def load(language: str) -> None:
+    """Load a language's grammar before it is needed, if there is one."""
+    _grammar(language)
+
+
 def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:
     """The root of the syntax tree; None for text that would cost quadratic time: data, minified code, the wrong language."""
     from tree_sitter import Parser
