@@ -22,6 +22,16 @@ typedef struct {
 /* 0, or -1 when there is no memory; room for `more` bytes beyond those in use. */
 int bytes_reserve(Bytes *bytes, size_t more);
 int bytes_append(Bytes *bytes, const void *data, size_t size);
+
+/* One number more: the same, for loops that do little else. */
+static inline int bytes_append_number(Bytes *bytes, uint32_t number) {
+    if (bytes->room - bytes->used < sizeof number && bytes_reserve(bytes, sizeof number) < 0) {
+        return -1;
+    }
+    memcpy(bytes->data + bytes->used, &number, sizeof number);
+    bytes->used += sizeof number;
+    return 0;
+}
 void bytes_free(Bytes *bytes);
 
 /* Texts numbered in order of appearance. Look-ups are seeded: texts cannot be chosen so that they collide. */

@@ -139,8 +139,8 @@ def string_in(container: Container, section: str, offset: int) -> str:
 def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
     """The sections and the meta entry of a segment's container.
 
-    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of; and since it is read once,
-    soon, nothing in it is made smaller.
+    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of; and as it is read but
+    once, and soon, nothing in it is made smaller.
     """
     import numpy as np
 
