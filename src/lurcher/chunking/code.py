@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lurcher.chunking.compiled import Rules, read, rules_of
 from lurcher.chunking.definitions import spec_for
 from lurcher.chunking.definitions.extract import extract
-from lurcher.chunking.definitions.spec import Spec
+from lurcher.chunking.definitions.spec import Captures, Spec
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
@@ -67,17 +67,8 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     root = _tree(seen, grammar) if grammar is not None else None
     if grammar is None or root is None:
         return ParsedFile(language, chunk_lines(text, target), (), ())
-    from tree_sitter import QueryCursor
-
-    matches = QueryCursor(grammar.query).matches(root)
-    if grammar.with_imports:
-        definitions_end = len(grammar.spec.patterns)
-        nodes = [captures["import"][0] for index, captures in matches if index >= definitions_end]
-        if nodes:
-            matches = [match for match in matches if match[0] < definitions_end]
-        imports = imports_among(nodes, root, seen, language)
-    else:
-        imports = imports_of(root, seen, language)
+    matches, nodes = _matches(root, grammar)
+    imports = imports_of(root, seen, language) if nodes is None else imports_among(nodes, root, seen, language)
     if grammar.rules is None:
         ruler = Ruler(text)
         definitions, comments = extract(matches, grammar.spec, ruler)
@@ -85,6 +76,18 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     else:
         chunks, definitions, ranges = read(root, matches, text, target, grammar.spec, grammar.rules)
     return ParsedFile(language, chunks, definitions, ranges, imports)
+
+
+def _matches(root: tree_sitter.Node, grammar: _Grammar) -> tuple[list[tuple[int, Captures]], list[tree_sitter.Node] | None]:
+    """What the specification's patterns match, and the nodes that are imports; None where those were not asked for."""
+    from tree_sitter import QueryCursor
+
+    matches = QueryCursor(grammar.query).matches(root)
+    if not grammar.with_imports:
+        return matches, None
+    end = len(grammar.spec.patterns)
+    nodes = [captures["import"][0] for index, captures in matches if index >= end]
+    return [match for match in matches if match[0] < end] if nodes else matches, nodes
 
 
 def load(language: str) -> None:
