@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
 from lurcher.imports.extract import asked_together, imports_among, imports_of
 from lurcher.kernel import native
+from lurcher.light import dataclass
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:

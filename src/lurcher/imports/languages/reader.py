@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lurcher.imports.types import Import
+from lurcher.light import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node
