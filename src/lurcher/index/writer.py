@@ -164,14 +164,15 @@ class _Reading:
         most = _shard_bytes(left)
         for number, entry in enumerate(self._suspects):
             # However little time there is: every update brings something new, or all would wait for ever.
-            if self.new and self._until is not None and time.monotonic() > self._until:
+            late = self._until is not None and time.monotonic() > self._until
+            if late and self.new:
                 self.waiting = len(self._suspects) - number
                 break
             left -= entry.size
             # What has a row may well be the same as ever; anything else has a text for whoever builds it, most likely.
-            known = entry.path in self.rows
-            text = self._read(entry) if known else None
-            if known and text is None:
+            at_once = late or entry.path in self.rows
+            text = self._read(entry) if at_once else None
+            if at_once and text is None:
                 self._done += 1
                 if self._done % 256 == 0:
                     self.done(0)
@@ -181,7 +182,7 @@ class _Reading:
                 yield sorted(shard, key=_path)
                 shard, filled = [], 0
                 most = _shard_bytes(left)
-            if not known:
+            if not at_once:
                 self._unread[entry.path] = entry
             shard.append((entry.path, text))
             filled += size if size <= self.tree.max_file_bytes else 0
