@@ -76,7 +76,7 @@ static PyObject *added(Field *field, unsigned int owner, size_t before, int fail
 
 static int add_token(Counter *self, Field *field, const char *data, size_t size) {
     uint32_t number = texts_number(&self->identifiers, data, size);
-    return number == UINT32_MAX ? -1 : bytes_append(&field->tokens, &number, sizeof number);
+    return number == UINT32_MAX ? -1 : bytes_append_number(&field->tokens, number);
 }
 
 /* Every identifier of a piece of ASCII: 0, or -1 without memory. */
@@ -183,7 +183,7 @@ static void split_free(Split *split) {
 
 static int take_term(Split *split, const char *data, size_t size) {
     uint32_t number = texts_number(&split->terms, data, size);
-    return number == UINT32_MAX ? -1 : bytes_append(&split->flat, &number, sizeof number);
+    return number == UINT32_MAX ? -1 : bytes_append_number(&split->flat, number);
 }
 
 /* The terms of one identifier: 0, or -1 without memory. */

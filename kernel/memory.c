@@ -40,18 +40,44 @@ void bytes_free(Bytes *bytes) {
     memset(bytes, 0, sizeof *bytes);
 }
 
-/* Eight bytes at a time, each mixed with everything before it. */
-static uint64_t hash_of(uint64_t seed, const char *data, size_t size) {
-    uint64_t hash = seed ^ (uint64_t)size * UINT64_C(0x9E3779B97F4A7C15);
-    while (size) {
-        uint64_t piece = 0;
-        size_t taken = size < 8 ? size : 8;
-        memcpy(&piece, data, taken);
-        hash = (hash ^ piece) * UINT64_C(0xBF58476D1CE4E5B9);
-        hash ^= hash >> 29;
-        data += taken;
-        size -= taken;
+static inline uint64_t eight_at(const char *data) {
+    uint64_t piece;
+    memcpy(&piece, data, sizeof piece);
+    return piece;
+}
+
+static inline uint32_t four_at(const char *data) {
+    uint32_t piece;
+    memcpy(&piece, data, sizeof piece);
+    return piece;
+}
+
+/* Up to seven bytes as one number: texts are short, and what copies any number of bytes takes longer than all the rest. */
+static inline uint64_t few_at(const char *data, size_t size) {
+    if (size >= 4) {
+        return four_at(data) | (uint64_t)four_at(data + size - 4) << 32;
     }
+    const unsigned char *bytes = (const unsigned char *)data;
+    return size ? bytes[0] | (uint64_t)bytes[size / 2] << 8 | (uint64_t)bytes[size - 1] << 16 : 0;
+}
+
+static inline int same(const char *a, const char *b, size_t size) {
+    if (size < 8) {
+        return few_at(a, size) == few_at(b, size);
+    }
+    return eight_at(a) == eight_at(b) && eight_at(a + size - 8) == eight_at(b + size - 8) &&
+           (size <= 16 || memcmp(a + 8, b + 8, size - 16) == 0);
+}
+
+/* Eight bytes at a time, each mixed with everything before it. */
+static inline uint64_t hash_of(uint64_t seed, const char *data, size_t size) {
+    uint64_t hash = seed ^ (uint64_t)size * UINT64_C(0x9E3779B97F4A7C15);
+    for (; size >= 8; data += 8, size -= 8) {
+        hash = (hash ^ eight_at(data)) * UINT64_C(0xBF58476D1CE4E5B9);
+        hash ^= hash >> 29;
+    }
+    hash = (hash ^ few_at(data, size)) * UINT64_C(0xBF58476D1CE4E5B9);
+    hash ^= hash >> 29;
     hash *= UINT64_C(0x94D049BB133111EB);
     return hash ^ hash >> 32;
 }
@@ -86,7 +112,7 @@ uint32_t texts_number(Texts *texts, const char *data, size_t size) {
     while (texts->slots[slot] != UINT32_MAX) {
         size_t known_size;
         const char *known = texts_at(texts, texts->slots[slot], &known_size);
-        if (known_size == size && (size == 0 || memcmp(known, data, size) == 0)) {
+        if (known_size == size && same(known, data, size)) {
             return texts->slots[slot];
         }
         slot = (slot + 1) & (texts->slot_count - 1);

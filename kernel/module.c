@@ -34,7 +34,9 @@ static int fill(PyObject *module) {
 static PyMethodDef functions[] = {
     {"row_sums", kernel_row_sums, METH_VARARGS,
      "Ends of each owner's part, rows, whole amounts, stored rows, bits, dims: each owner's sum, in single precision."},
-    {"unit_sums", kernel_unit_sums, METH_VARARGS, "The same, as bytes and the scales that make them one long."},
+    {"owner_sums", kernel_owner_sums, METH_VARARGS,
+     "Fields (owners, terms, counts, weight), number of owners, each term's row (-1: none) and its weight, stored rows, bits, dims: "
+     "each owner's sum as bytes, and the scales that make them one long."},
     {"products", kernel_products, METH_VARARGS,
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
     {"length_sums", kernel_length_sums, METH_VARARGS,

@@ -210,6 +210,59 @@ static PyObject *method_next_line(PyObject *object, PyObject *number) {
     return place_of((Ruler *)object, number, &place) < 0 ? NULL : PyLong_FromSize_t(ruler_next_line((Ruler *)object, place));
 }
 
+/* One of Python's spans, which is frozen for everybody but us; NULL with an exception. */
+static PyObject *span_of(PyTypeObject *type, PyObject *const *fields, const size_t *values) {
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *span = allocate(type, 0);
+    for (int i = 0; span != NULL && i < 4; i++) {
+        PyObject *number = PyLong_FromSize_t(values[i]);
+        if (number == NULL || PyObject_GenericSetAttr(span, fields[i], number) < 0) {
+            Py_CLEAR(span);
+        }
+        Py_XDECREF(number);
+    }
+    return span;
+}
+
+static PyObject *method_spans(PyObject *object, PyObject *arguments) {
+    static const char *const names[] = {"start_byte", "end_byte", "start_line", "end_line"};
+    Ruler *self = (Ruler *)object;
+    PyObject *cuts, *type, *fields[4] = {NULL};
+    if (!PyArg_ParseTuple(arguments, "O!O!:spans", &PyList_Type, &cuts, &PyType_Type, &type)) {
+        return NULL;
+    }
+    Py_ssize_t count = PyList_Size(cuts);
+    PyObject *spans = PyTuple_New(count);
+    for (int i = 0; spans != NULL && i < 4; i++) {
+        fields[i] = PyUnicode_InternFromString(names[i]);
+        if (fields[i] == NULL) {
+            Py_CLEAR(spans);
+        }
+    }
+    for (Py_ssize_t i = 0; spans != NULL && i < count; i++) {
+        size_t start, end = self->size;
+        PyObject *span = NULL;
+        if (place_of(self, PyList_GetItem(cuts, i), &start) == 0 &&
+            (i + 1 == count || place_of(self, PyList_GetItem(cuts, i + 1), &end) == 0)) {
+            if (start < end) {
+                const size_t values[] = {start, end, ruler_line(self, start), ruler_line(self, end - 1)};
+                span = span_of((PyTypeObject *)type, fields, values);
+            } else {
+                PyErr_SetString(PyExc_ValueError, "cuts are out of order");
+            }
+        }
+        if (span == NULL) {
+            Py_CLEAR(spans);
+        } else {
+            PyTuple_SetItem(spans, i, span);
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        Py_XDECREF(fields[i]);
+    }
+    return spans;
+}
+
 static PyObject *get_line_starts(PyObject *object, void *unused) {
     (void)unused;
     Ruler *self = (Ruler *)object;
@@ -233,6 +286,7 @@ static PyMethodDef methods[] = {
     {"size", method_size, METH_VARARGS, "Characters in text[start:end]."},
     {"line", method_line, METH_O, "The 1-based line that a byte lies on."},
     {"line_start", method_line_start, METH_O, "Where the line of a byte begins."},
+    {"spans", method_spans, METH_VARARGS, "Where chunks begin, and a type: spans of it from one cut to the next."},
     {"next_line", method_next_line, METH_O, "The first line start at or after a byte, or the end of the text."},
     {NULL, NULL, 0, NULL},
 };

@@ -4,31 +4,11 @@
    may use wide registers, and the result is that of any matrix product. */
 
 #include "kernel.h"
+#include "sums.h"
 #include "two.h"
 #include "wide.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-/* Rows as they are stored: bytes, or two numbers in each, the first in the low half, both plus 8. */
-typedef struct {
-    const unsigned char *data;
-    size_t height, width, dims;
-    int bits;
-} Stored;
-
-INLINED void add_bytes(float *restrict sums, const signed char *restrict row, size_t dims, float amount) {
-    for (size_t i = 0; i < dims; i++) {
-        sums[i] += amount * (float)row[i];
-    }
-}
-
-INLINED void add_halves(float *restrict low, float *restrict high, const unsigned char *restrict row, size_t width, float amount) {
-    for (size_t i = 0; i < width; i++) {
-        low[i] += amount * (float)(row[i] & 15);
-        high[i] += amount * (float)(row[i] >> 4);
-    }
-}
 
 /* Numbers of two bytes are multiplied and added pair by pair in one step, where the processor has one for that. */
 INLINED int short_product(const signed char *restrict row, const int16_t *restrict numbers, size_t dims) {
@@ -47,66 +27,22 @@ INLINED int long_product(const signed char *restrict row, const int32_t *restric
     return sum;
 }
 
-/* One owner's sum, over what belongs to it: `desk` has room for two rows. */
-INLINED void sum_of(const Stored *stored, const int64_t *rows, const double *amounts, size_t count, float *desk, float *sums) {
-    size_t dims = stored->dims, width = stored->width;
-    if (stored->bits == 8) {
-        memset(sums, 0, dims * sizeof *sums);
-        for (size_t i = 0; i < count; i++) {
-            add_bytes(sums, (const signed char *)stored->data + (size_t)rows[i] * width, dims, (float)amounts[i]);
-        }
-        return;
-    }
-    float *low = desk, *high = desk + width, total = 0;
-    memset(desk, 0, 2 * width * sizeof *desk);
-    for (size_t i = 0; i < count; i++) {
-        add_halves(low, high, stored->data + (size_t)rows[i] * width, width, (float)amounts[i]);
-        total += (float)amounts[i];
-    }
-    for (size_t i = 0; i < dims; i++) {
-        sums[i] = (i % 2 ? high[i / 2] : low[i / 2]) - 8 * total;
-    }
-}
-
-/* A row as bytes, and the scale that makes it one long: as `unit_length` in embedding/static.py, step by step. */
-INLINED float shortened(const float *restrict sums, size_t dims, signed char *restrict numbers) {
-    const float whole = 12582912.0f; /* 1.5 · 2^23: what is added to it loses its fraction, halves going to the even side */
-    float highest = 0;
-    for (size_t i = 0; i < dims; i++) {
-        float size = fabsf(sums[i]);
-        highest = size > highest ? size : highest;
-    }
-    float factor = 127 / (highest > 0 ? highest : 1);
-    int64_t squares = 0;
-    for (size_t i = 0; i < dims; i++) {
-        int number = (int)((sums[i] * factor + whole) - whole);
-        numbers[i] = (signed char)number;
-        squares += number * number;
-    }
-    double length = sqrt((double)squares);
-    return length > 0 ? (float)(1 / length) : 0;
-}
-
 INLINED void all_sums(const Stored *stored, const int64_t *ends, size_t total, const int64_t *rows, const double *amounts,
-                      float *desk, float *sums, signed char *numbers, float *scales) {
+                      float *desk, float *sums) {
     for (size_t owner = 0; owner < total; owner++) {
         size_t start = owner ? (size_t)ends[owner - 1] : 0, count = (size_t)ends[owner] - start;
-        float *here = numbers == NULL ? sums + owner * stored->dims : sums;
-        sum_of(stored, rows + start, amounts + start, count, desk, here);
-        if (numbers != NULL) {
-            scales[owner] = shortened(here, stored->dims, numbers + owner * stored->dims);
-        }
+        sum_of(stored, rows + start, amounts + start, count, desk, sums + owner * stored->dims);
     }
 }
 
 WIDE static void all_sums_wide(const Stored *stored, const int64_t *ends, size_t total, const int64_t *rows,
-                               const double *amounts, float *desk, float *sums, signed char *numbers, float *scales) {
-    all_sums(stored, ends, total, rows, amounts, desk, sums, numbers, scales);
+                               const double *amounts, float *desk, float *sums) {
+    all_sums(stored, ends, total, rows, amounts, desk, sums);
 }
 
 static void all_sums_plain(const Stored *stored, const int64_t *ends, size_t total, const int64_t *rows,
-                           const double *amounts, float *desk, float *sums, signed char *numbers, float *scales) {
-    all_sums(stored, ends, total, rows, amounts, desk, sums, numbers, scales);
+                           const double *amounts, float *desk, float *sums) {
+    all_sums(stored, ends, total, rows, amounts, desk, sums);
 }
 
 INLINED void all_products(const signed char *rows, size_t dims, const int64_t *places, size_t count, const int32_t *numbers,
@@ -222,14 +158,15 @@ static PyObject *wrong(const char *what) {
     return NULL;
 }
 
-static PyObject *sums_for(PyObject *arguments, int shorten) {
+PyObject *kernel_row_sums(PyObject *module, PyObject *arguments) {
+    (void)module;
     Py_buffer ends, rows, amounts, data;
     Py_ssize_t dims;
     int bits;
     if (!PyArg_ParseTuple(arguments, "y*y*y*y*in", &ends, &rows, &amounts, &data, &bits, &dims)) {
         return NULL;
     }
-    PyObject *sums = NULL, *scales = NULL, *found = NULL;
+    PyObject *found = NULL;
     Stored stored = {data.buf, 0, 0, (size_t)dims, bits};
     Py_ssize_t total = items_of(&ends, 8, "the ends"), count = items_of(&rows, 8, "the rows");
     float *desk = NULL;
@@ -247,47 +184,32 @@ static PyObject *sums_for(PyObject *arguments, int shorten) {
         wrong("the rows do not fit");
         goto done;
     }
-    sums = PyByteArray_FromStringAndSize(NULL, shorten ? total * dims : total * dims * (Py_ssize_t)sizeof(float));
-    scales = PyByteArray_FromStringAndSize(NULL, shorten ? total * (Py_ssize_t)sizeof(float) : 0);
-    desk = malloc((2 * stored.width + stored.dims) * sizeof *desk);
-    if (sums == NULL || scales == NULL || desk == NULL) {
+    found = PyByteArray_FromStringAndSize(NULL, total * dims * (Py_ssize_t)sizeof(float));
+    desk = malloc(2 * stored.width * sizeof *desk);
+    if (found == NULL || desk == NULL) {
+        Py_CLEAR(found);
         PyErr_NoMemory();
         goto done;
     }
-    char *out = PyByteArray_AsString(sums), *scale = PyByteArray_AsString(scales);
+    float *sums = (float *)(void *)PyByteArray_AsString(found);
     Py_BEGIN_ALLOW_THREADS
     sound = in_order(ends.buf, (size_t)total, (size_t)count) && within(rows.buf, (size_t)count, stored.height) &&
             small(amounts.buf, ends.buf, (size_t)total);
     if (sound) {
-        (HAS_WIDE ? all_sums_wide : all_sums_plain)(
-            &stored, ends.buf, (size_t)total, rows.buf, amounts.buf, desk, shorten ? desk + 2 * stored.width : (float *)(void *)out,
-            shorten ? (signed char *)out : NULL, (float *)(void *)scale);
+        (HAS_WIDE ? all_sums_wide : all_sums_plain)(&stored, ends.buf, (size_t)total, rows.buf, amounts.buf, desk, sums);
     }
     Py_END_ALLOW_THREADS
     if (!sound) {
+        Py_CLEAR(found);
         wrong("a row is not there, or an amount is not small and whole");
-        goto done;
     }
-    found = Py_BuildValue("(OO)", sums, scales);
 done:
     free(desk);
-    Py_XDECREF(sums);
-    Py_XDECREF(scales);
     PyBuffer_Release(&ends);
     PyBuffer_Release(&rows);
     PyBuffer_Release(&amounts);
     PyBuffer_Release(&data);
     return found;
-}
-
-PyObject *kernel_row_sums(PyObject *module, PyObject *arguments) {
-    (void)module;
-    return sums_for(arguments, 0);
-}
-
-PyObject *kernel_unit_sums(PyObject *module, PyObject *arguments) {
-    (void)module;
-    return sums_for(arguments, 1);
 }
 
 PyObject *kernel_products(PyObject *module, PyObject *arguments) {

@@ -10,6 +10,7 @@ process.
 from __future__ import annotations
 
 import array
+import contextlib
 import operator
 import random
 import sys
@@ -98,9 +99,28 @@ class Fuzz:
         if len(rows) and self.random.random() < 0.2:
             rows[-1] = self.random.choice(EDGES)
         data = self.raw(height * (dims if bits == 8 else (dims + 1) // 2))
-        for function in (self.kernel.row_sums, self.kernel.unit_sums):
-            asked = self.random.choice((dims, dims, dims, 0, -1, 1 << 40))
-            self.refusable(function, ends, rows, self.real(len(rows)), data, bits, asked)
+        asked = self.random.choice((dims, dims, dims, 0, -1, 1 << 40))
+        self.refusable(self.kernel.row_sums, ends, rows, self.real(len(rows)), data, bits, asked)
+
+    def owners(self) -> None:
+        dims, height = self.random.choice((1, 2, 31, 32, 64)), self.random.randrange(1, 20)
+        bits, terms = self.random.choice((8, 4, 4, 8, 7)), self.random.randrange(20)
+        places = self.numbers.integers(-1, height + (self.random.random() < 0.1), terms).astype(np.int32)
+        data = self.raw(height * (dims if bits == 8 else (dims + 1) // 2))
+        total = self.random.choice((0, 1, 5, 60))
+        fields = []
+        for _ in range(self.random.randrange(4)):
+            count = self.random.randrange(80)
+            owners = self.numbers.integers(0, total + 1, count).astype(np.uint32)
+            named = self.numbers.integers(0, terms + 1, count).astype(np.uint32)
+            if self.random.random() < 0.8:  # for the most part, all that is named is there
+                owners, named = owners % max(total, 1), named % max(terms, 1)
+            counts = self.numbers.integers(0, 256, count).astype(np.uint8)
+            fields.append((self.bent(owners), self.bent(named), self.bent(counts), self.random.choice((0.0, 1.0, -2.5, 1e300))))
+        wanted = self.random.choice((total, total, total, -1, 1 << 40))
+        asked = self.random.choice((dims, dims, dims, 0, -1, 1 << 40))
+        with contextlib.suppress(*REFUSED):
+            self.kernel.owner_sums(fields, wanted, self.bent(places), self.bent(self.real(terms)), self.bent(data), bits, asked)
 
     def products(self) -> None:
         dims, height = self.random.choice((1, 3, 32, 33, 256)), self.random.randrange(0, 20)
@@ -356,7 +376,7 @@ def main(seconds: float, seed: int) -> int:
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
     every = (
-        fuzz.sums, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.contest, fuzz.evidence, fuzz.rows, fuzz.stamps,
+        fuzz.sums, fuzz.owners, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.contest, fuzz.evidence, fuzz.rows, fuzz.stamps,
         fuzz.checksum, fuzz.counter, fuzz.arrays, fuzz.postings,
     )  # fmt: skip
     while time.monotonic() < end:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.imports.languages import LANGUAGES
+from lurcher.chunking.code import parse
+from lurcher.imports.languages import LANGUAGES, python
 from tests.imports.trees import brief, found, parser
 
 CASES = [
@@ -206,3 +208,25 @@ def test_deep_nesting_ends_and_does_not_overflow(language: str, text: str) -> No
     begun = time.process_time()
     assert len(found(text, language)) <= 20_000
     assert time.process_time() - begun < 20
+
+
+@pytest.mark.parametrize(("language", "text", "expected"), CASES)
+def test_imports_found_with_definitions_are_those_looked_for_alone(language: str, text: str, expected: object) -> None:
+    for source in (text, text + "\n" + text, "x" * 500 + "\n" + text, text.replace("\n", "\r\n")):
+        assert list(parse(source.encode(), language).imports) == found(source, language)
+
+
+WORDS = st.sampled_from([
+    "a", "b_1", "_", "a.b", ".", "..", ".a", "as", "*", "(", ")", ",", "import", "from", "class", "\n", "\\\n", "#\n", "é", "1",
+])  # fmt: skip
+SOUND = ["import a", "from .a import b, c", "from x import (y,\n z,)"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.lists(WORDS, max_size=7), max_size=4), st.sampled_from(SOUND))
+def test_what_is_read_off_the_text_is_what_the_tree_says(lines: list[list[str]], sound: str) -> None:
+    text = "\n".join([sound, *(" ".join(["from" if i % 2 else "import", *words]) for i, words in enumerate(lines)), sound])
+    quick = found(text, "python")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(python, "_USUAL", re.compile(rb"(?!)"))
+        assert quick == found(text, "python")

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex
-from lurcher.index import disk, freshness, writer
+from lurcher.index import disk, freshness, texts, writer
 from lurcher.index import manifest as manifests
 from lurcher.index import project as projects
 from lurcher.index.freshness import FINE_NS, LONG_NS, glance, settle
@@ -109,7 +109,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(path.name)
         return read_text(path, *arguments, **options)
 
-    monkeypatch.setattr(writer, "read_text", spy)
+    monkeypatch.setattr(texts, "read_text", spy)
     monkeypatch.setattr(decode, "read_text", spy)
     return seen
 
@@ -260,7 +260,7 @@ def test_an_edit_while_a_file_is_read_is_noticed_the_next_time(repo: Path, monke
         return outcome
 
     with monkeypatch.context() as patch:
-        patch.setattr(writer, "read_text", meanwhile)
+        patch.setattr(texts, "read_text", meanwhile)
         view(project)
     assert known(view(project).manifest) == truth(project)
     assert known(view(project_of(opened(repo))).manifest) == truth(project)
@@ -468,7 +468,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_in_the_index(repo: Path, m
         return read_text(name, *arguments, **options)
 
     path.touch()
-    monkeypatch.setattr(writer, "read_text", vanishing)
+    monkeypatch.setattr(texts, "read_text", vanishing)
     assert "src/cookies.py" not in view(project_of(engine)).manifest.rows
 
 

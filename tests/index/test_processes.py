@@ -21,6 +21,7 @@ from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.segment import SegmentData, encode
 from lurcher.index.store import Store
+from lurcher.index.texts import Seen, Tree
 from lurcher.index.worker import Shop
 from tests.index.conftest import QUESTIONS, answers, opened, write
 from tests.tables import write_tiny
@@ -427,6 +428,110 @@ def test_a_writer_that_a_grammar_brought_down_is_not_followed_by_another(root: P
     assert (answer.hits[0].path, answer.hits[0].language) == ("bad.py", "text")
     assert engine.search("remedy").hits[0].symbol == "remedy"
     assert answer.index.generation == 1
+    intact(root)
+
+
+def test_whoever_builds_files_reads_those_without_a_text(table: Table, tmp_path: Path) -> None:
+    for shard in shards():
+        for path, text in shard:
+            (tmp_path / path).parent.mkdir(exist_ok=True)
+            (tmp_path / path).write_bytes(text)
+    (tmp_path / "s1" / "f2.py").write_bytes(b"a\0b")
+    (tmp_path / "s3" / "f0.py").unlink()
+    for file in range(4):
+        (tmp_path / "s4" / f"f{file}.py").unlink()
+    left = [[file for file in shard if file[0] not in ("s1/f2.py", "s3/f0.py")] for shard in shards()[:4]]
+    tree = Tree(str(tmp_path), 10_000, False)
+    for workers in (1, 3):
+        seen: list[Seen] = []
+        done: list[int] = []
+        shop = Shop(1500, table, lambda: None, lambda error: None, done.append, None, tree, seen.extend)
+        unread = [([(path, None) for path, _ in shard], frozenset[str]()) for shard in shards()]
+        parts = shop.build(iter(unread), workers)
+        assert [bytes(part._buffer) for part in parts] == as_bytes([build(shard, 1500, table) for shard in left])
+        without = {entry.path: entry.reason for entry in seen if entry.reason}
+        assert without == {"s1/f2.py": "binary", "s3/f0.py": "vanished", **{f"s4/f{file}.py": "vanished" for file in range(4)}}
+        assert (len(seen), sum(done)) == (20, 20)
+        assert all(entry.digest for entry in seen if entry.reason != "vanished")
+
+
+# The command line with its children; says which ways of starting one were taken.
+COMMAND_LINE = """
+import os, sys
+from lurcher.index import worker, writer
+writer.SHARD_BYTES = 2_000
+writer.PARALLEL_BYTES = 0
+fork = os.fork
+def forked():
+    print("fork", file=sys.stderr)
+    return fork()
+os.fork = forked
+popen = worker.subprocess.Popen
+def started(command, *rest, **options):
+    if "serve" in str(command):
+        print("start", file=sys.stderr)
+    return popen(command, *rest, **options)
+worker.subprocess.Popen = started
+"""
+ASK = """
+from lurcher.surfaces.cli import main
+sys.argv = ["lurcher", "search", "function_7", sys.argv[1]]
+sys.exit(main())
+"""
+ANOTHER_THREAD = "import threading; threading.Thread(target=threading.Event().wait, args=(60,), daemon=True).start()"
+SLOW = """
+import signal, time
+from lurcher.index import build
+def slow(*arguments):
+    print("at", os.getpid(), file=open(os.environ["SAID"], "a"))
+    time.sleep(60)
+build.parse = slow
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")
+@pytest.mark.parametrize(("code", "how"), [("", "fork"), (ANOTHER_THREAD, "start")], ids=["alone", "with another thread"])
+def test_children_of_the_command_line_are_copies_where_nothing_else_runs(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, how: str
+) -> None:
+    write(root, {f"many/m{i}.py": f"def function_{i}(): return {i}\n" * 20 for i in range(60)})
+    monkeypatch.setenv("LURCHER_INDEX_WORKERS", "3")
+    with running(COMMAND_LINE + code + ASK, root) as process:
+        said, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors.split()[:2]) == (0, [how, how])
+    assert "m7.py" in said
+    intact(root)
+    monkeypatch.delenv("LURCHER_INDEX_WORKERS")
+    opened(root, tmp_path / "alone").refresh()
+    names = [sorted(path.name for path in folder.glob("*.segment")) for folder in (root / ".lurcher", tmp_path / "alone")]
+    assert names[0] == names[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_copies_end_with_the_command_and_free_its_lock(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    write(root, {f"many/m{i}.py": f"def function_{i}(): return {i}\n" * 20 for i in range(60)})
+    said = tmp_path / "said"
+    said.touch()
+    monkeypatch.setenv("SAID", str(said))
+    monkeypatch.setenv("LURCHER_INDEX_WORKERS", "3")
+    with running(COMMAND_LINE + SLOW + ASK, root) as process:
+        deadline = time.monotonic() + 30
+        while len(said.read_text().splitlines()) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(number)
+        process.communicate(timeout=20)  # nobody holds on to what it wrote to
+    assert process.returncode != 0
+    numbers = [line.split()[1] for line in said.read_text().splitlines()]
+    assert len(set(numbers)) == 3
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{number}").exists() for number in numbers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(Path(f"/proc/{number}").exists() for number in numbers)
+    engine = opened(root)
+    assert engine.search("function_7").hits[0].path == "many/m7.py"
     intact(root)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tree_sitter import QueryCursor
 
 from lurcher.chunking import code
 from lurcher.chunking.compiled import Rules, read, rules_of
@@ -19,7 +18,7 @@ from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.lines import cut_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
-from lurcher.types import Definition
+from lurcher.types import Definition, Span
 from tests.chunking.snippets import SNIPPETS
 from tests.kernel import kernel
 
@@ -45,9 +44,9 @@ def both(text: bytes, language: str, target: int) -> tuple[Any, Any]:
     if not text or root is None:
         return None, None
     ruler = Ruler(text)
-    definitions, comments = extract(QueryCursor(grammar.query).matches(root), grammar.spec, ruler)
+    definitions, comments = extract(code._matches(root, grammar)[0], grammar.spec, ruler)
     chunks = chunk_tree(root, ruler, target, grammar.spec, comments, definitions)
-    matches = QueryCursor(grammar.query).matches(root)
+    matches = code._matches(root, grammar)[0]
     return read(root, matches, text, target, grammar.spec, rules(language)), (chunks, definitions, tuple(comments.ranges))
 
 
@@ -88,6 +87,9 @@ def test_a_text_is_measured_alike(text: str, data: st.DataObject) -> None:
     assert ours.size(start, end) == reference.size(start, end)
     assert (ours.line(start), ours.line_start(start)) == (reference.line(start), reference.line_start(start))
     assert ours.next_line(end) == reference.next_line(end)
+    if raw:
+        cuts = sorted({0, *data.draw(st.lists(st.integers(0, len(raw) - 1), max_size=5))})
+        assert ours.spans(cuts, Span) == reference.spans(cuts)
 
 
 def test_places_outside_of_the_text_are_refused() -> None:
@@ -95,6 +97,14 @@ def test_places_outside_of_the_text_are_refused() -> None:
     for method, arguments in (("size", (0, 8)), ("size", (-1, 2)), ("size", (3, 2)), ("line", (8,)), ("next_line", (-1,))):
         with pytest.raises(ValueError, match="no such"):
             getattr(ruler, method)(*arguments)
+    for cuts in ([0, 8], [-1], [3, 3], [4, 2], [7]):
+        with pytest.raises(ValueError, match=r"no such|out of order"):
+            ruler.spans(cuts, Span)
+    for wrong in ((None, Span), (["0"], Span), ([0], "Span")):
+        with pytest.raises(TypeError):
+            ruler.spans(*wrong)
+    with pytest.raises(AttributeError):
+        ruler.spans([0], int)
     with pytest.raises(TypeError):
         kernel.module().Ruler("text")
 

@@ -63,16 +63,6 @@ def joined(found: list[Any], column: int) -> NDArray[Any]:
     return np.concatenate([np.zeros(0), *(np.ravel(row[column]) for row in found)]) + 0.0
 
 
-@given(summed())
-def test_vectors_of_unit_length_are_the_same(given: dict[str, Any]) -> None:
-    parts = given["owners"], given["rows"], given["amounts"], given["total"], given["matrix"]
-    numbers, scales = sums.unit_sums(*parts)
-    with reference():
-        plain_numbers, plain_scales = sums.unit_sums(*parts)
-    assert numbers.tobytes() == plain_numbers.tobytes()
-    assert scales.tobytes() == plain_scales.tobytes()
-
-
 @given(st.integers(0, 1 << 30), st.integers(1, 90), st.integers(1, 40), st.booleans())
 def test_products_are_the_same(seed: int, dims: int, height: int, one_sided: bool) -> None:
     random = np.random.default_rng(seed)
@@ -107,9 +97,8 @@ def test_what_does_not_fit_is_refused() -> None:
         (ends, rows, np.repeat(amounts, 2)[::2], data, 8, 4), (None, rows, amounts, data, 8, 4),
     ]  # fmt: skip
     for arguments in wrong:
-        for function in (module.row_sums, module.unit_sums):
-            with pytest.raises((ValueError, TypeError, BufferError)):
-                function(*arguments)
+        with pytest.raises((ValueError, TypeError, BufferError)):
+            module.row_sums(*arguments)
 
 
 def test_products_of_rows_that_are_not_there_are_refused() -> None:

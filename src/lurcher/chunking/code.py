@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -10,13 +9,14 @@ from typing import TYPE_CHECKING
 from lurcher.chunking.compiled import Rules, read, rules_of
 from lurcher.chunking.definitions import spec_for
 from lurcher.chunking.definitions.extract import extract
-from lurcher.chunking.definitions.spec import Spec
+from lurcher.chunking.definitions.spec import Captures, Spec
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
-from lurcher.imports.extract import imports_of
+from lurcher.imports.extract import asked_together, imports_among, imports_of
 from lurcher.kernel import native
+from lurcher.light import dataclass
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class _Grammar:
     language: tree_sitter.Language
     query: tree_sitter.Query
     spec: Spec
+    with_imports: bool
+    """Whether patterns of imports follow those of the specification."""
     rules: Rules | None
     """What the kernel needs of the specification, where there is a kernel."""
 
@@ -65,16 +67,32 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     root = _tree(seen, grammar) if grammar is not None else None
     if grammar is None or root is None:
         return ParsedFile(language, chunk_lines(text, target), (), ())
-    from tree_sitter import QueryCursor
-
-    matches = QueryCursor(grammar.query).matches(root)
+    matches, nodes = _matches(root, grammar)
+    imports = imports_of(root, seen, language) if nodes is None else imports_among(nodes, root, seen, language)
     if grammar.rules is None:
         ruler = Ruler(text)
         definitions, comments = extract(matches, grammar.spec, ruler)
         chunks, ranges = chunk_tree(root, ruler, target, grammar.spec, comments, definitions), tuple(comments.ranges)
     else:
         chunks, definitions, ranges = read(root, matches, text, target, grammar.spec, grammar.rules)
-    return ParsedFile(language, chunks, definitions, ranges, imports_of(root, seen, language))
+    return ParsedFile(language, chunks, definitions, ranges, imports)
+
+
+def _matches(root: tree_sitter.Node, grammar: _Grammar) -> tuple[list[tuple[int, Captures]], list[tree_sitter.Node] | None]:
+    """What the specification's patterns match, and the nodes that are imports; None where those were not asked for."""
+    from tree_sitter import QueryCursor
+
+    matches = QueryCursor(grammar.query).matches(root)
+    if not grammar.with_imports:
+        return matches, None
+    end = len(grammar.spec.patterns)
+    nodes = [captures["import"][0] for index, captures in matches if index >= end]
+    return [match for match in matches if match[0] < end] if nodes else matches, nodes
+
+
+def load(language: str) -> None:
+    """Load a language's grammar before it is needed, if there is one."""
+    _grammar(language)
 
 
 def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:
@@ -116,7 +134,12 @@ def _grammar(language: str) -> _Grammar | None:
 
         loaded = Language(getattr(import_module(module), function)())
         spec = spec_for(language)
-        query = Query(loaded, "\n".join(pattern for _, pattern in spec.patterns))
+        patterns = "\n".join(pattern for _, pattern in spec.patterns)
+        imports = asked_together(language)
+        try:
+            query = Query(loaded, f"{patterns}\n{imports}")
+        except ValueError:  # it knows other imports
+            query, imports = Query(loaded, patterns), ""
     except (ImportError, AttributeError, ValueError):
         return None
-    return _Grammar(loaded, query, spec, None if native() is None else rules_of(spec))
+    return _Grammar(loaded, query, spec, bool(imports), None if native() is None else rules_of(spec))

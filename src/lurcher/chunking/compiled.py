@@ -10,7 +10,6 @@ from lurcher.chunking.definitions.extract import Range, qualify
 from lurcher.chunking.definitions.signature import after_annotations, signature
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Captures, Spec
 from lurcher.chunking.lines import cut_lines
-from lurcher.chunking.measure import spans
 from lurcher.kernel import native
 from lurcher.types import Definition, Span
 
@@ -42,4 +41,4 @@ def read(
     definitions, comments = kernel.extract(matches, rules[0], ruler, rules[1])
     small = ruler.size(0, len(text)) <= target
     cuts = [0] if small else kernel.cuts(root, ruler, target, spec.leads, spec.divided, definitions, cut_lines)
-    return spans(ruler, cuts), definitions, comments
+    return ruler.spans(cuts, Span), definitions, comments

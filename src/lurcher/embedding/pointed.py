@@ -66,7 +66,7 @@ def _summed(table: Table, section: str, places: list[int], whole: list[float]) -
     kernel = native()
     if kernel is not None:
         numbers = np.arange(len(places))
-        found, _ = kernel.row_sums(np.asarray([len(places)]), numbers, np.asarray(whole), packed, table.meta.bits, table.dims)
+        found = kernel.row_sums(np.asarray([len(places)]), numbers, np.asarray(whole), packed, table.meta.bits, table.dims)
         return np.frombuffer(found, np.float32)
     from lurcher.embedding.quantise import unpack
 

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.embedding.quantise import quantise
-from lurcher.embedding.sums import unit_sums
+from lurcher.embedding.sums import Stored, unit_sums
 from lurcher.embedding.table import DOCUMENT, Table
 from lurcher.index.segment import FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
 from lurcher.index.vectors import Vectors
+from lurcher.kernel import native
 from lurcher.terms.count import Postings
 from lurcher.terms.split import split, words
 
@@ -31,22 +32,23 @@ _NAMING = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_
 
 
 class _Counts(NamedTuple):
-    """Which owner has which term, and how much of it."""
+    """Which owner has which term how often, and what that weighs."""
 
-    owners: NDArray[np.int64]
-    terms: NDArray[np.int64]
-    amounts: NDArray[np.float64]
+    owners: NDArray[np.uint32]
+    terms: NDArray[np.uint32]
+    counts: NDArray[np.uint8]
+    weight: float
 
 
 def embed(data: SegmentData, table: Table) -> Vectors:
     import numpy as np
 
     units, views = _unit_counts(data, table.meta.fields), _views(data, table)
-    rows = _Rows(data.terms, (units.terms, *(counts.terms for _, counts in views)), table)
-    numbers, scales = _sums(units, len(data.units), rows)
+    rows = _Rows(data.terms, [*units, *(counts for _, view in views for counts in view)], table)
+    numbers, scales = rows.sums(units, len(data.units))
     cards = np.zeros((len(data.files), table.dims), np.float32)
     for weight, counts in views:
-        seen, lengths = _sums(counts, len(data.files), rows)
+        seen, lengths = rows.sums(counts, len(data.files))
         cards += np.float32(weight) * (seen * lengths[:, None])
     if table.meta.views["units"]:
         cards += np.float32(table.meta.views["units"]) * _mean_units(data, numbers, scales)
@@ -58,21 +60,18 @@ def embed_groups(
     terms: list[str], groups: Sequence[tuple[Sequence[tuple[Postings, float]], int]], table: Table
 ) -> list[tuple[NDArray[np.int8], NDArray[np.float32]]]:
     """For each group of weighted fields and number of owners: one vector per owner, out of all its fields together."""
-    counts = [(_joined([_of(postings, weight) for postings, weight in fields if weight]), total) for fields, total in groups]
-    rows = _Rows(terms, tuple(group.terms for group, _ in counts), table)
-    return [_sums(group, total, rows) for group, total in counts]
+    counts = [([_of(postings, weight) for postings, weight in fields if weight], total) for fields, total in groups]
+    rows = _Rows(terms, [part for group, _ in counts for part in group], table)
+    return [rows.sums(group, total) for group, total in counts]
 
 
-def _views(data: SegmentData, table: Table) -> list[tuple[float, _Counts]]:
+def _views(data: SegmentData, table: Table) -> list[tuple[float, list[_Counts]]]:
     """What each view of the files shows, with its weight, except that by units."""
-    import numpy as np
-
     weights = table.meta.views
     found = [(weights["summary"], _summary_counts(data, table.meta.card))]
-    found += [(weights[field], _of(data.postings[field], 1.0)) for field in ("name", "folder")]
-    units, terms, amounts = _of(data.postings["comments"], 1.0)
-    files = data.units["file"].astype(np.int64)
-    found.append((weights["comments"], _Counts(files[units], terms, amounts)))
+    found += [(weights[field], [_of(data.postings[field], 1.0)]) for field in ("name", "folder")]
+    comments = _of(data.postings["comments"], 1.0)
+    found.append((weights["comments"], [comments._replace(owners=data.units["file"][comments.owners])]))
     return [(weight, counts) for weight, counts in found if weight]
 
 
@@ -91,31 +90,51 @@ def _mean_units(data: SegmentData, numbers: NDArray[np.int8], scales: NDArray[np
 
 
 class _Rows:
-    """The vectors of the terms that occur, each looked up or composed once."""
+    """The vectors of the terms that occur and weigh anything, each looked up or composed once."""
 
-    def __init__(self, terms: list[str], used: tuple[NDArray[np.int64], ...], table: Table) -> None:
+    def __init__(self, terms: list[str], used: Sequence[_Counts], table: Table) -> None:
         import numpy as np
 
         mark = np.zeros(len(terms), bool)
-        for numbers in used:
-            mark[numbers] = True
+        for counts in used:
+            mark[counts.terms] = True
         places = np.flatnonzero(mark)
-        spelled = [terms[i] for i in places.tolist()]
-        found = table.find(spelled)
-        self.numbers, scales = table.quantised(spelled, found)
-        self.place = np.zeros(len(terms), np.int64)
-        self.place[places] = np.arange(len(places))
-        self.weight = (scales * table.weights(found, DOCUMENT)).astype(np.float64)
-        self.weight[~self.numbers.any(axis=1)] = 0.0
+        found = table.find([terms[i] for i in places.tolist()])
+        weights = table.weights(found, DOCUMENT)
+        # Where composed vectors weigh nothing in documents, composing them would be most of the work.
+        weighing = weights != 0
+        places, found, weights = places[weighing], found[weighing], weights[weighing]
+        self._place = np.full(len(terms), -1, np.int32)
+        self._weight = np.zeros(len(terms))
+        if bool((found >= 0).all()):
+            self._stored, scales = table.stored(found)
+            self._place[places] = found
+        else:
+            numbers, scales = table.quantised([terms[i] for i in places.tolist()], found)
+            self._stored = Stored(numbers, 8, table.dims)
+            self._place[places] = np.arange(len(places))
+        self._weight[places] = scales * weights
+
+    def sums(self, fields: list[_Counts], total: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """Each owner's weighted sum of rows, normalised and quantised."""
+        import numpy as np
+
+        rows, bits, dims = self._stored
+        kernel = native()
+        if kernel is not None:
+            numbers, scales = kernel.owner_sums(fields, total, self._place, self._weight, rows.ravel(), bits, dims)
+            return np.frombuffer(numbers, np.int8).reshape(total, dims), np.frombuffer(scales, np.float32)
+        place = self._place.astype(np.int64)
+        there = np.flatnonzero(place >= 0)
+        # A row of zeros says nothing, and must not take a share of what an owner's rows have together.
+        place[there[~self._stored.some(place[there]).any(axis=1)]] = -1
+        owners, terms, amounts = _joined(fields)
+        kept = place[terms] >= 0
+        owners, terms, amounts = owners[kept], terms[kept], amounts[kept]
+        return unit_sums(owners, place[terms], amounts * self._weight[terms], total, self._stored)
 
 
-def _sums(counts: _Counts, total: int, rows: _Rows) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Each owner's weighted sum of rows, normalised and quantised."""
-    places = rows.place[counts.terms]
-    return unit_sums(counts.owners, places, counts.amounts * rows.weight[places], total, rows.numbers)
-
-
-def _unit_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
+def _unit_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
     """Terms of a unit's own fields, and those of its file's name and folders."""
     import numpy as np
 
@@ -123,28 +142,26 @@ def _unit_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
     first, count = data.files["unit"].astype(np.int64), data.files["units"].astype(np.int64)
     for field in ("name", "folder"):
         if weights[field]:
-            files, terms, amounts = _of(data.postings[field], weights[field])
+            files, terms, counts, weight = _of(data.postings[field], weights[field])
             times = count[files]
             before = np.cumsum(times) - times
             units = np.repeat(first[files] - before, times) + np.arange(int(times.sum()))
-            parts.append(_Counts(units, np.repeat(terms, times), np.repeat(amounts, times)))
-    return _joined(parts)
+            parts.append(_Counts(units.astype(np.uint32), np.repeat(terms, times), np.repeat(counts, times), weight))
+    return parts
 
 
-def _summary_counts(data: SegmentData, weights: dict[str, float]) -> _Counts:
+def _summary_counts(data: SegmentData, weights: dict[str, float]) -> list[_Counts]:
     """Terms of a file's name and folders, of its first unit's comments, and of the first names that it defines."""
-    import numpy as np
-
     parts = [_of(data.postings[field], weights[field]) for field in ("name", "folder") if weights[field]]
     if weights["comments"] and len(data.units):
-        units, terms, amounts = _of(data.postings["comments"], weights["comments"])
-        files = data.units["file"].astype(np.int64)[units]
-        leading = units == data.files["unit"].astype(np.int64)[files]
-        parts.append(_Counts(files[leading], terms[leading], amounts[leading]))
+        units, terms, counts, weight = _of(data.postings["comments"], weights["comments"])
+        files = data.units["file"][units]
+        leading = units == data.files["unit"][files]
+        parts.append(_Counts(files[leading], terms[leading], counts[leading], weight))
     if weights["symbols"]:
         named = data.postings.get(NAMED)  # counted where the segment is new
         parts.append(_defined(data, weights["symbols"]) if named is None else _of(named, weights["symbols"]))
-    return _joined(parts)
+    return parts
 
 
 def _defined(data: SegmentData, weight: float) -> _Counts:
@@ -153,7 +170,7 @@ def _defined(data: SegmentData, weight: float) -> _Counts:
 
     naming = np.flatnonzero(np.isin(data.definitions["kind"], list(_NAMING)))
     if not len(naming):  # as in notes: their terms need not be numbered for nothing
-        return _joined([])
+        return _Counts(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint8), weight)
     files = data.definitions["file"].astype(np.int64)[naming]
     # Definitions stand in file order: the place among those of the same file.
     first = np.flatnonzero(np.diff(files, prepend=-1))
@@ -173,19 +190,21 @@ def _defined(data: SegmentData, weight: float) -> _Counts:
         terms += known
         widths.append(len(known))
     keys, counts = np.unique((np.repeat(files, widths) << 32) | np.array(terms, np.int64), return_counts=True)
-    return _Counts(keys >> 32, keys & 0xFFFFFFFF, weight * np.sqrt(np.minimum(counts, 255)))
+    rows = (keys >> 32).astype(np.uint32), (keys & 0xFFFFFFFF).astype(np.uint32)
+    return _Counts(*rows, np.minimum(counts, 255).astype(np.uint8), weight)
 
 
 def _of(postings: Postings, weight: float) -> _Counts:
+    return _Counts(postings.owners, postings.terms, postings.counts, weight)
+
+
+def _joined(parts: list[_Counts]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Owners, terms and amounts of all fields, one after the other."""
     import numpy as np
 
-    roots = weight * np.sqrt(np.arange(256))
-    return _Counts(postings.owners.astype(np.int64), postings.terms.astype(np.int64), roots[postings.counts])
-
-
-def _joined(parts: list[_Counts]) -> _Counts:
-    import numpy as np
-
-    if not parts:
-        return _Counts(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
-    return _Counts(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    owners, terms, amounts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
+    for part in parts:
+        owners.append(part.owners.astype(np.int64))
+        terms.append(part.terms.astype(np.int64))
+        amounts.append((part.weight * np.sqrt(np.arange(256)))[part.counts])
+    return np.concatenate(owners), np.concatenate(terms), np.concatenate(amounts)

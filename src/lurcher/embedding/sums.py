@@ -6,6 +6,7 @@ nor the blocks in which a matrix product adds up can be told from the result.
 
 from __future__ import annotations
 
+from lurcher.embedding.quantise import row_bytes, unpack
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple
 
@@ -33,6 +34,16 @@ class Stored(NamedTuple):
     rows: NDArray[np.uint8] | NDArray[np.int8]
     bits: int
     dims: int
+
+    @property
+    def height(self) -> int:
+        return self.rows.size // row_bytes(self.dims, self.bits)
+
+    def some(self, numbers: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The rows of given numbers."""
+        import numpy as np
+
+        return unpack(self.rows.reshape(-1, row_bytes(self.dims, self.bits))[numbers].view(np.uint8), self.bits, self.dims)
 
 
 class _Parts(NamedTuple):
@@ -64,24 +75,15 @@ def weighted_sums(
 
 
 def unit_sums(
-    owners: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.float64], total: int, matrix: NDArray[np.int8]
+    owners: NDArray[np.int64], rows: NDArray[np.int64], amounts: NDArray[np.float64], total: int, stored: Stored
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Each owner's Σ amount · row of the matrix as bytes, and the scales that make them one long."""
+    """Each owner's Σ amount · row as bytes, and the scales that make them one long: what the kernel makes of counts at once."""
     import numpy as np
 
-    numbers = np.zeros((total, matrix.shape[1]), np.int8)
+    numbers = np.zeros((total, stored.dims), np.int8)
     scales = np.zeros(total, np.float32)
-    parts = _sorted(owners, rows, amounts, total)
-    kernel = native()
-    if kernel is None or not matrix.size:
-        for here, sums, _ in _reference(parts, matrix.__getitem__, len(matrix)):
-            numbers[here], scales[here] = unit_length(sums)
-        return numbers, scales
-    flat = matrix.ravel()
-    for here, ends, span in _blocks(parts):
-        found, lengths = kernel.unit_sums(ends, parts.rows[span], parts.whole[span], flat, 8, matrix.shape[1])
-        numbers[here] = np.frombuffer(found, np.int8).reshape(-1, matrix.shape[1])
-        scales[here] = np.frombuffer(lengths, np.float32)
+    for here, sums, _ in _reference(_sorted(owners, rows, amounts, total), stored.some, stored.height):
+        numbers[here], scales[here] = unit_length(sums)
     return numbers, scales
 
 
@@ -136,7 +138,7 @@ def _native(parts: _Parts, stored: Stored) -> Iterator[Sums]:
     assert kernel is not None
     flat = stored.rows.ravel()
     for here, ends, span in _blocks(parts):
-        found, _ = kernel.row_sums(ends, parts.rows[span], parts.whole[span], flat, stored.bits, stored.dims)
+        found = kernel.row_sums(ends, parts.rows[span], parts.whole[span], flat, stored.bits, stored.dims)
         yield here, np.frombuffer(found, np.float32).reshape(-1, stored.dims), parts.factors[here]
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.embedding.sums import Stored
+
 QUERY, DOCUMENT = "query", "document"
 _FEW = 64
 """Up to this many terms or rows are looked up one by one; more are worth reading everything."""
@@ -262,6 +264,12 @@ class Table:
             places = unseen[first : first + _TOGETHER]
             numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
         return numbers, scales
+
+    def stored(self, found: NDArray[np.int64]) -> tuple[Stored, NDArray[np.float32]]:
+        """All rows as they are stored, and the scales of those that `find` gave."""
+        from lurcher.embedding.sums import Stored
+
+        return Stored(self._file.array("rows", "u1"), self.meta.bits, self.dims), self._scales("scales")[found]
 
     def _composed(self, terms: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of unseen terms: the mean of their n-grams or of their pieces, zero where they have none."""

@@ -1,7 +1,8 @@
 """Finds the imports of a file in its syntax tree.
 
-Asking the whole tree takes a third of the time of parsing it. Imports cannot be without their keyword, though, and that is
-found in no time: only the places where it stands are asked, and there the tree alone decides what is an import.
+Asking the whole tree takes a third of the time of parsing it. It is asked once, for definitions: where imports have patterns of
+their own, they are found on the way (`asked_together`). Elsewhere an import looks like any call; but it cannot be without its
+keyword, which is found in no time: only the places where it stands are asked, and there the tree alone decides.
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ _MOST = 20_000
 _WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$")
 
 
+def asked_together(language: str) -> str:
+    """Patterns to be asked for together with those of definitions; nothing where imports are better looked for on their own."""
+    reader = reader_for(language)
+    return "" if reader is None or reader.common else reader.query
+
+
 def imports_of(root: tree_sitter.Node, text: bytes, language: str) -> tuple[Import, ...]:
     """What the file imports, in order of appearance; nothing for languages without a reader."""
     reader = reader_for(language)
@@ -48,7 +55,13 @@ def imports_of(root: tree_sitter.Node, text: bytes, language: str) -> tuple[Impo
             cursor = QueryCursor(query)
             cursor.set_byte_range(start, end)
             nodes += cursor.captures(root).get("import", [])
-    if not nodes:
+    return imports_among(nodes, root, text, language)
+
+
+def imports_among(nodes: list[tree_sitter.Node], root: tree_sitter.Node, text: bytes, language: str) -> tuple[Import, ...]:
+    """The imports that captured nodes are, in order of appearance."""
+    reader = reader_for(language)
+    if reader is None or not nodes:
         return ()
     places = {(node.start_byte, -node.end_byte): node for node in nodes}
     found = reader.read([places[place] for place in sorted(places)], text, root)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 import zlib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from lurcher.chunking.code import parse
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from lurcher.embedding.table import Table
 
-_WORD_BYTE = re.compile(rb"[\w\x80-\xff]")
+_WORD_BYTES = frozenset(byte for byte in range(256) if byte >= 128 or chr(byte) == "_" or chr(byte).isalnum())
 
 
 def build(
@@ -118,10 +118,14 @@ def _unseen(text: bytes, chunks: tuple[Span, ...]) -> bool:
     # An accent that follows its letter is put onto it before words are read: the letter alone is not found then.
     if not text.isascii() and not unicodedata.is_normalized("NFC", text.decode("utf-8", "replace")):
         return True
-    starts = (chunk.start_byte for chunk in chunks)
-    return any(start and _WORD_BYTE.match(text, start - 1) and _WORD_BYTE.match(text, start) for start in starts)
+    for chunk in chunks:
+        start = chunk.start_byte
+        if start and text[start - 1] in _WORD_BYTES and text[start] in _WORD_BYTES:
+            return True
+    return False
 
 
+@lru_cache(maxsize=1 << 12)
 def _length(text: str) -> int:
     return sum(len(split(word)) for word in words(text))
 

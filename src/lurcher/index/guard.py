@@ -20,6 +20,11 @@ def enable() -> None:
     _enabled = None
 
 
+def is_enabled() -> bool:
+    """Whether this program is ours alone."""
+    return _enabled is not False
+
+
 def begin() -> None:
     """A file is given to a grammar."""
     _set(SECONDS)

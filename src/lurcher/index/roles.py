@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.light import pattern
+from lurcher.light import lru_cache, pattern
 
 TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
 
@@ -60,34 +60,41 @@ def roles(path: str) -> int:
     """The roles of a file as a set of flags."""
     from lurcher.chunking.languages import detect
 
-    *folders, name = path.split("/")
-    lowered = [folder.lower() for folder in folders]
+    folder, _, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     stem = stem if dot else name
     low_name = name.lower()
-    flags = 0
-    if any(folder in _TEST_FOLDERS for folder in lowered) or _TEST_NAME.match(stem):
+    flags = _folder_roles(folder)
+    if _TEST_NAME.match(stem):
         flags |= TEST
     if (
-        any(folder in _EXAMPLE_FOLDERS for folder in lowered)
-        or extension.lower() in _DOCUMENTS
+        extension.lower() in _DOCUMENTS
         or (_DOCUMENT_NAME.match(low_name) and detect(path, b"") == "text")
     ):
         flags |= EXAMPLE
-    elif extension.lower() in _DATA:
+    elif not flags & EXAMPLE and extension.lower() in _DATA:
         flags |= DATA
-    if any(folder in _LEGACY for folder in lowered):
-        flags |= LEGACY
     if low_name in _BARRELS:
         flags |= BARREL
     if low_name.endswith((".d.ts", ".d.mts", ".d.cts", ".pyi")):
         flags |= STUB
-    if low_name in _SETUP_NAMES or any(folder in _SETUP_FOLDERS for folder in lowered):
+    if low_name in _SETUP_NAMES:
         flags |= SETUP
-    if any(folder in _VENDORED for folder in lowered) or _LIBRARY_NAME.match(low_name):
+    if _LIBRARY_NAME.match(low_name):
         flags |= VENDORED
-    if any(map(_is_version, lowered)):
-        flags |= VERSIONED
+    return flags
+
+
+@lru_cache(maxsize=1 << 10)
+def _folder_roles(folder: str) -> int:
+    """What the folders of a file say."""
+    folders = frozenset(folder.lower().split("/"))
+    flags = VERSIONED if any(map(_is_version, folders)) else 0
+    for flag, names in (
+        (TEST, _TEST_FOLDERS), (EXAMPLE, _EXAMPLE_FOLDERS), (LEGACY, _LEGACY), (SETUP, _SETUP_FOLDERS), (VENDORED, _VENDORED),
+    ):  # fmt: skip
+        if not folders.isdisjoint(names):
+            flags |= flag
     return flags
 
 

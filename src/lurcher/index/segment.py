@@ -139,18 +139,20 @@ def string_in(container: Container, section: str, offset: int) -> str:
 def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
     """The sections and the meta entry of a segment's container.
 
-    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of.
+    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of; and as it is read but
+    once, and soon, nothing in it is made smaller.
     """
     import numpy as np
 
+    text_kind = "u1" if part else PACKED
     sections: dict[str, tuple[str, bytes | memoryview]] = {
         "files": ("V", as_bytes(data.files)),
         "units": ("V", as_bytes(data.units)),
         "definitions": ("V", as_bytes(data.definitions)),
         "imports": ("V", as_bytes(data.imports)),
-        "import_texts": (PACKED, data.import_texts),
+        "import_texts": (text_kind, data.import_texts),
         "paths": ("u1", data.paths),
-        "strings": (PACKED, data.strings),
+        "strings": (text_kind, data.strings),
     }
     from lurcher.index.postings import pack
 
@@ -167,7 +169,7 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
     sections["term_ends"] = ("<u4", as_bytes(ends.astype("<u4")))
     vectors, dims = encode_vectors(data.vectors)
     sections.update(vectors)
-    sections["text"] = (PACKED, b"".join(data.texts))
+    sections["text"] = (text_kind, b"".join(data.texts))
     from lurcher.index.bloom import Entries
 
     entries = Entries()

@@ -1,8 +1,9 @@
 """Building shards in parallel: plain child processes that read jobs from a pipe and end when it closes.
 
-A child is a fresh interpreter started in lurcher's own folder, so neither the caller's main module nor anything in the
-repository is ever imported by it. What a child built goes to a file of its own, so that memory holds a few shards at a time
-however large the tree. A child that a grammar brings down costs its file the grammar, nothing else.
+A child is a fresh interpreter started in lurcher's own folder, or a copy of this process where that is sound (forked.py), so
+neither the caller's main module nor anything in the repository is ever imported by it. It reads its files itself, and what it
+built goes to a file of its own, so that memory holds a few shards at a time however large the tree. A child that a grammar
+brings down costs its file the grammar, nothing else.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -26,9 +28,10 @@ from lurcher.errors import ModelError
 from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.disk import remove, write_scratch
+from lurcher.index.forked import Forked, possible
 from lurcher.index.segment import encode
-
-Files = list[tuple[str, bytes]]
+from lurcher.index.texts import Files, Seen, Tree, texts_of
+from lurcher.kernel import give_back
 
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.index.worker import serve; serve()"
@@ -47,6 +50,7 @@ class Job(NamedTuple):
     plain: frozenset[str]
     target: str | None
     """The file to write to; the bytes are the answer where there is none."""
+    tree: Tree | None = None
 
 
 class Built(NamedTuple):
@@ -54,17 +58,24 @@ class Built(NamedTuple):
     """The segment, unless it went to the job's target."""
     problem: OSError | None
     """Why it did not."""
+    seen: list[Seen]
+    """The files that were read for it."""
+    is_empty: bool
+    """Whether none of the files has a text: there is no segment then."""
 
 
 def run(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> Built:
-    pieces = pack_sections(*encode(build(job.files, job.chunk_chars, table, job.plain, begin), part=True))
+    texts, seen = texts_of(job.files, job.tree)
+    if not texts:
+        return Built(None, None, seen, True)
+    pieces = pack_sections(*encode(build(texts, job.chunk_chars, table, job.plain, begin), part=True))
     if job.target is None:
-        return Built(b"".join(pieces), None)
+        return Built(b"".join(pieces), None, seen, False)
     try:
         write_scratch(Path(job.target), pieces)
     except OSError as error:
-        return Built(b"".join(pieces), error)
-    return Built(None, None)
+        return Built(b"".join(pieces), error, seen, False)
+    return Built(None, None, seen, False)
 
 
 class Shop:
@@ -78,22 +89,33 @@ class Shop:
         give_up: Callable[[OSError], None],
         done: Callable[[int], None],
         begin: Callable[[str], None] | None = None,
+        tree: Tree | None = None,
+        see: Callable[[list[Seen]], None] = lambda seen: None,
     ) -> None:
-        """`scratch` names a new file to write to, `give_up` is told that one could not be written, `done` counts files."""
+        """`scratch` names a new file to write to, `give_up` is told that one could not be written, `done` counts files.
+
+        Files that come without a text are read from `tree`, and `see` is told what they were.
+        """
         self._chunk_chars = chunk_chars
         self._table = table
         self._model = None if table is None else (str(table.path), table.digest)
         self._scratch, self._give_up, self._done, self._begin = scratch, give_up, done, begin
+        self._tree, self._see = tree, see
         self._lock = threading.Lock()
         self._shards: Iterator[tuple[int, Files, frozenset[str]]] = iter(())
         self._results: dict[int, Container] = {}
         self._left: list[tuple[int, Job]] = []
         self._failed: BaseException | None = None
 
-    def build(self, shards: Iterator[tuple[Files, frozenset[str]]], workers: int) -> list[Container]:
-        """One segment per shard of files, some of them not for a grammar. Shards are taken as they are needed."""
+    def build(
+        self, shards: Iterator[tuple[Files, frozenset[str]]], workers: int, prepare: Callable[[], None] | None = None
+    ) -> list[Container]:
+        """One segment per shard of files, some of them not for a grammar. Shards are taken as they are needed.
+
+        Children that are copies of this process have what `prepare` has loaded.
+        """
         self._shards = ((number, files, plain) for number, (files, plain) in enumerate(shards))
-        children = _start(workers - 1)
+        children = _start(workers - 1, self._table, prepare)
         threads = [threading.Thread(target=self._employ, args=(child,)) for child in children]
         for thread in threads:
             thread.start()
@@ -130,19 +152,19 @@ class Shop:
                 return None
             number, files, plain = following
             path = self._scratch()
-            return number, Job(files, self._chunk_chars, self._model, plain, str(path) if path else None)
+            return number, Job(files, self._chunk_chars, self._model, plain, str(path) if path else None, self._tree)
 
     def _keep(self, number: int, job: Job, built: Built) -> None:
         with self._lock:
+            self._see(built.seen)
             if built.problem is not None:
                 self._give_up(built.problem)
             if built.data is not None:
-                container = Container(built.data, "scratch")
-            else:
+                self._results[number] = Container(built.data, "scratch")
+            elif not built.is_empty:
                 path = Path(job.target or "")
-                container = Container.open(path)
+                self._results[number] = Container.open(path)
                 remove(path)  # what is mapped stays, and nothing is left behind if we end early
-            self._results[number] = container
             self._done(len(job.files))
 
     def _employ(self, child: Child) -> None:
@@ -181,19 +203,23 @@ def crashing(job: Job) -> frozenset[str]:
     return frozenset(found)
 
 
-def _start(count: int) -> list[Child]:
+def _start(count: int, table: Table | None, prepare: Callable[[], None] | None) -> list[Child]:
     """Up to `count` children: as many as the system lets us have."""
     children: list[Child] = []
+    copies = count > 0 and possible()
+    if copies and prepare is not None:
+        prepare()
     with contextlib.suppress(OSError):
         while sys.executable and len(children) < count:
-            children.append(Child())
+            children.append(Child(Forked(partial(serve, table=table)) if copies else None))
     return children
 
 
 class Child:
-    def __init__(self) -> None:
+    def __init__(self, process: Forked | None = None) -> None:
+        """One that is started afresh, unless there is a process already."""
         self._stuck = False
-        self._process = self._started()
+        self._process: Forked | subprocess.Popen[bytes] = process or self._started()
 
     def _started(self) -> subprocess.Popen[bytes]:
         home = Path(__file__).resolve().parents[2]
@@ -246,20 +272,20 @@ class Child:
             self._process.wait()
 
 
-def serve() -> None:
+def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None, table: Table | None = None) -> None:
     """The child's side: build what comes in until the pipe closes, which also ends a build that nobody waits for."""
     gc.disable()  # as the parent does while it builds
     _limit_memory()
     jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(jobs,), daemon=True).start()
-    target = sys.stdout.buffer
-    table: Table | None = None
+    threading.Thread(target=_listen, args=(source or sys.stdin.buffer, jobs), daemon=True).start()
+    target = target or sys.stdout.buffer
     try:
         while True:
             job = jobs.get()
             if job.model is not None and table is None:
                 table = _opened(*job.model)
             _send(target, tuple(run(job, table)))
+            give_back()
     finally:
         os._exit(1)  # an ordinary end would wait for the thread that listens
 
@@ -272,11 +298,11 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most), most))
 
 
-def _listen(jobs: queue.SimpleQueue[Job]) -> None:
+def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Job]) -> None:
     """Take jobs as they come; when the pipe closes the parent is done, or dead."""
     with contextlib.suppress(EOFError):
         while True:
-            jobs.put(Job(*_receive(sys.stdin.buffer)))
+            jobs.put(Job(*_receive(source)))
     os._exit(0)
 
 

@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.chunking.languages import detect
 from lurcher.index import guard
 from lurcher.index.build import build
 from lurcher.index.container import Container
@@ -25,16 +26,15 @@ from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 from lurcher.index.merge import merge
 from lurcher.index.segment import write
 from lurcher.index.store import Store, live_mask, live_places
+from lurcher.index.texts import Files, Seen, Tree, texts_of
 from lurcher.index.waves import WAITING, is_partial, most_telling_first
 from lurcher.kernel import give_back
-from lurcher.sources.decode import Skip, read_text
+from lurcher.sources.decode import Skip, Text
 from lurcher.sources.files import Entry, Listing
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
     from lurcher.embedding.table import Table
-
-Files = list[tuple[str, bytes]]
 
 SHARD_BYTES = 2_000_000
 LEAST_SHARD_BYTES = 600_000
@@ -44,6 +44,8 @@ PARALLEL_BYTES = 3_000_000
 """Below this a child process costs more than it saves."""
 MAX_WORKERS = 3
 """Unless the settings say otherwise: each takes more than 100 MB of memory."""
+_WORTH_LOADING = 100
+"""A language with less than this part of the bytes is left to the process that meets it."""
 MAX_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.5
 
@@ -114,13 +116,15 @@ class _Reading:
         progress: Progress,
         until: float | None,
     ) -> None:
-        self._root, self._current, self._until = root, current, until
+        self._current, self._until = current, until
+        self.tree = Tree(str(root), max_file_bytes, follow_symlinks)
         in_order = until is None
         self._suspects = sorted(changes.suspects) if in_order else most_telling_first(changes.suspects, current.rows)
         self.waiting = 0
         """Files that there was no time for."""
         self._checked_ns = checked_ns
-        self._max_file_bytes, self._follow_symlinks = max_file_bytes, follow_symlinks
+        self._unread: dict[str, Entry] = {}
+        """Files that are on their way to whoever builds and reads them."""
         self._progress = progress
         self._done = 0
         self.rows = dict(current.rows)
@@ -136,6 +140,18 @@ class _Reading:
         """Bytes to read in all."""
         return sum(entry.size for entry in self._suspects)
 
+    def load_grammars(self) -> None:
+        """Load the grammars that most of the files need: every process would do so itself, each for its own shards."""
+        from lurcher.chunking.code import load
+
+        sizes: dict[str, int] = {}
+        for entry in self._suspects:
+            extension = entry.path.rpartition(".")[2]
+            sizes[extension] = sizes.get(extension, 0) + entry.size
+        least = sum(sizes.values()) // _WORTH_LOADING
+        for extension in sorted(extension for extension, size in sizes.items() if size >= least):
+            load(detect(f"x.{extension}", b""))
+
     def done(self, files: int) -> None:
         """Count files that are through."""
         self._done += files
@@ -148,46 +164,62 @@ class _Reading:
         most = _shard_bytes(left)
         for number, entry in enumerate(self._suspects):
             # However little time there is: every update brings something new, or all would wait for ever.
-            if self.new and self._until is not None and time.monotonic() > self._until:
+            late = self._until is not None and time.monotonic() > self._until
+            if late and self.new:
                 self.waiting = len(self._suspects) - number
                 break
-            text = self._read(entry)
             left -= entry.size
-            if text is None:
+            # What has a row may well be the same as ever; anything else has a text for whoever builds it, most likely.
+            at_once = late or entry.path in self.rows
+            text = self._read(entry) if at_once else None
+            if at_once and text is None:
                 self._done += 1
                 if self._done % 256 == 0:
                     self.done(0)
                 continue
-            if shard and filled + len(text) > most:
-                yield sorted(shard)
+            size = entry.size if text is None else len(text)
+            if shard and filled + size > most:
+                yield sorted(shard, key=_path)
                 shard, filled = [], 0
                 most = _shard_bytes(left)
+            if not at_once:
+                self._unread[entry.path] = entry
             shard.append((entry.path, text))
-            filled += len(text)
+            filled += size if size <= self.tree.max_file_bytes else 0
         if shard:
-            yield sorted(shard)
+            yield sorted(shard, key=_path)
 
     def _read(self, entry: Entry) -> bytes | None:
         """The text of a file, if it is new."""
+        outcome = self.tree.read(entry.path)
+        reason = outcome.reason if isinstance(outcome, Skip) else ""
+        return outcome.data if self._take(entry, reason, outcome.digest) and isinstance(outcome, Text) else None
+
+    def see(self, seen: list[Seen]) -> None:
+        """What files were that somebody else has read."""
+        for path, reason, digest in seen:
+            self._take(self._unread.pop(path), reason, digest)
+
+    def _take(self, entry: Entry, reason: str, found: str | None) -> bool:
+        """Note what a file is now, and why it has no text if so; whether it has one that is new."""
         self.settled.discard(entry.path)
-        outcome = read_text(self._root / entry.path, self._max_file_bytes, follow_symlinks=self._follow_symlinks)
         old = self.rows.get(entry.path)
-        digest = bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)
-        if old is not None and old.digest == digest and outcome.digest:
+        digest = bytes.fromhex(found) if found else bytes(16)
+        if old is not None and old.digest == digest and found:
             same = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
             self._keep(entry, old, same)
-            return None
-        if not isinstance(outcome, Skip):
+            return False
+        if not reason:
             self.new.append((entry, digest))
-            return outcome.data
-        if outcome.reason == "vanished":
+            return True
+        if reason == "vanished":
             self.touched = self.rows.pop(entry.path, None) is not None or self.touched
-            return None
-        reason = outcome.reason if outcome.reason in SKIP_REASONS else "other"
+            return False
+        reason = reason if reason in SKIP_REASONS else "other"
         stamps = entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode
         self._keep(entry, old, Row(digest, *stamps, NO_SEGMENT, SKIP_REASONS.index(reason)))
         self.dropped = self.dropped or (old is not None and old.segment != NO_SEGMENT)
-        return None
+        return False
 
     def _keep(self, entry: Entry, old: Row | None, row: Row) -> None:
         """A file that needs no new segment: its row as it is now, and whether its time stamp can be believed from now on."""
@@ -196,6 +228,10 @@ class _Reading:
         self.rows[entry.path] = row
         if belief is None:
             self.settled.add(entry.path)
+
+
+def _path(file: tuple[str, bytes | None]) -> str:
+    return file[0]
 
 
 def _shard_bytes(left: int) -> int:
@@ -229,14 +265,20 @@ class _Making:
             return None
         second = next(shards, None)
         if second is None:
-            data = build(first, self._chunk_chars, self._table, self._plain(first), self._begin)
-            name = self._store.put(lambda out: write(data, out))
+            texts, seen = texts_of(first, self._reading.tree)
+            self._reading.see(seen)
+            name = None
+            if texts:
+                data = build(texts, self._chunk_chars, self._table, self._plain(first), self._begin)
+                name = self._store.put(lambda out: write(data, out))
             self._reading.done(len(first))
             return name
         following = itertools.chain((first, second), shards)
         del first, second  # gone as soon as they are built
         parts = self._parts((shard, self._plain(shard)) for shard in following)
         give_back()
+        if not parts:
+            return None
         name = self._store.put(lambda out: merge(parts, [None] * len(parts), out))
         give_back()
         return name
@@ -245,10 +287,12 @@ class _Making:
         from lurcher.index.worker import Shop
 
         shop = Shop(
-            self._chunk_chars, self._table, self._store.scratch, self._store.give_up, self._reading.done, self._begin
-        )
+            self._chunk_chars, self._table, self._store.scratch, self._store.give_up, self._reading.done, self._begin,
+            self._reading.tree, self._reading.see,
+        )  # fmt: skip
         few = self._reading.size < PARALLEL_BYTES
-        return shop.build(shards, self._workers or (1 if few else min(os.cpu_count() or 1, MAX_WORKERS)))
+        workers = self._workers or (1 if few else min(os.cpu_count() or 1, MAX_WORKERS))
+        return shop.build(shards, workers, self._reading.load_grammars)
 
     def _begin(self, path: str) -> None:
         """A grammar gets a file now; none, where there is no path."""
@@ -267,7 +311,7 @@ class _Making:
             return frozenset()
         from lurcher.index.worker import Job, crashing
 
-        return crashing(Job([file], self._chunk_chars, None, frozenset(), None))
+        return crashing(Job([file], self._chunk_chars, None, frozenset(), None, self._reading.tree))
 
 
 def _compact(store: Store, manifest: Manifest, *, whole: bool) -> Manifest:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+
+from lurcher.light import dataclass, field
 
 _MOST_LINES = 2_000
 _LONGEST = 5_000

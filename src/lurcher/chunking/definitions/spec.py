@@ -13,8 +13,9 @@ to a reader, which looks at the nodes around the match and gives what a nested p
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from lurcher.light import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node

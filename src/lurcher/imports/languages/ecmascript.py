@@ -104,4 +104,5 @@ READER = Reader(
     ),
     read=_read,
     line_comments=(b"//", b"*"),
+    common=True,
 )

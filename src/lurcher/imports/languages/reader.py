@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lurcher.imports.types import Import
+from lurcher.light import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -30,6 +30,8 @@ class Reader:
     before_quote: tuple[bytes, ...] = ()
     """Keywords that count only where a quotation mark follows."""
     line_comments: tuple[bytes, ...] = ()
+    common: bool = False
+    """Whether the patterns match much that is no import, such as every call."""
 
 
 def cut(node: Node, text: bytes) -> str:

@@ -41,4 +41,5 @@ READER = Reader(
     query="(call method: (identifier)) @import",
     read=_read,
     line_comments=(b"#",),
+    common=True,
 )

@@ -1,0 +1,95 @@
+"""A copy of this process as a child: it has loaded already what a fresh one would take a fifth of a second to load.
+
+A copy is only sound where nothing else runs in the process: of several threads it would have one, and every lock that another
+one held. So it is for a program that is ours alone (see guard.py), before its first thread, on a system where that is known to
+work; everywhere else children are started afresh.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import IO
+
+from lurcher.index import guard
+
+_PAUSE = 0.005
+_ORDINARY = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+
+
+def possible() -> bool:
+    return sys.platform == "linux" and guard.is_enabled() and threading.active_count() == 1 and _threads() == 1
+
+
+def _threads() -> int:
+    """How many threads the system counts: libraries have some that Python does not know."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 0
+
+
+class Forked:
+    """What of `subprocess.Popen` a worker needs."""
+
+    def __init__(self, serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
+        """The child calls `serve` with where jobs come from and where results go, and never returns from it."""
+        jobs_out, jobs_in = os.pipe()
+        results_out, results_in = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            for descriptor in (jobs_out, jobs_in, results_out, results_in):
+                os.close(descriptor)
+            raise
+        if self._pid == 0:
+            try:
+                _let_go({jobs_out, results_in})
+                serve(open(jobs_out, "rb"), open(results_in, "wb"))  # noqa: SIM115
+            finally:
+                os._exit(1)
+        os.close(jobs_out)
+        os.close(results_in)
+        self.stdin: IO[bytes] = open(jobs_in, "wb")  # noqa: SIM115
+        self.stdout: IO[bytes] = open(results_out, "rb")  # noqa: SIM115
+        self._status: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended: the number of the signal, negative, where one ended it."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._status is None:
+            with contextlib.suppress(ChildProcessError):  # somebody else has taken the news
+                pid, status = os.waitpid(self._pid, 0 if deadline is None else os.WNOHANG)
+                if pid == 0:
+                    if deadline is not None and time.monotonic() >= deadline:
+                        raise subprocess.TimeoutExpired("worker", timeout or 0.0)
+                    time.sleep(_PAUSE)
+                    continue
+                self._status = os.waitstatus_to_exitcode(status)
+                continue
+            self._status = 1
+        return self._status
+
+    def kill(self) -> None:
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+
+def _let_go(kept: set[int]) -> None:
+    """Hold nothing of the parent's but its memory: no terminal, no lock, no pipe to another child, no handler of signals."""
+    for name in _ORDINARY:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            with contextlib.suppress(OSError):
+                os.close(int(name))
