@@ -376,8 +376,8 @@ def main(seconds: float, seed: int) -> int:
         return 2
     fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
     every = (
-        fuzz.sums, fuzz.owners, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.contest, fuzz.evidence, fuzz.rows, fuzz.stamps,
-        fuzz.checksum, fuzz.counter, fuzz.arrays, fuzz.postings,
+        fuzz.sums, fuzz.owners, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.contest, fuzz.evidence, fuzz.rows,
+        fuzz.stamps, fuzz.checksum, fuzz.counter, fuzz.arrays, fuzz.postings,
     )  # fmt: skip
     while time.monotonic() < end:
         for call in every:
