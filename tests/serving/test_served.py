@@ -49,6 +49,22 @@ def test_a_small_tree_is_answered_in_full_at_once(root: Path) -> None:
         assert answer.index.fresh
 
 
+def test_an_index_that_cannot_be_written_is_made_once_and_kept_in_memory(root: Path, tmp_path: Path) -> None:
+    write(tmp_path / "taken", {"somebody's.txt": "not an index"})
+    with Served.open(root, index_dir=tmp_path / "taken") as served:
+        assert served.ready(LONG)
+        answer = served.search("how are redirects followed", patience=LONG)
+        assert answer.hits[0].path == "src/client.py"
+        assert any("kept in memory only" in note.reason for note in answer.degraded)
+        assert served.building is None
+        write(root, {"src/new.py": "def find_the_zebra():\n    pass\n"})
+        deadline = time.monotonic() + LONG
+        while served.search("find_the_zebra", patience=LONG).hits[0].path != "src/new.py":
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+    assert [path.name for path in (tmp_path / "taken").iterdir()] == ["somebody's.txt"]
+
+
 def test_a_cold_tree_answers_within_two_seconds_and_says_so(large: Path, tmp_path: Path) -> None:
     with Served.open(large, index_dir=tmp_path / "index") as served:
         began = time.monotonic()

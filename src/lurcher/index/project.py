@@ -238,6 +238,12 @@ class Project:
         except OSError as error:
             self.store.give_up(error)
 
+    def can_write(self) -> bool:
+        """Whether there is a place for the index on disk."""
+        with self._lock:
+            self._make_room()
+            return self.store.writable
+
     def rebuild(self, progress: Progress) -> View:
         """A new index from nothing; the old one serves readers until the new one is whole."""
         with self._lock:

@@ -27,7 +27,7 @@ from lurcher import config
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding, LurcherError
 from lurcher.planning.plan import literal_pattern
-from lurcher.serving.builder import Build, order_for
+from lurcher.serving.builder import Build, BuildHere, Unwritable, order_for
 from lurcher.serving.quiet import Quiet
 from lurcher.sources.files import Entry
 from lurcher.types import Answer, Query
@@ -61,6 +61,8 @@ class Served:
         self._heard: list[Heard] = []
         self._not_before = 0.0
         self._history_next = self._closed = False
+        self._here = False
+        """Whether the index can only be kept in memory, which is ours then."""
         self._listing: _Listing | None = None
         self._watches: list[Quiet] = []
         self._engine = self._opened()
@@ -255,14 +257,19 @@ class Served:
                     if history and not running.order.history:
                         self._history_next = True
                     return running
-            if not (rebuild or history) and time.monotonic() < self._not_before:
+            unwritable = running is not None and (running.error or {}).get("code") == Unwritable.code
+            if not (rebuild or history or unwritable) and time.monotonic() < self._not_before:
                 return None
             if self._closed:
                 return None
             self._not_before = time.monotonic() + _PAUSE
             where = None if self._index_dir is None else str(self._index_dir)
             order = order_for(self._paths, self._overrides, index_dir=where, rebuild=rebuild, history=history)
-            self._build = Build(order, self._tell, self._following)
+            self._here = self._here or unwritable
+            if self._here:
+                self._build = BuildHere(order, self._engine, self._tell, self._following)
+            else:
+                self._build = Build(order, self._tell, self._following)
             return self._build
 
     def _tell(self, what: str, done: int, total: int) -> None:

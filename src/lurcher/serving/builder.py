@@ -16,13 +16,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import IndexError_
+from lurcher.errors import IndexError_, LurcherError
 from lurcher.types import Progress, silent
+
+if TYPE_CHECKING:
+    from lurcher.engine import Engine
 
 _COMMAND = "from lurcher.serving.builder import work; work()"
 _MOST_ERROR = 2000
+
+
+class Unwritable(IndexError_):
+    """There is no place for an index on disk."""
+
+    code = "unwritable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,10 @@ class Build:
         """How many wait for it; whoever is the last to give up may cancel it."""
         self._ended = threading.Event()
         self._progress = progress
-        self._process = _start(order)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process = _start(self.order)
         threading.Thread(target=self._read, name="lurcher-build", daemon=True).start()
 
     @property
@@ -110,6 +122,39 @@ class Build:
         self.error = news.get("error", self.error)
 
 
+class BuildHere(Build):
+    """The same in a thread of ours, for an index that cannot be written: another process could not hand it over."""
+
+    def __init__(self, order: Order, engine: Engine, progress: Progress, after: Callable[[], None]) -> None:
+        self._engine = engine
+        super().__init__(order, progress, after)
+
+    def _begin(self) -> None:
+        threading.Thread(target=self._work, name="lurcher-build", daemon=True).start()
+
+    def cancel(self) -> None:
+        """Forget it: it ends by itself."""
+        self.cancelled = True
+
+    def _work(self) -> None:
+        try:
+            order = self.order
+            self.result = self._engine.index(rebuild=order.rebuild, history=order.history, progress=self._told)
+        except LurcherError as error:
+            self.error = error.to_dict()
+        except Exception as error:
+            self.error = _unforeseen(error)
+        self._ended.set()
+        self._after()
+
+    def _told(self, what: str, done: int, total: int) -> None:
+        self._note({"what": what, "done": done, "total": total})
+
+
+def _unforeseen(error: Exception) -> dict[str, str]:
+    return {"code": "index", "message": str(error)[:_MOST_ERROR], "hint": "run: lurcher doctor"}
+
+
 def _start(order: Order) -> subprocess.Popen[bytes]:
     # In lurcher's own folder nothing of a repository is imported; and what it prints never reaches our own output.
     home = Path(__file__).resolve().parents[2]
@@ -127,7 +172,6 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
 def work() -> None:
     """The other side: build what was ordered, telling of progress line by line."""
     from lurcher.engine import Engine
-    from lurcher.errors import LurcherError
     from lurcher.index import guard
 
     guard.enable()
@@ -156,11 +200,13 @@ def work() -> None:
         with Engine.open(order["paths"], index_dir=order["index_dir"], overrides=order["overrides"]) as engine:
             if order["history"] and not order["rebuild"]:
                 engine.begin_history(progress)  # somebody waits for an answer about it
+            if not all(project.can_write() for project in engine.projects):
+                raise Unwritable("the index cannot be written", "set LURCHER_INDEX_DIR to a folder that can be written")
             tell({"result": engine.index(rebuild=order["rebuild"], history=order["history"], progress=progress)})
     except LurcherError as error:
         tell({"error": error.to_dict()})
     except Exception as error:
-        tell({"error": {"code": "index", "message": str(error)[:_MOST_ERROR], "hint": "run: lurcher doctor"}})
+        tell({"error": _unforeseen(error)})
     out.close()
     os._exit(0)
 
