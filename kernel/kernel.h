@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 13
+#define KERNEL_VERSION 14
 
 /* Memory that grows. */
 typedef struct {
@@ -71,6 +71,7 @@ PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_units(PyObject *module, PyObject *arguments);
 PyObject *kernel_length_sums(PyObject *module, PyObject *arguments);
 PyObject *kernel_length_norms(PyObject *module, PyObject *arguments);
+PyObject *kernel_unpack(PyObject *module, PyObject *arguments);
 PyObject *kernel_within(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);

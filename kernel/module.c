@@ -45,6 +45,7 @@ static PyMethodDef functions[] = {
     {"length_norms", kernel_length_norms, METH_VARARGS,
      "The same without marks, then the mean length, k1, b, an array of numbers and where in it to begin: what each unit's length "
      "makes of its counts."},
+    {"unpack", kernel_unpack, METH_VARARGS, "A block of LZ4, and how many bytes it gives: these, or None where it does not."},
     {"within", kernel_within, METH_VARARGS,
      "Rows, their width, limits (place and size of a number, place and size of one that is added or a place below zero, least, "
      "most): whether all rows keep to all limits."},

@@ -436,6 +436,21 @@ class Container:
             self._mapped.madvise(mmap.MADV_DONTNEED)
 
 
+def unpacked(block: bytes | memoryview, size: int) -> bytes | None:
+    """So many bytes out of a block of LZ4; None where it does not hold these. The kernel spares the loading of a library."""
+    kernel = native()
+    if kernel is not None:
+        found: bytes | None = kernel.unpack(block, size)
+        return found
+    from lz4.block import LZ4BlockError, decompress
+
+    try:
+        data: bytes = decompress(block, uncompressed_size=size)
+    except (LZ4BlockError, ValueError):
+        return None
+    return data if len(data) == size else None
+
+
 def stamp_of(status: os.stat_result) -> Stamp | None:
     """What changes with every write to a file, its time of change above all; None where the system does not tell that."""
     if os.name != "posix":
@@ -493,19 +508,13 @@ class _Unpacker:
         return block
 
     def _unpack(self, number: int) -> bytes:
-        from lz4.block import LZ4BlockError, decompress
-
         start = self._blocks[2 * number - 2] if number else 0
         end, expected = self._blocks[2 * number], self._blocks[2 * number + 1]
         packed = self._stored[start:end]
         size = min(PACK, self.length - number * PACK)
-        if start < end and checksum()(packed) == expected:
-            try:
-                data: bytes = decompress(packed, uncompressed_size=size)
-            except (LZ4BlockError, ValueError):
-                data = b""
-            if len(data) == size:
-                return data
+        data = unpacked(packed, size) if start < end and checksum()(packed) == expected else None
+        if data is not None:
+            return data
         raise self._container.corrupt(f"section '{self._name}' fails its checksum")
 
     def verify(self) -> None:
