@@ -61,6 +61,6 @@ def test_the_default_ranking_can_use_it_and_does_not_by_default() -> None:
 
     plain = Settings()
     assert plain.default.proximity == plain.report.proximity == 0
-    lifted = replace(plain, default=replace(plain.default, proximity=1.0))
+    lifted = plain.put(default=replace(plain.default, proximity=1.0))
     before, after = scores(plain), scores(lifted)
     assert after["app/table.py"] / after["app/other.py"] > before["app/table.py"] / before["app/other.py"]

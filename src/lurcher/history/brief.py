@@ -149,13 +149,14 @@ def _documents(snapshot: Snapshot, file: int, definition: Definition | None) -> 
     if len(name) < 3:
         return []
     pattern = compiled(name, fixed=True, case="exact", word=True)
-    wanted = candidates(snapshot, pattern)
+    units = candidates(snapshot, pattern)
+    wanted = None if units is None else set(snapshot.unit_file[units].tolist())
     found = []
     for path, number in sorted(snapshot.live_paths.items()):
         roles = int(snapshot.file_roles[number])
         if snapshot.language(number) not in _DOCUMENTS and not roles & EXAMPLE:
             continue
-        if number == file or (wanted is not None and not wanted[number]):
+        if number == file or (wanted is not None and number not in wanted):
             continue
         text = snapshot.file_text(number)
         for start, _ in pattern.lines(text):

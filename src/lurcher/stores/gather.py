@@ -30,6 +30,9 @@ _KIND = {
 class Pieces:
     """What a segment reads its sections from: joined records in the place of a file."""
 
+    trusted = False
+    """A store is another's: what it says is checked."""
+
     def __init__(self, records: Sequence[Record], dims: int) -> None:
         import numpy as np
 
