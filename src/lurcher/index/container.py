@@ -232,6 +232,8 @@ class Container:
     WHAT = "index file"
     HINT = "run: lurcher index --rebuild"
     ERROR: type[LurcherError] = CorruptIndex
+    trusted = False
+    """Whether it is the very file that was written, untouched since: then there is nothing to verify."""
 
     def __init__(self, buffer: bytes | mmap.mmap, name: str) -> None:
         self.name = name
@@ -255,8 +257,6 @@ class Container:
         self._contents = position
         self._checked: dict[str, bytearray] = {}
         self._unpackers: dict[str, _Unpacker] = {}
-        self.trusted = False
-        """Whether it is the very file that was written, untouched since: then there is nothing to verify."""
 
     @classmethod
     def open(cls: type[Kind], path: Path | str, stamp: Stamp | None = None) -> Kind:
