@@ -85,10 +85,14 @@ static int check(Lengths *lengths, PyObject *fields) {
     return read_fields(lengths, fields);
 }
 
-/* The row of a unit's file, or NULL where it has none. */
+/* The row of a unit's file; NULL with an exception where it has none. */
 static const char *file_of(const Lengths *lengths, const char *unit, uint32_t *file) {
     memcpy(file, unit + lengths->file_place, 4);
-    return *file < (uint64_t)lengths->file_count ? (const char *)lengths->files.buf + *file * lengths->file_width : NULL;
+    if (*file >= (uint64_t)lengths->file_count) {
+        PyErr_SetString(PyExc_IndexError, "a unit is in no file");
+        return NULL;
+    }
+    return (const char *)lengths->files.buf + *file * lengths->file_width;
 }
 
 PyObject *kernel_length_sums(PyObject *module, PyObject *arguments) {
@@ -117,7 +121,6 @@ PyObject *kernel_length_sums(PyObject *module, PyObject *arguments) {
         uint32_t number;
         const char *file = file_of(&lengths, unit, &number);
         if (file == NULL) {
-            PyErr_SetString(PyExc_IndexError, "a unit is in no file");
             goto done;
         }
         if (lengths.has_live && !((const char *)lengths.live.buf)[number]) {
@@ -170,7 +173,6 @@ PyObject *kernel_length_norms(PyObject *module, PyObject *arguments) {
         uint32_t number;
         const char *file = file_of(&lengths, unit, &number);
         if (file == NULL) {
-            PyErr_SetString(PyExc_IndexError, "a unit is in no file");
             goto done;
         }
         double length = 0;

@@ -7,7 +7,8 @@ from lurcher.embedding.model import Model
 from lurcher.embedding.table import Table
 from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.mapped import Segment
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import encode
 from lurcher.lanes.lane import Request, run_lanes
 from lurcher.planning.plan import make_plan

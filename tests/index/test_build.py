@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from lurcher.index.build import build
 from lurcher.index.container import Container, pack_sections
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.mapped import Segment
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import SegmentData, encode
 from lurcher.terms.split import split, words
 

@@ -17,7 +17,8 @@ from lurcher.index import merge as merging
 from lurcher.index.build import build
 from lurcher.index.container import Builder, Container, pack_sections
 from lurcher.index.imports import read_imports
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.mapped import Segment
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, encode, string_at
 from lurcher.index.vectors import direction_of
 from lurcher.lanes import lexical

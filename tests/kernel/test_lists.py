@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher import Engine
-from lurcher.index import reader, tally
+from lurcher.index import mapped, tally
 from lurcher.index.postings import pack
 from lurcher.index.tally import Sum
 from lurcher.lanes import lexical
@@ -88,7 +88,7 @@ def test_words_weigh_the_same_in_segments_that_grew(tmp_path: Path) -> None:
         for term in ("retry", "socket", "other", "nowhere"):
             native = lexical._weighted(snapshot, term, weights)
             with pytest.MonkeyPatch.context() as patch:
-                for module in (tally, reader):
+                for module in (tally, mapped):
                     patch.setattr(module, "native", lambda: None)
                 snapshot.weighted = tally.Memory(1000)
                 plain = lexical._weighted(snapshot, term, weights)

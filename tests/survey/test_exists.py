@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.mapped import Segment
+from lurcher.index.reader import Snapshot
 from lurcher.survey.answers import ExistsAnswer, Standing
 from lurcher.survey.exists import exists
 from lurcher.types import IndexState

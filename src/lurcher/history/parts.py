@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.history.segment import COMMIT_FIELDS, FAMILIES, changes_of, commits_of, hunks_of, owners_in
 from lurcher.history.views import Header, header_of
-from lurcher.index.reader import Segment
+from lurcher.index.mapped import Segment
 from lurcher.light import cached_property
 
 if TYPE_CHECKING:

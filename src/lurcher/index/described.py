@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.index.apart import VECTOR_GROUPS, Group
 from lurcher.index.container import Container
-from lurcher.index.reader import Segment
+from lurcher.index.mapped import Segment
 from lurcher.index.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.types import HEADING, HEADING_PATH
 

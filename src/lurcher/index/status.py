@@ -22,8 +22,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from lurcher.embedding.model import Model
+    from lurcher.index.mapped import Segment
     from lurcher.index.project import Project
-    from lurcher.index.reader import Segment, Snapshot
+    from lurcher.index.reader import Snapshot
 
 _VECTORS = ("vectors", "vector_scales", "cards", "card_scales")
 

@@ -12,7 +12,8 @@ from lurcher.errors import CorruptIndex
 from lurcher.index import manifest as manifests
 from lurcher.index.container import MAGIC, Builder, Container, stamp_of
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest, Rows
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.mapped import Segment
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import check_shape
 from lurcher.light import TYPE_CHECKING, Protocol, cached_property, dataclass, field, pattern
 from lurcher.places import exists

@@ -6,8 +6,9 @@ import os
 import posixpath
 
 from lurcher.errors import PathError, UsageError
+from lurcher.index.mapped import Segment
 from lurcher.index.project import Project, View
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.reader import Snapshot
 from lurcher.index.waves import WAITING, is_partial
 from lurcher.light import TYPE_CHECKING
 from lurcher.types import Filter, IndexState

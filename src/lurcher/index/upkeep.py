@@ -15,7 +15,7 @@ from lurcher.index.container import Builder, Container
 from lurcher.index.described import Described, described
 from lurcher.index.embedding import complete
 from lurcher.index.manifest import Manifest
-from lurcher.index.reader import Segment
+from lurcher.index.mapped import Segment
 from lurcher.index.restated import restate
 from lurcher.index.store import live_mask, live_places
 from lurcher.types import Degraded, Progress

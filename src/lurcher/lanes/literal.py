@@ -9,7 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 
 from lurcher.arrays import np
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.mapped import Segment
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.kernel import native
 from lurcher.lanes.lane import Request

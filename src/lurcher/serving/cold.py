@@ -17,8 +17,9 @@ from lurcher.chunking.languages import LANGUAGES, detect
 from lurcher.index import manifest as manifests
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.manifest import Manifest
+from lurcher.index.mapped import Segment
 from lurcher.index.project import Project, View
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import encode
 from lurcher.literal.pattern import Pattern
 from lurcher.planning.groups import query_terms

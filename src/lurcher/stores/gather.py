@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from lurcher.errors import LurcherError
 from lurcher.index.container import Container
+from lurcher.index.mapped import Segment
 from lurcher.index.merge import expanded
-from lurcher.index.reader import Segment
 from lurcher.index.segment import DEFINITION, FAMILIES, FILE, FILE_FIELDS, UNIT, UNIT_FAMILIES
 from lurcher.light import cached_property
 from lurcher.stores.envelope import damaged

@@ -12,9 +12,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import Container
+from lurcher.index.mapped import Segment
 from lurcher.index.merge import expanded
 from lurcher.index.postings import lists_of, read_range
-from lurcher.index.reader import Segment
 from lurcher.index.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, KINDS, UNIT_FIELDS, owners_in, string_at
 from lurcher.index.vectors import Vectors, vectors_of
 from lurcher.stores.port import Sparse, StoredFile, StoredUnit

@@ -113,6 +113,9 @@ class SharedSnapshot(Snapshot):
         values, _ = super().lengths(field)
         return values, sum(shelf.sum_of(field) for shelf in self.shelves) / max(self.unit_count, 1)
 
+    def norms(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
+        return self.norms_by_lengths(weights, k1, b)  # the mean is that of the whole store, not of what was fetched
+
     def knows(self, term: str) -> bool:
         return self.words.knows(term)
 

@@ -12,8 +12,9 @@ from lurcher.index.bloom import Entries
 from lurcher.index.container import Container
 from lurcher.index.imports import read_imports
 from lurcher.index.manifest import Row
+from lurcher.index.mapped import Segment
 from lurcher.index.postings import broken, lists_of, read_range
-from lurcher.index.reader import Segment, Snapshot
+from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FAMILIES, definitions_of, files_of, owners_in, units_of
 from lurcher.index.vectors import vectors_of
 
