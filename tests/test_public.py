@@ -15,6 +15,7 @@ import lurcher
 from lurcher.kernel import native
 
 PACKAGE = Path(lurcher.__file__).parent
+COMMAND = Path(__file__).parents[1] / "bin" / "lurcher"
 FILES = sorted(PACKAGE.rglob("*.py"))
 STAGES = (
     "sources", "chunking", "imports", "terms", "embedding", "index", "planning", "lanes", "ranking", "fusion", "rerank",
@@ -93,7 +94,7 @@ def test_a_query_loads_what_it_uses_and_no_more(tmp_path: Path, clean_environmen
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "retry.py").write_text("def retry(request):\n    return request\n")
     question = ("search", "how is a request retried", str(tmp_path / "tree"), "--json")
-    command = [sys.executable, "-X", "importtime", "-m", "lurcher", *question]
+    command = [sys.executable, "-X", "importtime", str(COMMAND), *question]
     environment = {**clean_environment(), "LURCHER_INDEX_DIR": str(tmp_path / "index")}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiling modules anew loads more than running them
     for _ in range(6):
@@ -122,9 +123,8 @@ STANDARD = {
 
 
 def _before_anything(environment: dict[str, str]) -> set[str]:
-    """What `python -m` loads by itself."""
-    script = "import importlib.util, runpy, sys; print(*sys.modules)"
-    command = [sys.executable, "-c", script]
+    """What Python loads by itself."""
+    command = [sys.executable, "-c", "import sys; print(*sys.modules)"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
     return {*done.stdout.split(), "imported package", "zipimport", "sitecustomize", "usercustomize", "_winapi", "nt"}
 

@@ -123,3 +123,18 @@ def test_a_folder_that_takes_nothing_does_no_harm(run: Run, package: Path) -> No
     assert run() == first
     assert [path.name for path in bundles(package)] == [place.name]
     assert not list((package / "__pycache__").glob("*.bundle.*"))
+
+
+def test_what_the_command_says_is_said_wherever_it_goes(run: Run, tmp_path: Path) -> None:
+    """It ends without taking the interpreter apart, and still nothing that was said is lost."""
+    whole = run()
+    assert whole.startswith("{") and whole.endswith("}\n")
+    command = [sys.executable, "-m", "lurcher", "search", "how is a request retried", str(tmp_path / "tree"), "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "lib"), "LURCHER_INDEX_DIR": str(tmp_path / "index")}
+    with (tmp_path / "said").open("wb") as said:
+        assert subprocess.run(command, stdout=said, env=environment, timeout=60, check=False).returncode == 0
+    assert (tmp_path / "said").read_text() == whole
+    if Path("/dev/full").exists():
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, env=environment, timeout=60, check=False)
+        assert done.returncode == 2 and b"No space left" in done.stderr
