@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 14
+#define KERNEL_VERSION 15
 
 /* Memory that grows. */
 typedef struct {
@@ -69,8 +69,8 @@ PyObject *kernel_tally(PyObject *module, PyObject *arguments);
 PyObject *kernel_bm25(PyObject *module, PyObject *arguments);
 PyObject *kernel_harmonic(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_units(PyObject *module, PyObject *arguments);
-PyObject *kernel_length_sums(PyObject *module, PyObject *arguments);
-PyObject *kernel_length_norms(PyObject *module, PyObject *arguments);
+PyObject *kernel_lengths(PyObject *module, PyObject *arguments);
+PyObject *kernel_normed(PyObject *module, PyObject *arguments);
 PyObject *kernel_unpack(PyObject *module, PyObject *arguments);
 PyObject *kernel_within(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);

@@ -39,12 +39,12 @@ static PyMethodDef functions[] = {
      "each owner's sum as bytes, and the scales that make them one long."},
     {"products", kernel_products, METH_VARARGS,
      "Rows of bytes, places among them or None, whole numbers in single precision, where the products go in double precision."},
-    {"length_sums", kernel_length_sums, METH_VARARGS,
+    {"lengths", kernel_lengths, METH_VARARGS,
      "Rows of units, their width, rows of files, their width, where a unit names its file, marks of live files or None, fields (of "
-     "a file or not, place, size, weight): the sum of each over live units, and how many those are."},
-    {"length_norms", kernel_length_norms, METH_VARARGS,
-     "The same without marks, then the mean length, k1, b, an array of numbers and where in it to begin: what each unit's length "
-     "makes of its counts."},
+     "a file or not, place, size, weight), an array of numbers, where in it the length of each unit goes: the sum of each field over "
+     "live units, and how many those are."},
+    {"normed", kernel_normed, METH_VARARGS,
+     "Lengths, their mean, k1, b: each length becomes what it makes of its unit's counts."},
     {"unpack", kernel_unpack, METH_VARARGS, "A block of LZ4, and how many bytes it gives: these, or None where it does not."},
     {"within", kernel_within, METH_VARARGS,
      "Rows, their width, limits (place and size of a number, place and size of one that is added or a place below zero, least, "

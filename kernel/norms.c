@@ -1,7 +1,9 @@
 /* What the lengths of units make of their counts, for lanes/lexical.py: fields of units and of their files, weighed and added up,
-   straight from the tables. Sums of whole numbers are exact, and each unit's number is worked out as the reference does. */
+   straight from the tables. Sums of whole numbers are exact, and each unit's number is worked out as the reference does. Units of
+   a file follow each other, so what its fields come to is worked out once for all of them. */
 
 #include "kernel.h"
+#include "wide.h"
 
 enum { MOST_FIELDS = 16 };
 
@@ -95,17 +97,62 @@ static const char *file_of(const Lengths *lengths, const char *unit, uint32_t *f
     return (const char *)lengths->files.buf + *file * lengths->file_width;
 }
 
-PyObject *kernel_length_sums(PyObject *module, PyObject *arguments) {
+/* Puts the length of each unit into `room` and adds up the fields of those that count; 0, or -1 with an exception. */
+static int measure(const Lengths *lengths, double *room, uint64_t *sums, uint64_t *live) {
+    const char *unit = lengths->units.buf;
+    const char *marks = lengths->has_live ? lengths->live.buf : NULL;
+    uint64_t values[MOST_FIELDS] = {0};
+    double weighed[MOST_FIELDS] = {0};
+    uint32_t last = UINT32_MAX;
+    for (Py_ssize_t i = 0; i < lengths->count; i++, unit += lengths->unit_width) {
+        uint32_t number;
+        memcpy(&number, unit + lengths->file_place, 4);
+        if (number != last || i == 0) {
+            const char *file = file_of(lengths, unit, &number);
+            if (file == NULL) {
+                return -1;
+            }
+            for (Py_ssize_t f = 0; f < lengths->several; f++) {
+                const Field *field = &lengths->fields[f];
+                if (field->of_file) {
+                    values[f] = field_at(file + field->place, field->size);
+                    weighed[f] = field->weight * (double)values[f];
+                }
+            }
+            last = number;
+        }
+        double length = 0;
+        for (Py_ssize_t f = 0; f < lengths->several; f++) {
+            const Field *field = &lengths->fields[f];
+            if (!field->of_file) {
+                values[f] = field_at(unit + field->place, field->size);
+                weighed[f] = field->weight * (double)values[f];
+            }
+            length += weighed[f];
+        }
+        room[i] = length;
+        if (marks == NULL || marks[number]) {
+            *live += 1;
+            for (Py_ssize_t f = 0; f < lengths->several; f++) {
+                sums[f] += values[f];
+            }
+        }
+    }
+    return 0;
+}
+
+PyObject *kernel_lengths(PyObject *module, PyObject *arguments) {
     (void)module;
     Lengths lengths = {0};
-    PyObject *marks, *fields;
+    PyObject *marks, *fields, *found = NULL;
+    Py_buffer room;
+    Py_ssize_t first;
     if (!PyArg_ParseTuple(
-            arguments, "y*ny*nnOO!", &lengths.units, &lengths.unit_width, &lengths.files, &lengths.file_width,
-            &lengths.file_place, &marks, &PyTuple_Type, &fields
+            arguments, "y*ny*nnOO!w*n", &lengths.units, &lengths.unit_width, &lengths.files, &lengths.file_width,
+            &lengths.file_place, &marks, &PyTuple_Type, &fields, &room, &first
         )) {
         return NULL;
     }
-    PyObject *found = NULL;
     if (marks != Py_None) {
         if (PyObject_GetBuffer(marks, &lengths.live, PyBUF_SIMPLE) < 0) {
             goto done;
@@ -115,22 +162,16 @@ PyObject *kernel_length_sums(PyObject *module, PyObject *arguments) {
     if (check(&lengths, fields) < 0) {
         goto done;
     }
+    Py_ssize_t space = items_of(&room, sizeof(double), "lengths");
+    if (space < 0 || first < 0 || first > space || lengths.count > space - first) {
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "there is no room for so many");
+        }
+        goto done;
+    }
     uint64_t sums[MOST_FIELDS] = {0}, live = 0;
-    const char *unit = lengths.units.buf;
-    for (Py_ssize_t i = 0; i < lengths.count; i++, unit += lengths.unit_width) {
-        uint32_t number;
-        const char *file = file_of(&lengths, unit, &number);
-        if (file == NULL) {
-            goto done;
-        }
-        if (lengths.has_live && !((const char *)lengths.live.buf)[number]) {
-            continue;
-        }
-        live++;
-        for (Py_ssize_t f = 0; f < lengths.several; f++) {
-            const Field *field = &lengths.fields[f];
-            sums[f] += field_at((field->of_file ? file : unit) + field->place, field->size);
-        }
+    if (measure(&lengths, (double *)room.buf + first, sums, &live) < 0) {
+        goto done;
     }
     found = PyTuple_New(lengths.several + 1);
     for (Py_ssize_t f = 0; found != NULL && f <= lengths.several; f++) {
@@ -140,52 +181,37 @@ PyObject *kernel_length_sums(PyObject *module, PyObject *arguments) {
         }
     }
 done:
+    PyBuffer_Release(&room);
     release(&lengths);
     return found;
 }
 
-PyObject *kernel_length_norms(PyObject *module, PyObject *arguments) {
+INLINED void normed(double *room, Py_ssize_t count, double mean, double k1, double b) {
+    for (Py_ssize_t i = 0; i < count; i++) {
+        double norm = k1 * ((1 - b) + b * (room[i] / mean));
+        room[i] = norm >= 1e-9 ? norm : 1e-9;
+    }
+}
+
+static void normed_plain(double *room, Py_ssize_t count, double mean, double k1, double b) {
+    normed(room, count, mean, k1, b);
+}
+
+WIDE static void normed_wide(double *room, Py_ssize_t count, double mean, double k1, double b) {
+    normed(room, count, mean, k1, b);
+}
+
+PyObject *kernel_normed(PyObject *module, PyObject *arguments) {
     (void)module;
-    Lengths lengths = {0};
-    PyObject *fields, *found = NULL;
     Py_buffer room;
-    Py_ssize_t first;
     double mean, k1, b;
-    if (!PyArg_ParseTuple(
-            arguments, "y*ny*nnO!dddw*n", &lengths.units, &lengths.unit_width, &lengths.files, &lengths.file_width,
-            &lengths.file_place, &PyTuple_Type, &fields, &mean, &k1, &b, &room, &first
-        )) {
+    if (!PyArg_ParseTuple(arguments, "w*ddd", &room, &mean, &k1, &b)) {
         return NULL;
     }
-    if (check(&lengths, fields) < 0) {
-        goto done;
+    Py_ssize_t count = items_of(&room, sizeof(double), "lengths");
+    if (count >= 0) {
+        (HAS_WIDE ? normed_wide : normed_plain)(room.buf, count, mean != 0 ? mean : 1, k1, b);
     }
-    Py_ssize_t space = items_of(&room, sizeof(double), "norms");
-    if (space < 0 || first < 0 || first > space || lengths.count > space - first) {
-        if (!PyErr_Occurred()) {
-            PyErr_SetString(PyExc_ValueError, "there is no room for so many");
-        }
-        goto done;
-    }
-    double *norms = (double *)room.buf + first;
-    const char *unit = lengths.units.buf;
-    for (Py_ssize_t i = 0; i < lengths.count; i++, unit += lengths.unit_width) {
-        uint32_t number;
-        const char *file = file_of(&lengths, unit, &number);
-        if (file == NULL) {
-            goto done;
-        }
-        double length = 0;
-        for (Py_ssize_t f = 0; f < lengths.several; f++) {
-            const Field *field = &lengths.fields[f];
-            length += field->weight * (double)field_at((field->of_file ? file : unit) + field->place, field->size);
-        }
-        double norm = k1 * ((1 - b) + b * (mean != 0 ? length / mean : length));
-        norms[i] = norm >= 1e-9 ? norm : 1e-9;
-    }
-    found = Py_NewRef(Py_None);
-done:
     PyBuffer_Release(&room);
-    release(&lengths);
-    return found;
+    return count < 0 ? NULL : Py_NewRef(Py_None);
 }

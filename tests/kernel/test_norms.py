@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.index.reader import Snapshot
-from lurcher.index.rows import Rows, shape_of
+from lurcher.index.rows import Rows, normed, shape_of
 from lurcher.index.segment import FILE, UNIT
 from tests.index.conftest import opened, write
 from tests.kernel import kernel
@@ -49,16 +49,16 @@ def test_norms_are_those_of_arrays(
     weights = dict(zip(FIELDS, amounts, strict=True))
     columns = [unit[name].astype(float) if name in FIELDS[:3] else file[name].astype(float)[unit["file"]] for name in FIELDS]
     counted = np.ones(units, bool) if live is None else live[unit["file"]]
-    sums = ours(unit, UNIT).length_sums(ours(file, FILE), live, weights)
+    room = np.full(units + 3, 7.0)
+    sums = ours(unit, UNIT).lengths(ours(file, FILE), live, weights, room, 2)
     assert sums == (*(int(column[counted].sum()) for column in columns), int(counted.sum()))
     mean, length = 0.0, np.zeros(units)
     for weight, column in zip(amounts, columns, strict=True):
         length += weight * column
         mean += weight * (float(column[counted].sum()) / max(int(counted.sum()), 1))
     wanted = np.maximum(k1 * (1 - b + b * (length / mean if mean else length)), 1e-9)
-    room = np.full(units + 3, 7.0)
-    ours(unit, UNIT).length_norms(ours(file, FILE), weights, mean, k1, b, room, 2)
-    assert room[2 : units + 2].tobytes() == wanted.tobytes()
+    assert room[2 : units + 2].tobytes() == length.tobytes()
+    assert normed(room[2 : units + 2].copy(), mean, k1, b).tobytes() == wanted.tobytes()
     assert room[[0, 1, -1]].tolist() == [7.0, 7.0, 7.0]
 
 
@@ -80,15 +80,17 @@ def test_what_does_not_fit_is_refused() -> None:
     unit, file = tables(1, 5, 3)
     units, files, weights, room = ours(unit, UNIT), ours(file, FILE), {"body": 1.0, "name": 1.0}, np.zeros(5)
     with pytest.raises(ValueError, match="as many marks"):
-        units.length_sums(files, np.ones(2, bool), weights)
+        units.lengths(files, np.ones(2, bool), weights, room, 0)
     for first in (-1, 1, 6):
         with pytest.raises(ValueError, match="no room"):
-            units.length_norms(files, weights, 1.0, 1.0, 1.0, room, first)
+            units.lengths(files, None, weights, room, first)
+    with pytest.raises((ValueError, TypeError, BufferError)):
+        units.lengths(files, None, weights, b"12345678" * 5, 0)
+    with pytest.raises(ValueError, match="lengths"):
+        normed(bytearray(12), 1.0, 1.0, 1.0)
     unit["file"][4] = 3
     with pytest.raises(IndexError, match="in no file"):
-        ours(unit, UNIT).length_sums(files, None, weights)
-    with pytest.raises(IndexError, match="in no file"):
-        ours(unit, UNIT).length_norms(files, weights, 1.0, 1.0, 1.0, room, 0)
+        ours(unit, UNIT).lengths(files, None, weights, room, 0)
     module, data = kernel.module(), unit.tobytes()
     width = unit.dtype.itemsize
     for arguments in (
@@ -98,7 +100,7 @@ def test_what_does_not_fit_is_refused() -> None:
         (data, width, b"", 1, 0, None, ((False, 0, 4, 1.0),) * 17),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"rows|field"):
-            module.length_sums(*arguments)
+            module.lengths(*arguments, room, 0)
 
 
 @settings(max_examples=40, deadline=None)

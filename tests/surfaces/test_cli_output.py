@@ -153,11 +153,14 @@ def test_closed_streams_are_no_error(shared: Path, clean_environment: Callable[.
     assert subprocess.run(["sh", "-c", line], env=clean_environment(), timeout=30, check=False).returncode == 0
 
 
+MANY = 150
+
+
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tree that takes a while to index."""
     folder = tmp_path_factory.mktemp("large")
-    for number in range(40):
+    for number in range(MANY):
         lines = (f"def function_{number}_{i}(argument_{i}):\n    return argument_{i} + {i}\n" for i in range(1000))
         (folder / f"module_{number}.py").write_text("".join(lines))
     return folder
@@ -175,7 +178,7 @@ def test_an_interrupt_while_indexing_leaves_no_broken_index(
     deadline = time.monotonic() + 20
     while not (large / ".lurcher" / "lock").exists() and time.monotonic() < deadline:
         time.sleep(0.01)
-    time.sleep(0.3)
+    time.sleep(0.1)
     if whole_group:
         os.killpg(process.pid, signal.SIGINT)
     else:
@@ -192,5 +195,5 @@ def test_indexing_shows_its_progress_on_a_terminal(
 ) -> None:
     env = clean_environment(TERM="xterm-256color")
     seen = on_terminal([*COMMAND, "search", "function_7_7", large, "-k", "1"], env, large)
-    assert re.search(r"indexing [█░]{24} \d+/40", seen)
+    assert re.search(rf"indexing [█░]{{24}} \d+/{MANY}", seen)
     assert f"{ESCAPE}[1;34mmodule_7.py" in seen

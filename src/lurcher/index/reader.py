@@ -12,7 +12,7 @@ from itertools import islice
 from lurcher.arrays import np
 from lurcher.index.mapped import MOST_ROWS, MOST_TERMS, Segment, definition_in, definitions_in
 from lurcher.index.roles import VERSIONED, version_of
-from lurcher.index.rows import Rows
+from lurcher.index.rows import Rows, normed
 from lurcher.index.segment import (
     FILE_FIELDS,
     KINDS,
@@ -308,15 +308,16 @@ class Snapshot:
         tables: list[tuple[Any, Any, Any]] = [(segment.units, segment.files, segment.live) for segment in self.segments]
         if not tables or any(type(units) is not Rows for units, _, _ in tables):
             return self.norms_by_lengths(weights, k1, b)
-        sums = [units.length_sums(files, live, weights) for units, files, live in tables]
+        room = np.zeros(self.unit_total)
+        sums = [
+            units.lengths(files, live, weights, room, first)
+            for (units, files, live), first in zip(tables, self._bases["units"], strict=False)
+        ]
         *totals, count = (sum(column) for column in zip(*sums, strict=True))
         mean = 0.0
         for weight, total in zip(weights.values(), totals, strict=True):
             mean += weight * (float(total) / max(count, 1))
-        room = np.zeros(self.unit_total)
-        for (units, files, _), first in zip(tables, self._bases["units"], strict=False):
-            units.length_norms(files, weights, mean, k1, b, room, first)
-        return room
+        return normed(room, mean, k1, b)
 
     def norms_by_lengths(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
         """The same from the length of each field, one after the other."""

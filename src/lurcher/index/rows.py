@@ -135,16 +135,13 @@ class Rows:
         _, offset, kind = self._shape.places[column]
         return _kernel().numbers(self._data, offset, self._shape.row.size, kind, more)
 
-    def length_sums(self, files: Rows, live: Any, fields: Mapping[str, float]) -> tuple[int, ...]:
-        """Of units: the sum of each field, their own or their file's, over those of live files, and how many those are."""
-        found: tuple[int, ...] = _kernel().length_sums(*self._with(files), live, self._fields(files, fields))
-        return found
+    def lengths(self, files: Rows, live: Any, fields: Mapping[str, float], room: Any, first: int) -> tuple[int, ...]:
+        """Of units: puts the length of each into `room`, of fields of their own or their file's with weights.
 
-    def length_norms(
-        self, files: Rows, fields: Mapping[str, float], mean: float, k1: float, b: float, room: Any, first: int
-    ) -> None:
-        """Of units: k1 · (1 − b + b · length / mean) of each, put into `room`."""
-        _kernel().length_norms(*self._with(files), self._fields(files, fields), mean, k1, b, room, first)
+        Returns the sum of each field over those of live files, and how many those are.
+        """
+        found: tuple[int, ...] = _kernel().lengths(*self._with(files), live, self._fields(files, fields), room, first)
+        return found
 
     def _with(self, files: Rows) -> tuple[Any, ...]:
         return self._data, self._shape.row.size, files._data, files._shape.row.size, self._shape.places["file"][1]
@@ -168,3 +165,9 @@ class Rows:
 
     def tolist(self) -> list[tuple[int, ...]]:
         return list(self._shape.row.iter_unpack(self._data))
+
+
+def normed(lengths: Any, mean: float, k1: float, b: float) -> Any:
+    """Lengths become k1 · (1 − b + b · length / mean), where they are."""
+    _kernel().normed(lengths, mean, k1, b)
+    return lengths
