@@ -75,6 +75,7 @@ PyObject *kernel_unpack(PyObject *module, PyObject *arguments);
 PyObject *kernel_within(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike(PyObject *module, PyObject *arguments);
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments);
+PyObject *kernel_paths(PyObject *module, PyObject *arguments);
 PyObject *kernel_begin_look(PyObject *module, PyObject *arguments);
 PyObject *kernel_end_look(PyObject *module, PyObject *capsule);
 PyObject *kernel_terms_with(PyObject *module, PyObject *arguments);

@@ -43,10 +43,11 @@ typedef struct {
 
 static int64_t nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec; }
 
-static int differs(const Known *known, int folder, int64_t young, int folders) {
+/* `path` is what it is called as seen from `folder`. */
+static int differs(const Known *known, int folder, const char *path, int64_t young, int folders) {
     struct stat status;
     const int64_t *was = known->numbers;
-    if (known->path == NULL || fstatat(folder, known->path, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW) != 0) {
         return 1;
     }
     if (nanoseconds(MODIFIED(status)) != was[MTIME] || nanoseconds(CHANGED(status)) != was[CTIME] ||
@@ -66,17 +67,68 @@ typedef struct {
     int64_t young;
 } Part;
 
+#ifdef O_PATH
+enum { OPENED = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+#else
+enum { OPENED = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
+#endif
+
+/* How much of a path is its folder, with the stroke behind it. */
+static size_t folder_of(const char *path) {
+    const char *stroke = strrchr(path, '/');
+    return stroke == NULL ? 0 : (size_t)(stroke - path) + 1;
+}
+
+/* A folder that several entries in a row are in, opened: from there the system has less of a way to each. */
+typedef struct {
+    const char *path;
+    size_t length;
+    int folder; /* -1: not opened */
+} Opened;
+
+static void open_around(Opened *opened, const Part *part, size_t i, size_t length) {
+    char path[1024];
+    if (opened->folder >= 0) {
+        close(opened->folder);
+    }
+    opened->path = part->known[i].path;
+    opened->length = length;
+    opened->folder = -1;
+    if (length > 0 && length < sizeof path && i + 1 < part->count && part->known[i + 1].path != NULL &&
+        strncmp(part->known[i + 1].path, opened->path, length) == 0 &&
+        folder_of(part->known[i + 1].path) == length) {
+        memcpy(path, opened->path, length);
+        path[length - 1] = 0;
+        opened->folder = openat(part->folder, path, OPENED);
+    }
+}
+
 static void *look_at(void *argument) {
     const Part *part = argument;
+    Opened opened = {.folder = -1};
     for (size_t i = 0; i < part->count; i++) {
-        part->known[i].unlike = differs(&part->known[i], part->folder, part->young, part->folders);
+        Known *known = &part->known[i];
+        if (known->path == NULL) {
+            known->unlike = 1;
+            continue;
+        }
+        size_t length = folder_of(known->path);
+        if (opened.path == NULL || length != opened.length || strncmp(known->path, opened.path, length) != 0) {
+            open_around(&opened, part, i, length);
+        }
+        int from = opened.folder >= 0 ? opened.folder : part->folder;
+        const char *path = opened.folder >= 0 ? known->path + length : known->path;
+        known->unlike = differs(known, from, path, part->young, part->folders);
+    }
+    if (opened.folder >= 0) {
+        close(opened.folder);
     }
     return NULL;
 }
 
-/* Nearly all of it is waiting for the system, which looks at several files at a time. */
-static void look_at_all(Part all) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+/* Nearly all of it is waiting for the system, which looks at several files at a time; with so many cores in use otherwise. */
+static void look_at_all(Part all, long busy) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN) - busy;
     size_t most = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (size_t)cores;
     size_t parts = all.count / WORTH_A_THREAD < most ? all.count / WORTH_A_THREAD : most;
     Part part[MOST_THREADS];
@@ -147,7 +199,7 @@ static PyObject *unlike_in(PyObject *table, PyObject *paths, Py_ssize_t first, i
         }
     }
     Py_BEGIN_ALLOW_THREADS
-    look_at_all((Part){known, (size_t)count, folder, folders, young});
+    look_at_all((Part){known, (size_t)count, folder, folders, young}, 0);
     Py_END_ALLOW_THREADS
     found = PyList_New(0);
     for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
@@ -178,11 +230,21 @@ PyObject *kernel_unlike(PyObject *module, PyObject *arguments) {
     return found;
 }
 
+/* What rows are like: in order, or what is wrong with them. */
+enum { FAILED = -3, NO_MEMORY = -2, NO_ROWS = -1, ELSEWHERE = 0, READ = 1 };
+
+/* Rows with numbers among them, and the path of each, with zeros between. */
+typedef struct {
+    Py_buffer paths, rows;
+    size_t width, first;
+    char *text; /* the paths, each ended by a zero */
+} Table;
+
 /* A look at the rows of a manifest, which are in folders that are all known: at those first, if need be, since nothing behind
    a folder that has become something else is to be looked at. */
 typedef struct {
     Part part, around;
-    PyObject *paths, *names; /* hold the text of the paths of files, and of folders */
+    Table files, folders;
     pthread_t thread;
     int running, told, moved;
 } Look;
@@ -196,6 +258,12 @@ static void end_look(Look *look) {
     }
 }
 
+static void free_table(Table *table) {
+    PyBuffer_Release(&table->paths);
+    PyBuffer_Release(&table->rows);
+    free(table->text);
+}
+
 static void free_look(Look *look) {
     end_look(look);
     if (look->part.folder >= 0) {
@@ -203,8 +271,8 @@ static void free_look(Look *look) {
     }
     free(look->part.known);
     free(look->around.known);
-    Py_XDECREF(look->paths);
-    Py_XDECREF(look->names);
+    free_table(&look->files);
+    free_table(&look->folders);
     free(look);
 }
 
@@ -217,7 +285,7 @@ typedef struct {
     size_t length;
 } Around;
 
-/* Whether the folder of a path is among them; -1 with an exception. */
+/* READ where the folder of a path is among them. */
 static int is_around(Around *around, const char *path, size_t size) {
     size_t end = size;
     while (end > 0 && path[end - 1] != '/') {
@@ -225,99 +293,81 @@ static int is_around(Around *around, const char *path, size_t size) {
     }
     size_t folder = end > 0 ? end - 1 : 0;
     if (around->before != NULL && around->length == folder && memcmp(around->before, path, folder) == 0) {
-        return 1;
+        return READ;
     }
     around->before = path;
     around->length = folder;
     if (around->texts != NULL) {
         uint32_t number = texts_number(around->texts, path, folder);
-        if (number == UINT32_MAX) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        return number < around->count;
+        return number == UINT32_MAX ? NO_MEMORY : number < around->count ? READ : ELSEWHERE;
     }
     PyObject *name = PyUnicode_DecodeUTF8(path, (Py_ssize_t)folder, NULL);
     if (name == NULL) {
-        return -1;
+        return FAILED;
     }
     int found = PyDict_Contains(around->folders, name);
     Py_DECREF(name);
-    return found;
+    return found < 0 ? FAILED : found ? READ : ELSEWHERE;
 }
 
-/* Rows with their paths, which have zeros between. 1, 0 where one is in none of the folders, or -1 with an exception. */
-static int read_rows(Part *part, PyObject *paths, const char *rows, size_t width, size_t first, Around *around) {
-    const char *text = PyBytes_AsString(paths);
-    size_t size = (size_t)PyBytes_Size(paths), count = part->count, start = 0;
+/* Takes the rows of a table; without the interpreter, unless `around` has a dictionary. */
+static int read_rows(Part *part, Table *table, Around *around) {
+    size_t bytes = (size_t)table->rows.len, size = (size_t)table->paths.len, start = 0;
+    if (bytes % table->width != 0 || (bytes == 0 && size != 0)) {
+        return NO_ROWS;
+    }
+    size_t count = part->count = bytes / table->width;
+    part->known = calloc(count > 0 ? count : 1, sizeof *part->known);
+    char *text = table->text = malloc(size + 1);
+    if (part->known == NULL || text == NULL) {
+        return NO_MEMORY;
+    }
+    memcpy(text, table->paths.buf, size);
+    text[size] = 0;
     for (size_t i = 0; i < count; i++) {
         const char *zero = start < size ? memchr(text + start, 0, size - start) : NULL;
         size_t end = zero != NULL ? (size_t)(zero - text) : size;
         if (start > size || (end == size) != (i == count - 1)) {
-            PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
-            return -1;
+            return NO_ROWS;
         }
-        int there = around != NULL ? is_around(around, text + start, end - start) : 1;
-        if (there <= 0) {
+        int there = around != NULL ? is_around(around, text + start, end - start) : READ;
+        if (there != READ) {
             return there;
         }
         Known *known = &part->known[i];
-        known->path = end == start ? "." : text + start; /* ended by a zero, the last by that of the bytes */
-        memcpy(known->numbers, rows + i * width + first, sizeof known->numbers);
+        known->path = end == start ? "." : text + start;
+        memcpy(known->numbers, (const char *)table->rows.buf + i * table->width + table->first, sizeof known->numbers);
         start = end + 1;
     }
-    return 1;
+    return READ;
 }
 
-/* Room for so many; -1 with an exception. */
-static int make_room(Part *part, PyObject *rows, size_t width, PyObject *paths) {
-    size_t bytes = (size_t)PyBytes_Size(rows);
-    if (bytes % width != 0 || (bytes == 0 && PyBytes_Size(paths) != 0)) {
-        PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
-        return -1;
-    }
-    part->count = bytes / width;
-    part->known = calloc(part->count > 0 ? part->count : 1, sizeof *part->known);
-    if (part->known == NULL) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return 0;
-}
-
-/* A look at rows, which are yet to be read; NULL with an exception. */
-static Look *look_from(PyObject *paths, PyObject *rows, Py_ssize_t width, Py_ssize_t first, int folder, int64_t young) {
-    if (first < 0 || width < first || (size_t)(width - first) < NUMBERS * sizeof(int64_t)) {
-        PyErr_SetString(PyExc_ValueError, "rows are not so wide");
-        return NULL;
-    }
+/* A look from an open folder; NULL with an exception. */
+static Look *look_from(int folder, int64_t young) {
     Look *look = calloc(1, sizeof *look);
     if (look == NULL) {
         PyErr_NoMemory();
         return NULL;
     }
-    look->paths = Py_NewRef(paths);
     look->part.young = young;
     look->part.folder = fcntl(folder, F_DUPFD_CLOEXEC, 0); /* its own: whoever opened the folder may close it meanwhile */
-    if (make_room(&look->part, rows, (size_t)width, paths) == 0) {
-        return look;
+    if (look->part.folder < 0) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        free_look(look);
+        return NULL;
     }
-    free_look(look);
-    return NULL;
+    return look;
 }
 
-/* The look itself where everything was read; NULL otherwise. */
-static Look *look_if(Look *look, int read) {
-    if (read == 1 && look->part.folder < 0) {
-        errno = EBADF;
-        PyErr_SetFromErrno(PyExc_OSError);
-        read = -1;
+/* 0, or -1 with an exception where rows have no room for numbers there. */
+static int place_numbers(Table *table, Py_ssize_t width, Py_ssize_t first) {
+    if (first < 0 || width < first || (size_t)(width - first) < NUMBERS * sizeof(int64_t)) {
+        PyErr_SetString(PyExc_ValueError, "rows are not so wide");
+        return -1;
     }
-    if (read == 1) {
-        return look;
-    }
-    free_look(look);
-    return NULL;
+    table->width = (size_t)width;
+    table->first = (size_t)first;
+    return 0;
 }
 
 static PyObject *unlike_of(const Look *look) {
@@ -334,69 +384,79 @@ static PyObject *unlike_of(const Look *look) {
     return found;
 }
 
-static PyObject *none_unless_failed(void) { return PyErr_Occurred() ? NULL : Py_NewRef(Py_None); }
-
 PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *paths, *rows;
+    Table files = {0};
     Py_ssize_t width, first;
     int folder;
     long long young;
     Around around = {0};
     if (!PyArg_ParseTuple(
-            arguments, "SSnniLO!", &paths, &rows, &width, &first, &folder, &young, &PyDict_Type, &around.folders
+            arguments, "y*y*nniLO!", &files.paths, &files.rows, &width, &first, &folder, &young, &PyDict_Type, &around.folders
         )) {
         return NULL;
     }
-    Look *look = look_from(paths, rows, width, first, folder, young);
-    if (look != NULL) {
-        look = look_if(look, read_rows(&look->part, paths, PyBytes_AsString(rows), (size_t)width, (size_t)first, &around));
-    }
+    PyObject *found = NULL;
+    Look *look = place_numbers(&files, width, first) < 0 ? NULL : look_from(folder, young);
     if (look == NULL) {
-        return none_unless_failed();
+        free_table(&files);
+        return NULL;
     }
-    Py_BEGIN_ALLOW_THREADS
-    look_at_all(look->part);
-    Py_END_ALLOW_THREADS
-    PyObject *found = unlike_of(look);
+    look->files = files;
+    int read = read_rows(&look->part, &look->files, &around);
+    if (read == READ) {
+        Py_BEGIN_ALLOW_THREADS
+        look_at_all(look->part, 0);
+        Py_END_ALLOW_THREADS
+        found = unlike_of(look);
+    } else if (read == ELSEWHERE) {
+        found = Py_NewRef(Py_None);
+    } else if (read == NO_ROWS) {
+        PyErr_SetString(PyExc_ValueError, "there are not as many rows as paths");
+    } else if (read == NO_MEMORY) {
+        PyErr_NoMemory();
+    }
     free_look(look);
     return found;
 }
 
 #define LOOK "lurcher._kernel.look"
 
-/* Folders with their marks, each in a folder that is among them too. 1, 0 where one is not, or -1 with an exception. */
-static int read_folders(Look *look, PyObject *names, PyObject *marks, Around *around) {
-    look->names = Py_NewRef(names);
+/* Folders with their marks, each in a folder that is among them too. */
+static int read_folders(Look *look, Around *around) {
     look->around.folder = look->part.folder;
     look->around.folders = 1;
-    if (make_room(&look->around, marks, NUMBERS * sizeof(int64_t), names) < 0) {
-        return -1;
-    }
-    int read = read_rows(&look->around, names, PyBytes_AsString(marks), NUMBERS * sizeof(int64_t), 0, NULL);
-    for (size_t i = 0; read == 1 && i < look->around.count; i++) {
+    int read = read_rows(&look->around, &look->folders, NULL);
+    for (size_t i = 0; read == READ && i < look->around.count; i++) {
         const char *path = look->around.known[i].path;
         if (texts_number(around->texts, path, strcmp(path, ".") == 0 ? 0 : strlen(path)) == UINT32_MAX) {
-            PyErr_NoMemory();
-            read = -1;
+            read = NO_MEMORY;
         }
     }
     around->count = around->texts->count;
-    for (size_t i = 0; read == 1 && i < look->around.count; i++) {
+    for (size_t i = 0; read == READ && i < look->around.count; i++) {
         read = is_around(around, look->around.known[i].path, strlen(look->around.known[i].path));
     }
     around->before = NULL;
     return read;
 }
 
+/* All of a look, beside the interpreter: what is wrong with the rows is no different from a folder that is gone. */
 static void *look_behind(void *argument) {
     Look *look = argument;
-    look_at_all(look->around);
+    Texts texts = {.seed = (uint64_t)(uintptr_t)look * UINT64_C(0x9E3779B97F4A7C15)};
+    Around around = {.texts = &texts};
+    look->moved = read_folders(look, &around) != READ || read_rows(&look->part, &look->files, &around) != READ;
+    texts_free(&texts);
+    if (look->moved) {
+        return NULL;
+    }
+    look_at_all(look->around, 1);
     for (size_t i = 0; i < look->around.count; i++) {
         look->moved |= look->around.known[i].unlike;
     }
     if (!look->moved) {
-        look_at_all(look->part);
+        look_at_all(look->part, 1);
     }
     return NULL;
 }
@@ -405,27 +465,26 @@ static void drop_look(PyObject *capsule) { free_look(PyCapsule_GetPointer(capsul
 
 PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) {
     (void)module;
-    PyObject *paths, *rows, *names, *marks;
+    Table files = {0}, folders = {0};
     Py_ssize_t width, first;
     int folder;
     long long young;
-    if (!PyArg_ParseTuple(arguments, "SSnniLSS", &paths, &rows, &width, &first, &folder, &young, &names, &marks)) {
+    if (!PyArg_ParseTuple(
+            arguments, "y*y*nniLy*y*", &files.paths, &files.rows, &width, &first, &folder, &young, &folders.paths, &folders.rows
+        )) {
         return NULL;
     }
-    Look *look = look_from(paths, rows, width, first, folder, young);
-    if (look != NULL) {
-        Texts texts = {.seed = (uint64_t)(uintptr_t)look * UINT64_C(0x9E3779B97F4A7C15)};
-        Around around = {.texts = &texts};
-        int read = read_folders(look, names, marks, &around);
-        if (read == 1) {
-            read = read_rows(&look->part, paths, PyBytes_AsString(rows), (size_t)width, (size_t)first, &around);
-        }
-        texts_free(&texts);
-        look = look_if(look, read);
+    Look *look = NULL;
+    if (place_numbers(&files, width, first) == 0 && place_numbers(&folders, NUMBERS * sizeof(int64_t), 0) == 0) {
+        look = look_from(folder, young);
     }
     if (look == NULL) {
-        return none_unless_failed();
+        free_table(&files);
+        free_table(&folders);
+        return NULL;
     }
+    look->files = files;
+    look->folders = folders;
     look->running = pthread_create(&look->thread, NULL, look_behind, look) == 0;
     if (!look->running) {
         look_behind(look);

@@ -55,9 +55,11 @@ static PyMethodDef functions[] = {
      "Paths with zeros between, packed rows, their width, where in them size and times and inode are, a folder, since when times "
      "are young, folders that are known: the numbers of rows, or None where a path is in no such folder."},
     {"begin_look", kernel_begin_look, METH_VARARGS,
-     "The same, begun, with the paths of folders and their marks for the folders: these are looked at first. What `end_look` takes, "
-     "or None."},
-    {"end_look", kernel_end_look, METH_O, "What a look has found, once it has seen everything; None where a folder is not as it was."},
+     "The same, begun, with the paths of folders and their marks for the folders: these are looked at first. What `end_look` takes."},
+    {"end_look", kernel_end_look, METH_O,
+     "What a look has found, once it has seen everything; None where a folder is not as it was, or not known, or rows do not fit."},
+    {"paths", kernel_paths, METH_VARARGS,
+     "Paths with zeros between, whether they must be text: how many there are, and whether one is absolute or has a step up."},
     {"tally", kernel_tally, METH_VARARGS,
      "Parts (owners, amounts, factor), number of owners, a desk of zeros: the owners that have anything, and their sums."},
     {"bm25", kernel_bm25, METH_VARARGS, "Units, frequencies, lengths, times, scores: what each unit gains, added to its score."},

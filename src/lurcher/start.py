@@ -8,29 +8,35 @@ Where Python keeps nothing, nothing is kept (`-B`), and what cannot be read or w
 
 from __future__ import annotations
 
+import gc
 import marshal
 import os
 import sys
-from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader, spec_from_file_location
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import MAGIC_NUMBER, SourceFileLoader
+from mmap import ACCESS_READ, mmap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from importlib.machinery import ModuleSpec
+    from collections.abc import Mapping
     from typing import Any
 
-    Entry = tuple[bool, bytes, bytes]
+    Entry = tuple[bool, int, int, memoryview | bytes]
     """Whether a module is a package, time and size of its source as the compiled one has them, and the compiled one."""
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-_HEAD = b"lurcher 1 " + MAGIC_NUMBER
-_STAMP, _CODE = slice(8, 16), slice(16, None)
-"""Where a compiled module has time and size of its source, and the code; before these are the version and its flags."""
+_HEAD = b"lurcher 2 " + MAGIC_NUMBER
+_TABLE = len(_HEAD) + 8
+"""Where the table of what is in the file begins; its length stands before it."""
+_CODE = 16
+"""Where a compiled module has its code; before are the version, its flags, time and size of its source, four bytes each."""
 _BY_TIME = bytes(4)
 _LARGEST = 16_000_000
 
 
 def main() -> int:
     """The command that this process was started for."""
+    gc.disable()  # while modules are loaded, of which none goes away
     bundle = Bundle(_place())
     sys.meta_path.insert(0, bundle)
     from lurcher.surfaces.cli import main as command
@@ -57,11 +63,15 @@ def _leave(status: int) -> None:
 
 def _place() -> str:
     """The file for this Python; none where it keeps compiled modules elsewhere, or not at all."""
-    tag = sys.implementation.cache_tag
-    if not tag or sys.pycache_prefix:
+    if not sys.implementation.cache_tag or sys.pycache_prefix:
         return ""
+    return os.path.join(FOLDER, "__pycache__", f"question.{_tag()}.bundle")
+
+
+def _tag() -> str:
+    """What compiled modules of this Python have in their names."""
     optimised = f".opt-{sys.flags.optimize}" if sys.flags.optimize else ""
-    return os.path.join(FOLDER, "__pycache__", f"question.{tag}{optimised}.bundle")
+    return f"{sys.implementation.cache_tag}{optimised}"
 
 
 class Bundle:
@@ -75,13 +85,19 @@ class Bundle:
         entry = self._entries.get(name)
         if entry is None:
             return None
-        package, stamp, code = entry
+        package, *stamp, code = entry
         source = _source(name, package)
         if stamp != _stamp(source):
             del self._entries[name]
             return None
-        inner = [os.path.dirname(source)] if package else None
-        return spec_from_file_location(name, source, loader=_Loader(name, source, code), submodule_search_locations=inner)
+        # As `spec_from_file_location` makes it, which takes longer, since it knows nothing beforehand.
+        spec = ModuleSpec(name, _Loader(name, source, code), origin=source, is_package=package)
+        folder, _, file = source.rpartition(os.sep)
+        if package:
+            spec.submodule_search_locations = [folder]
+        spec.has_location = True
+        spec.cached = f"{folder}{os.sep}__pycache__{os.sep}{file[:-3]}.{_tag()}.pyc"
+        return spec
 
     def keep(self) -> None:
         """Adds what was loaded from elsewhere; without effect where there is nothing to add, or nothing can be written."""
@@ -100,7 +116,7 @@ class Bundle:
 class _Loader(SourceFileLoader):
     """Has the code already."""
 
-    def __init__(self, name: str, source: str, code: bytes) -> None:
+    def __init__(self, name: str, source: str, code: memoryview | bytes) -> None:
         super().__init__(name, source)
         self._code = code
 
@@ -113,28 +129,45 @@ def _source(name: str, package: bool) -> str:
     return os.path.join(path, "__init__.py") if package else path + ".py"
 
 
-def _stamp(source: str) -> bytes | None:
+def _stamp(source: str) -> list[int] | None:
+    """Time and size of a file, as compiled modules have them."""
     try:
         status = os.stat(source)
     except OSError:
         return None
-    return b"".join((number & 0xFFFF_FFFF).to_bytes(4, "little") for number in (int(status.st_mtime), status.st_size))
+    return [int(status.st_mtime) & 0xFFFF_FFFF, status.st_size & 0xFFFF_FFFF]
 
 
 def _read(place: str) -> dict[str, Entry]:
+    """What is in the file; its modules stay where they are until one is loaded."""
     try:
         with open(place, "rb") as handle:
-            data = handle.read(_LARGEST)
-        return dict(marshal.loads(data[len(_HEAD) :])) if data.startswith(_HEAD) else {}
-    except (OSError, ValueError, EOFError, TypeError):
+            data = memoryview(mmap(handle.fileno(), 0, access=ACCESS_READ))
+        if data[: len(_HEAD)] != _HEAD or len(data) > _LARGEST:
+            return {}
+        first = _TABLE + int.from_bytes(data[len(_HEAD) : _TABLE], "little")
+        entries: dict[str, Entry] = {}
+        for name, (package, time, size, start, end) in marshal.loads(data[_TABLE:first]).items():
+            if not 0 <= start <= end <= len(data) - first:
+                return {}
+            entries[name] = package, time, size, data[first + start : first + end]
+        return entries
+    except (OSError, ValueError, EOFError, TypeError, AttributeError):
         return {}
 
 
-def _write(place: str, entries: dict[str, Entry]) -> None:
+def _write(place: str, entries: Mapping[str, Entry]) -> None:
+    table, codes, total = {}, [], 0
+    for name, (package, time, size, code) in entries.items():
+        table[name] = package, time, size, total, total + len(code)
+        codes.append(code)
+        total += len(code)
+    head = marshal.dumps(table)
     draft = f"{place}.{os.getpid()}"
     try:
         with open(draft, "xb") as handle:
-            handle.write(_HEAD + marshal.dumps(entries))
+            handle.write(_HEAD + len(head).to_bytes(8, "little") + head)
+            handle.writelines(codes)
         os.replace(draft, place)
     except OSError:
         from contextlib import suppress
@@ -155,5 +188,7 @@ def _compiled(spec: Any) -> Entry | None:
             data = handle.read()
     except OSError:
         return None
-    by_time = data[:4] == MAGIC_NUMBER and data[4:8] == _BY_TIME
-    return (package, data[_STAMP], data[_CODE]) if by_time else None
+    if data[:4] != MAGIC_NUMBER or data[4:8] != _BY_TIME:
+        return None
+    time, size = (int.from_bytes(data[at : at + 4], "little") for at in (8, 12))
+    return package, time, size, data[_CODE:]

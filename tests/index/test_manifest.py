@@ -17,7 +17,9 @@ from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 
 PRINT = manifests.fingerprint(1500, "none")
 NAMES = ("0" * 24 + ".segment", "a1" * 12 + ".segment")
-PATHS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30)
+PATHS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30).filter(
+    lambda path: not path.startswith("/") and ".." not in path.split("/")
+)
 U64, I64 = st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1)
 ROWS = st.one_of(
     st.builds(Row, st.binary(min_size=16, max_size=16), U64, I64, I64, U64, st.integers(0, 1), st.integers(0, 2**32 - 1)),

@@ -171,19 +171,23 @@ def test_a_look_ends_where_a_folder_is_not_as_it_was(tmp_path: Path, files: dict
     assert module.end_look(begun(tmp_path, one, {"": row(tmp_path)[1:5], folder: row(tmp_path / "b")[1:5]})) is None
 
 
-def test_a_look_that_cannot_be_begun_says_so(tmp_path: Path) -> None:
+def test_a_look_that_cannot_be_taken_finds_nothing(tmp_path: Path) -> None:
     module, one, top = kernel.module(), {"top": row(tmp_path)}, row(tmp_path)[1:5]
-    assert begun(tmp_path, {"folder/top": row(tmp_path)}, {"": top}) is None
-    assert begun(tmp_path, one, {}) is None
-    assert begun(tmp_path, one, {"": top, "a/b": top}) is None  # whose own folder is not known
-    assert begun(tmp_path, {"a/top": row(tmp_path)}, {"a": top}) is None
-    assert begun(tmp_path, one, {"": top}) is not None
+    assert module.end_look(begun(tmp_path, {"folder/top": row(tmp_path)}, {"": top})) is None
+    assert module.end_look(begun(tmp_path, one, {})) is None
+    assert module.end_look(begun(tmp_path, one, {"": top, "a/b": top})) is None  # whose own folder is not known
+    assert module.end_look(begun(tmp_path, {"a/top": row(tmp_path)}, {"a": top})) is None
+    assert module.end_look(begun(tmp_path, one, {"": top})) is not None
     with pytest.raises(OSError, match="descriptor"):
         begun(-1, one, {"": top})
     packed = struct.pack("<16sQqqQiI", *row(tmp_path))
-    for names, marks, width in ((b"", b"x" * 31, 56), (b"a", b"", 56), (b"a\0b", b"x" * 32, 56), (b"", b"x" * 32, 55)):
+    for names, marks in ((b"", b"x" * 31), (b"a", b""), (b"a\0b", b"x" * 32)):
+        assert module.end_look(module.begin_look(b"top", packed, 56, 16, 0, 0, names, marks)) is None
+    for paths, rows in ((b"top", packed[:-1]), (b"top\0b", packed), (b"top", packed * 2), (b"top", b"")):
+        assert module.end_look(module.begin_look(paths, rows, 56, 16, 0, 0, b"", struct.pack("<QqqQ", *top))) is None
+    for width, first in ((56, 25), (47, 16), (56, -1), (-56, 0), (0, 0)):
         with pytest.raises(ValueError, match="rows"):
-            module.begin_look(b"top", packed, width, 16, 0, 0, names, marks)
+            module.begin_look(b"top", packed, width, first, 0, 0, b"", b"x" * 32)
     with pytest.raises(ValueError, match="Capsule"):
         module.end_look(None)
 

@@ -17,7 +17,7 @@ from lurcher.index.segment import FORMAT
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property, dataclass, field
 from lurcher.places import exists
-from lurcher.sources.standing import Mark, Marks, Standing
+from lurcher.sources.standing import Mark, Marks, Standing, paths_in
 from lurcher.version import VERSION
 
 if TYPE_CHECKING:
@@ -58,13 +58,16 @@ class Row(NamedTuple):
 class Rows(Mapping[str, Row]):
     """The rows as a manifest holds them; taken apart only for who asks for one, since a look at the tree needs none."""
 
-    def __init__(self, paths: bytes, packed: bytes) -> None:
+    def __init__(self, paths: bytes | memoryview, packed: bytes | memoryview) -> None:
         self.paths, self.packed = paths, packed
         """Names with zeros between, and as many rows."""
         if len(packed) % _ROW.size:
             raise ValueError("broken rows")
-        if len(packed) // _ROW.size != (paths.count(0) + 1 if paths else 0):
+        count, leads_out = paths_in(paths, True)
+        if len(packed) // _ROW.size != count:
             raise ValueError("it has not as many rows as files")
+        if leads_out:
+            raise ValueError("a file is outside of the tree")
 
     @cached_property
     def _all(self) -> dict[str, Row]:
@@ -74,12 +77,13 @@ class Rows(Mapping[str, Row]):
 
     @cached_property
     def _names(self) -> list[str]:
-        return self.paths.decode().split("\0") if self.paths else []
+        return bytes(self.paths).decode().split("\0") if self.paths else []
 
     def at(self, number: int) -> tuple[str, Row]:
         name = self._names[number]
         return name, self._all[name]
 
+    @cached_property
     def where(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
         """Of each row the segment, and its place there."""
         kernel = native()
@@ -221,15 +225,11 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
         found = meta["fingerprint"]
         if not fits(found, expected):
             raise OutdatedIndex(f"the index was made with {difference(found, expected)}", "run: lurcher index --rebuild")
-        rows = Rows(bytes(container.section("paths")), bytes(container.section("rows")))
-        if not rows.paths.isascii():
-            rows.paths.decode()
+        rows = Rows(container.section("paths"), container.section("rows"))
         _check(meta, rows)
         settled = meta.get("settled", [])
         if type(settled) is not list or not all(type(path) is str for path in settled):
             raise ValueError("it does not say which files are believed")
-        if _leads_up(rows.paths):
-            raise ValueError("a file is outside of the tree")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
             frozenset(settled), _standing(meta, container), _vectors(meta), _stamps(meta),
@@ -271,26 +271,15 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
         return None
     parts: list[Mapping[str, Mark]] = []
     for name in _PARTS:
-        names, marks = (bytes(container.section(f"{name}_{kind}")) for kind in ("paths", "marks"))
-        if name != "git" and (_leads_up(names) or names.startswith(b"/") or b"\0/" in names):
+        part = Marks(container.section(f"{name}_paths"), container.section(f"{name}_marks"))
+        if name != "git" and part.leads_out:
             raise ValueError("a folder is outside of the tree")
-        part = Marks(names, marks)
         parts.append(part if name == "folders" else part.all)
     rest = meta["standing"]
     about, started, settled = rest["circumstances"], rest["started_ns"], rest["settled"]
     if type(about) is not str or type(started) is not int or type(settled) is not bool:
         raise ValueError("it does not say what it depends on")
     return Standing(about, parts[0], parts[1], parts[2], started, settled)
-
-
-def _leads_up(paths: bytes) -> bool:
-    """Whether one of some paths, with zeros between, has a step up; told without a regular expression, which takes long."""
-    at = paths.find(b"..")
-    while at >= 0:
-        if paths[at - 1 : at] in (b"", b"/", b"\0") and paths[at + 2 : at + 3] in (b"", b"/", b"\0"):
-            return True
-        at = paths.find(b"..", at + 1)
-    return False
 
 
 def _check(meta: Mapping[str, Any], rows: Rows) -> None:
@@ -301,7 +290,7 @@ def _check(meta: Mapping[str, Any], rows: Rows) -> None:
         raise ValueError("it names what is no segment")
     if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
         raise ValueError("it counts what was left out in no numbers")
-    segments, places = rows.where()
+    segments, places = rows.where
     if not len(segments):
         return
     if not NO_SEGMENT <= int(segments.min()) <= int(segments.max()) < len(meta["segments"]):

@@ -317,7 +317,8 @@ class Snapshot:
         mean = 0.0
         for weight, total in zip(weights.values(), totals, strict=True):
             mean += weight * (float(total) / max(count, 1))
-        return normed(room, mean, k1, b)
+        norms: NDArray[np.float64] = normed(room, mean, k1, b)
+        return norms
 
     def norms_by_lengths(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
         """The same from the length of each field, one after the other."""

@@ -248,7 +248,7 @@ def live_places(manifest: Manifest) -> list[list[int]]:
     """For each segment the rows of its file table that are live."""
     rows = manifest.rows
     if isinstance(rows, Rows):
-        segments, places = rows.where()
+        segments, places = rows.where
         return [places[segments == number].tolist() for number in range(len(manifest.segments))]
     live: list[list[int]] = [[] for _ in manifest.segments]
     for row in rows.values():

@@ -36,16 +36,32 @@ def mark_of(path: str, *, follow: bool) -> Mark:
         return ABSENT
 
 
+def paths_in(names: bytes | memoryview, strict: bool) -> tuple[int, bool]:
+    """How many paths there are, with zeros between, and whether one is absolute or has a step up.
+
+    ValueError where they are not text, if they have to be.
+    """
+    kernel = native()
+    if kernel is not None:
+        found: tuple[int, bool] = kernel.paths(names, strict)
+        return found
+    text = bytes(names).decode("utf-8", "strict" if strict else "surrogateescape")
+    paths = text.split("\0") if text else []
+    return len(paths), any(path.startswith("/") or ".." in path.split("/") for path in paths)
+
+
 class Marks(Mapping[str, Mark]):
     """Marks by path as a manifest holds them; taken apart only for who asks for one."""
 
-    __slots__ = ("_taken", "names", "packed")
+    __slots__ = ("_taken", "leads_out", "names", "packed")
 
-    def __init__(self, names: bytes, packed: bytes) -> None:
+    def __init__(self, names: bytes | memoryview, packed: bytes | memoryview) -> None:
         """Names with zeros between, and as many marks."""
         self.names, self.packed = names, packed
         self._taken: dict[str, Mark] | None = None
-        if len(packed) % MARK.size or len(packed) // MARK.size != (names.count(0) + 1 if packed else 0):
+        count, self.leads_out = paths_in(names, False)
+        # A single name may be that of the root, which is empty.
+        if len(packed) % MARK.size or len(packed) // MARK.size != (max(count, 1) if packed else 0):
             raise ValueError("there are not as many marks as names")
 
     @staticmethod
@@ -59,7 +75,7 @@ class Marks(Mapping[str, Mark]):
     @property
     def all(self) -> dict[str, Mark]:
         if self._taken is None:
-            names = self.names.decode("utf-8", "surrogateescape").split("\0") if self.packed else []
+            names = bytes(self.names).decode("utf-8", "surrogateescape").split("\0") if self.packed else []
             self._taken = dict(zip(names, MARK.iter_unpack(self.packed), strict=True))
         return self._taken
 

@@ -64,6 +64,7 @@ def _run(arguments: Sequence[str]) -> int:
         from lurcher.surfaces.cli.asking import run_search
 
         return run_search(usual)
+    gc.enable()  # which it is not where this is all that the process does, and one question leaves little behind
     from lurcher.surfaces.cli.flags import parse
 
     parsed = parse(arguments)
