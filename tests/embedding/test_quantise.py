@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.embedding.quantise import LARGEST, pack, quantise, row_bytes, unpack
+from lurcher.embedding.meta import row_bytes
+from lurcher.embedding.quantise import LARGEST, pack, quantise, unpack
 
 
 @pytest.mark.parametrize("bits", [4, 8])

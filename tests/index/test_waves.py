@@ -13,9 +13,10 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.index import writer
+from lurcher.index.manifest import WAITING
 from lurcher.index.status import status_of
 from lurcher.index.store import Store
-from lurcher.index.waves import WAITING, most_telling_first
+from lurcher.index.waves import most_telling_first
 from lurcher.sources.files import Entry
 from tests.index.conftest import TREE, answers, opened, write
 

@@ -156,10 +156,14 @@ class Codes(ABC):
 
     def _only_notes(self, views: Sequence[View]) -> bool:
         """Whether there are notes and no code at all."""
+        snapshot = self._together.snapshot(views)
+        from lurcher.notes.kinds import has_code
+
+        if has_code(snapshot):
+            return False
         from lurcher.notes.vault import vault_of
 
-        vault = vault_of(self._together.snapshot(views))
-        return not vault.has_code and bool(vault.notes.any())
+        return bool(vault_of(snapshot).notes.any())
 
     def _ahead(self, meaning: bool) -> tuple[list[View], list[Glance]] | None:
         """Each root as it will turn out to be if nothing changed, and the looks that tell; None where that is open."""

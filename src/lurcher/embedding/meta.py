@@ -83,3 +83,8 @@ def checked_meta(found: Mapping[str, Any], corrupt: Callable[[str], LurcherError
         weights("fields", FIELDS), weights("card", CARD), weights("views", VIEWS), found.get("training", ""),
         value("licence", str, ""),
     )  # fmt: skip
+
+
+def row_bytes(dims: int, bits: int) -> int:
+    """How many bytes a quantised row has."""
+    return dims if bits == 8 else (dims + 1) // 2

@@ -8,8 +8,6 @@ from __future__ import annotations
 from math import sqrt
 
 from lurcher.arrays import np
-from lurcher.embedding.grams import grams_of_one
-from lurcher.embedding.sums import TOTAL
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING
 
@@ -38,6 +36,9 @@ def pointed(table: Table, words: Mapping[str, float]) -> tuple[NDArray[np.float6
 
 def _composed(table: Table, word: str) -> tuple[NDArray[np.float32], float] | None:
     """The row of an unseen word in whole steps, as rows are stored, and what one step is; None where it has no parts."""
+    from lurcher.embedding.grams import grams_of_one
+    from lurcher.embedding.sums import TOTAL
+
     meta = table.meta
     if meta.compose == "grams":
         parts, section = (grams_of_one(word, meta.gram_lengths, table.buckets) if table.spelled(word) else []), "grams"

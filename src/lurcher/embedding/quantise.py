@@ -18,10 +18,6 @@ _CLIPS = {8: (1.0,), 4: (1.0, 0.92, 0.84, 0.76, 0.68, 0.6)}
 """Shares of a row's largest number that its scale may reach; with few steps it pays to cut the largest short."""
 
 
-def row_bytes(dims: int, bits: int) -> int:
-    return dims if bits == 8 else (dims + 1) // 2
-
-
 def quantise(rows: NDArray[Any], bits: int = 8) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Whole numbers (n, dims) and scales (n): `numbers · scale` is close to `rows`. A row of zeros has the scale 0."""
     import numpy as np

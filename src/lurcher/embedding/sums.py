@@ -6,7 +6,8 @@ nor the blocks in which a matrix product adds up can be told from the result.
 
 from __future__ import annotations
 
-from lurcher.embedding.quantise import row_bytes, unpack
+from lurcher.embedding.meta import row_bytes
+from lurcher.embedding.quantise import unpack
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple
 

@@ -17,8 +17,7 @@ import struct
 from itertools import pairwise
 
 from lurcher.arrays import np as small
-from lurcher.embedding.meta import Meta, checked_meta
-from lurcher.embedding.quantise import pack, quantise, row_bytes, unpack
+from lurcher.embedding.meta import Meta, checked_meta, row_bytes
 from lurcher.errors import ModelError
 from lurcher.index.container import Container, pack_sections
 from lurcher.index.tally import Memory
@@ -262,6 +261,8 @@ class Table:
             unseen = np.array([i for i in unseen.tolist() if self.spelled(terms[i])], np.int64)
         for first in range(0, len(unseen), _TOGETHER):
             places = unseen[first : first + _TOGETHER]
+            from lurcher.embedding.quantise import quantise
+
             numbers[places], scales[places] = quantise(self._composed([terms[i] for i in places.tolist()]))
         return numbers, scales
 
@@ -315,6 +316,8 @@ class Table:
             packed = np.frombuffer(b"".join(pieces), np.uint8).reshape(-1, width)
         else:
             packed = self._file.array(section, "u1").reshape(-1, width)[numbers]
+        from lurcher.embedding.quantise import unpack
+
         return unpack(packed, self.meta.bits, self.dims)
 
     def _scales(self, section: str) -> NDArray[np.float32]:
@@ -367,6 +370,8 @@ def pack_table(
     if len(rows) != len(encoded) or grams.shape[1] != dims or not (np.isfinite(rows).all() and np.isfinite(grams).all()):
         raise ModelError("the vectors do not fit the terms", "give one row of finite numbers per term")
     sorted_rows = np.array(order, np.int64)
+    from lurcher.embedding.quantise import pack, quantise
+
     numbers, scales = quantise(rows[sorted_rows], bits)
     gram_numbers, gram_scales = quantise(grams, bits)
     ends = np.cumsum([len(encoded[i]) for i in order], dtype=np.int64)

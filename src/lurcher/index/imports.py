@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from lurcher.imports.types import KINDS
 from lurcher.index.container import Container
+from lurcher.index.segment import IMPORT
 from lurcher.light import TYPE_CHECKING
 from lurcher.types import Import
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     import numpy as np
     from numpy.typing import NDArray
-
-IMPORT = [("file", "<u4"), ("line", "<u4"), ("text", "<u4"), ("kind", "u1")]
-"""`text` is where the words of the import begin: what it names, then the names it takes, zero-terminated as a whole."""
 
 _BETWEEN = "\x1f"
 """Stands between words; no language has it in one."""

@@ -128,6 +128,8 @@ class Rows(Mapping[str, Row]):
         return self._all.items()
 
 
+WAITING = "waiting"
+"""Among the reasons for leaving files out: so many have not been read yet."""
 SKIP_REASONS = ("binary", "minified", "oversized", "unreadable", "other")
 
 
@@ -149,6 +151,11 @@ class Manifest:
     """Vectors that lie apart from the segments, by the digest of the model that made them."""
     stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
     """Of files that it names, as whoever wrote them left them."""
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether files are waiting for a further wave."""
+        return self.skipped.get(WAITING, 0) > 0
 
     def skip_counts(self) -> dict[str, int]:
         """Everything left out, by reason."""

@@ -15,7 +15,6 @@ from lurcher.index.freshness import Changes, Glance, compare, differing, glance,
 from lurcher.index.manifest import MARK, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
-from lurcher.index.waves import READING, is_partial, told, waiting_in
 from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
 from lurcher.places import exists, is_inside
 from lurcher.quick import blake2b
@@ -151,7 +150,7 @@ class Project:
                 return None
             notes: list[Degraded] = []
             manifest = self._current(notes)
-            if notes or not manifest.generation or is_partial(manifest) or (meaning and not self._has_vectors(manifest)):
+            if notes or not manifest.generation or manifest.is_partial or (meaning and not self._has_vectors(manifest)):
                 return None
             settings = files_settings(self.settings)
             look = Glance.begin(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
@@ -173,14 +172,18 @@ class Project:
             self._view = self._identity = None
         manifest = self._current(notes)
         if not check and manifest.generation:
-            notes += [told(manifest), UNCHECKED] if is_partial(manifest) else [UNCHECKED]
+            if manifest.is_partial:
+                from lurcher.index.waves import told
+
+                notes.append(told(manifest))
+            notes.append(UNCHECKED)
             return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
         if not manifest.generation:
             self._make_room()
         locked: Degraded | None = None
         for _ in range(_LOOKS):
             listing, changes = self._compared(manifest)
-            if not changes and not (refresh and is_partial(manifest)):
+            if not changes and not (refresh and manifest.is_partial):
                 if refresh:
                     manifest = self._remember(manifest, listing)
                 break
@@ -194,7 +197,7 @@ class Project:
                     raise
                 locked = Degraded("freshness", busy.message, busy.hint)
                 break
-            if is_partial(manifest):
+            if manifest.is_partial:
                 break
             changes = Changes((), ())
             if time.monotonic() - began < _LONG_SECONDS:
@@ -203,7 +206,9 @@ class Project:
             self._tidy(manifest)
         if meaning:
             manifest = self._with_vectors(manifest, progress, notes, refresh, limited)
-        if is_partial(manifest):
+        if manifest.is_partial:
+            from lurcher.index.waves import told, waiting_in
+
             waiting = waiting_in(manifest, changes)
             notes += [locked] if locked else []
             return View(self._open(manifest), manifest, len(waiting), (*notes, told(manifest, waiting), *self._unwritten()))
@@ -222,13 +227,15 @@ class Project:
     def _few(self, manifest: Manifest, changes: Changes, limited: bool) -> bool:
         """Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once."""
         limit = self.settings.index.refresh_limit
-        return not limited or is_partial(manifest) or limit < 0 or differing(manifest, changes) <= limit
+        return not limited or manifest.is_partial or limit < 0 or differing(manifest, changes) <= limit
 
     def _until(self, manifest: Manifest, limited: bool) -> float | None:
         """When files are no longer taken up, on the monotonic clock, where a first index is made for a question."""
         seconds = self.settings.index.first_answer_seconds
-        if not limited or not seconds or (manifest.generation and not is_partial(manifest)):
+        if not limited or not seconds or (manifest.generation and not manifest.is_partial):
             return None
+        from lurcher.index.waves import READING
+
         return time.monotonic() + READING * seconds
 
     def _make_room(self) -> None:
@@ -368,7 +375,7 @@ class Project:
         with self._lock:
             try:
                 manifest = self._current([])
-                return manifest.generation > 0 and not is_partial(manifest)
+                return manifest.generation > 0 and not manifest.is_partial
             except IndexError_:
                 return False
 
@@ -421,7 +428,7 @@ class Project:
             manifest = self._current([])
             if manifest is not seen and (manifest.generation or seen.generation):
                 listing, changes = self._compared(manifest)
-                if not changes and manifest.generation and not is_partial(manifest):
+                if not changes and manifest.generation and not manifest.is_partial:
                     return manifest
             return self._write(manifest, listing, changes, progress, manifest.generation, until)
 

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from lurcher.index.container import PACKED, Builder, Container
-from lurcher.index.imports import IMPORT
 from lurcher.index.postings import lists_of, read_range
 from lurcher.index.segment import (
     DEFINITION_FIELDS,
     FAMILIES,
+    IMPORT,
     SegmentData,
     definitions_of,
     files_of,

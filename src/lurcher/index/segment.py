@@ -7,7 +7,6 @@ files give the same bytes however they were gathered.
 from __future__ import annotations
 
 from lurcher.index.container import PACKED, Builder, Container, Layout
-from lurcher.index.imports import IMPORT
 from lurcher.index.vectors import Vectors, check_vectors, encode_vectors
 from lurcher.light import TYPE_CHECKING, dataclass
 
@@ -62,7 +61,8 @@ DEFINITION = [
     ("file", "<u4"), ("unit", "<u4"), ("start", "<u4"), ("end", "<u4"), ("line", "<u4"), ("last", "<u4"), ("name", "<u4"),
     ("container", "<u4"), ("signature", "<u4"), ("kind", "u1"), ("flags", "u1"), ("parts", "<u2"),
 ]  # fmt: skip
-
+IMPORT = [("file", "<u4"), ("line", "<u4"), ("text", "<u4"), ("kind", "u1")]
+"""`text` is where the words of the import begin: what it names, then the names it takes, zero-terminated as a whole."""
 
 Table: TypeAlias = "Callable[[str, Layout], NDArray[Any]]"
 """How a table is read: as numpy's rows, or for a reader."""

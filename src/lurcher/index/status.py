@@ -11,8 +11,7 @@ from lurcher.errors import IndexError_
 from lurcher.history.status import history_entry
 from lurcher.index.freshness import compare
 from lurcher.index.lock import holder
-from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest
-from lurcher.index.waves import WAITING
+from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
 from lurcher.kernel import description
 from lurcher.light import TYPE_CHECKING
 

@@ -6,10 +6,10 @@ import os
 import posixpath
 
 from lurcher.errors import PathError, UsageError
+from lurcher.index.manifest import WAITING
 from lurcher.index.mapped import Segment
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Snapshot
-from lurcher.index.waves import WAITING, is_partial
 from lurcher.light import TYPE_CHECKING
 from lurcher.types import Filter, IndexState
 
@@ -128,7 +128,7 @@ def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
     """What an answer says of the index behind it."""
     stale = sum(view.stale_paths for view in views)
     coverage = {}
-    if any(is_partial(view.manifest) for view in views):
+    if any(view.manifest.is_partial for view in views):
         files = sum(len(view.manifest.rows) for view in views)
         waiting = sum(view.manifest.skipped.get(WAITING, 0) for view in views)
         coverage["code"] = round(files / (files + waiting), 4)

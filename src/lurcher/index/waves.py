@@ -6,14 +6,9 @@ any, every look lists the tree: the files that have no row yet are new ones to i
 
 from __future__ import annotations
 
-from lurcher.index.freshness import Changes
-from lurcher.index.manifest import Manifest
+from lurcher.index.manifest import WAITING
 from lurcher.light import TYPE_CHECKING
-from lurcher.sources.files import Entry
 from lurcher.types import Degraded
-
-if TYPE_CHECKING:
-    from lurcher.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -22,17 +17,10 @@ if TYPE_CHECKING:
     from lurcher.index.manifest import Manifest
     from lurcher.sources.files import Entry
 
-WAITING = "waiting"
-"""Among the reasons for leaving files out: so many have not been read yet."""
 READING = 0.8
 """The part of the time for a first answer in which files are taken up; the rest is for those at hand, and for the answer."""
 _SMALL, _LARGE = 16_000, 64_000
 """Bytes: so the first wave has many files, from all over the tree."""
-
-
-def is_partial(manifest: Manifest) -> bool:
-    """Whether files are waiting for a further wave."""
-    return manifest.skipped.get(WAITING, 0) > 0
 
 
 def most_telling_first(entries: Iterable[Entry], known: Collection[str]) -> list[Entry]:

@@ -22,12 +22,12 @@ from lurcher.index import guard
 from lurcher.index.build import build
 from lurcher.index.container import Container
 from lurcher.index.freshness import Changes, believed, settle
-from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
+from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest, Row
 from lurcher.index.merge import merge
 from lurcher.index.segment import write
 from lurcher.index.store import Store, live_mask, live_places
 from lurcher.index.texts import Files, Seen, Tree, texts_of
-from lurcher.index.waves import WAITING, is_partial, most_telling_first
+from lurcher.index.waves import most_telling_first
 from lurcher.kernel import give_back
 from lurcher.sources.decode import Skip, Text
 from lurcher.sources.files import Entry, Listing
@@ -79,7 +79,7 @@ def update(
     making = _Making(store, chunk_chars, table, workers, reading)
     name = making.segment()
     rows = reading.rows
-    waiting, in_waves = reading.waiting, is_partial(current)
+    waiting, in_waves = reading.waiting, current.is_partial
     if name is None and not changes.gone and not reading.touched and current.generation and not in_waves:
         return current
     segments = list(current.segments)

@@ -7,7 +7,7 @@ import posixpath
 from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING, cached_property
-from lurcher.notes.kinds import MARKED_UP, PARSED, is_note
+from lurcher.notes.kinds import notes_in
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import HEADING, Import
@@ -38,11 +38,7 @@ class Vault:
     @cached_property
     def notes(self) -> NDArray[np.bool_]:
         """Which files are notes and live."""
-        snapshot = self._snapshot
-        found = files_in(snapshot, MARKED_UP) & snapshot.live_files
-        for file in np.flatnonzero(files_in(snapshot, {"text"}) & snapshot.live_files).tolist():
-            found[file] = is_note(snapshot.path(file), "text")
-        return found
+        return notes_in(self._snapshot)
 
     @cached_property
     def facts(self) -> dict[int, tuple[Import, ...]]:
@@ -158,30 +154,12 @@ class Vault:
             return known
         return [file for file in known if posixpath.splitext(self._snapshot.path(file).casefold())[0].endswith("/" + bare)]
 
-    @cached_property
-    def has_code(self) -> bool:
-        """Whether there is any file in a programming language outside of hidden folders, where tools keep their own."""
-        for file in np.flatnonzero(files_in(self._snapshot, PARSED) & self._snapshot.live_files).tolist():
-            if not any(part.startswith(".") for part in self._snapshot.bare_path(file).split("/")[:-1]):
-                return True
-        return False
-
 
 def vault_of(snapshot: Snapshot) -> Vault:
     known: Vault | None = snapshot.graphs.get(_ROOM)
     if known is None:
         known = snapshot.graphs[_ROOM] = Vault(snapshot)
     return known
-
-
-def files_in(snapshot: Snapshot, languages: Iterable[str]) -> NDArray[np.bool_]:
-    """Which files, live or not, are in one of some languages."""
-    wanted = set(languages)
-    parts = [
-        np.isin(segment.files["language"], [i for i, name in enumerate(segment.meta["languages"]) if name in wanted])
-        for segment in snapshot.segments
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0, bool)
 
 
 def stem_of(path: str) -> str:

@@ -17,7 +17,7 @@ from lurcher.light import TYPE_CHECKING, partial
 from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.planning.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, expect_whys, lane_whys
-from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, stem, types
+from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, types
 from lurcher.settings import DefaultRankingSettings, ReportRankingSettings
 from lurcher.types import StageWhy, Why
 
@@ -124,6 +124,8 @@ def _gather(context: Context) -> list[Evidence]:
     plain = settings.default
     body = content.score(context, plain.harmonic_power)
     if context.plan.intent == SYMBOL:
+        from lurcher.ranking.evidence import stem
+
         return [
             ("content", 1.0, _scaled(body)),
             ("definition", plain.definition_symbol, definition.score(context)),
