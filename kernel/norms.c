@@ -97,45 +97,85 @@ static const char *file_of(const Lengths *lengths, const char *unit, uint32_t *f
     return (const char *)lengths->files.buf + *file * lengths->file_width;
 }
 
-/* Puts the length of each unit into `room` and adds up the fields of those that count; 0, or -1 with an exception. */
-static int measure(const Lengths *lengths, double *room, uint64_t *sums, uint64_t *live) {
-    const char *unit = lengths->units.buf;
-    const char *marks = lengths->has_live ? lengths->live.buf : NULL;
-    uint64_t values[MOST_FIELDS] = {0};
-    double weighed[MOST_FIELDS] = {0};
-    uint32_t last = UINT32_MAX;
-    for (Py_ssize_t i = 0; i < lengths->count; i++, unit += lengths->unit_width) {
-        uint32_t number;
-        memcpy(&number, unit + lengths->file_place, 4);
-        if (number != last || i == 0) {
-            const char *file = file_of(lengths, unit, &number);
-            if (file == NULL) {
-                return -1;
-            }
-            for (Py_ssize_t f = 0; f < lengths->several; f++) {
-                const Field *field = &lengths->fields[f];
-                if (field->of_file) {
-                    values[f] = field_at(file + field->place, field->size);
-                    weighed[f] = field->weight * (double)values[f];
-                }
-            }
-            last = number;
+/* The units of one file, which follow each other: `own` fields of four bytes, then those of the file, weighed already. Puts the
+   length of each into `room` and adds up their fields; returns how many they are. */
+INLINED Py_ssize_t of_one_file(
+    const Lengths *lengths, Py_ssize_t first, uint32_t number, double *room, uint64_t *sums, const double *weighed, int own, int theirs
+) {
+    const char *unit = (const char *)lengths->units.buf + first * lengths->unit_width;
+    Py_ssize_t i = first;
+    do {
+        double length = 0;
+        for (int f = 0; f < own; f++) {
+            uint32_t value;
+            memcpy(&value, unit + lengths->fields[f].place, 4);
+            sums[f] += value;
+            length += lengths->fields[f].weight * (double)value;
         }
+        for (int f = own; f < own + theirs; f++) {
+            length += weighed[f];
+        }
+        room[i++] = length;
+        unit += lengths->unit_width;
+    } while (i < lengths->count && memcmp(unit + lengths->file_place, &number, 4) == 0);
+    return i - first;
+}
+
+static Py_ssize_t of_any_file(
+    const Lengths *lengths, Py_ssize_t first, uint32_t number, double *room, uint64_t *sums, const double *weighed
+) {
+    const char *unit = (const char *)lengths->units.buf + first * lengths->unit_width;
+    Py_ssize_t i = first;
+    do {
         double length = 0;
         for (Py_ssize_t f = 0; f < lengths->several; f++) {
             const Field *field = &lengths->fields[f];
-            if (!field->of_file) {
-                values[f] = field_at(unit + field->place, field->size);
+            uint64_t value = field->of_file ? 0 : field_at(unit + field->place, field->size);
+            sums[f] += value;
+            length += field->of_file ? weighed[f] : field->weight * (double)value;
+        }
+        room[i++] = length;
+        unit += lengths->unit_width;
+    } while (i < lengths->count && memcmp(unit + lengths->file_place, &number, 4) == 0);
+    return i - first;
+}
+
+/* Whether there are three fields of units and then three of files, as a question about code has them. */
+static int are_usual(const Lengths *lengths) {
+    int usual = lengths->several == 6;
+    for (int f = 0; usual && f < 6; f++) {
+        usual = lengths->fields[f].of_file == (f >= 3) && (f >= 3 || lengths->fields[f].size == 4);
+    }
+    return usual;
+}
+
+/* Puts the length of each unit into `room` and adds up the fields of those that count; 0, or -1 with an exception. */
+static int measure(const Lengths *lengths, double *room, uint64_t *sums, uint64_t *live) {
+    const int usual = are_usual(lengths);
+    for (Py_ssize_t i = 0; i < lengths->count;) {
+        uint32_t number;
+        const char *file = file_of(lengths, (const char *)lengths->units.buf + i * lengths->unit_width, &number);
+        if (file == NULL) {
+            return -1;
+        }
+        uint64_t values[MOST_FIELDS] = {0}, own[MOST_FIELDS] = {0};
+        double weighed[MOST_FIELDS] = {0};
+        for (Py_ssize_t f = 0; f < lengths->several; f++) {
+            const Field *field = &lengths->fields[f];
+            if (field->of_file) {
+                values[f] = field_at(file + field->place, field->size);
                 weighed[f] = field->weight * (double)values[f];
             }
-            length += weighed[f];
         }
-        room[i] = length;
-        if (marks == NULL || marks[number]) {
-            *live += 1;
-            for (Py_ssize_t f = 0; f < lengths->several; f++) {
-                sums[f] += values[f];
-            }
+        Py_ssize_t units = usual ? of_one_file(lengths, i, number, room, own, weighed, 3, 3)
+                                 : of_any_file(lengths, i, number, room, own, weighed);
+        i += units;
+        if (lengths->has_live && !((const char *)lengths->live.buf)[number]) {
+            continue;
+        }
+        *live += (uint64_t)units;
+        for (Py_ssize_t f = 0; f < lengths->several; f++) {
+            sums[f] += own[f] + values[f] * (uint64_t)units;
         }
     }
     return 0;
