@@ -22,6 +22,7 @@ PyObject *kernel_end_look(PyObject *module, PyObject *capsule) { return kernel_u
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifdef __APPLE__
@@ -33,7 +34,7 @@ PyObject *kernel_end_look(PyObject *module, PyObject *capsule) { return kernel_u
 #endif
 
 enum { SIZE, MTIME, CTIME, INODE, NUMBERS };
-enum { MOST_THREADS = 4, WORTH_A_THREAD = 1000 };
+enum { MOST_THREADS = 4, WORTH_A_THREAD = 1000, AT_A_TIME = 500 };
 
 typedef struct {
     const char *path;  /* NULL: cannot be looked at here */
@@ -79,73 +80,81 @@ static size_t folder_of(const char *path) {
     return stroke == NULL ? 0 : (size_t)(stroke - path) + 1;
 }
 
-/* A folder that several entries in a row are in, opened: from there the system has less of a way to each. */
+/* A folder that several files in a row are in, opened: from there the system has less of a way to each. */
 typedef struct {
     const char *path;
     size_t length;
     int folder; /* -1: not opened */
 } Opened;
 
-static void open_around(Opened *opened, const Part *part, size_t i, size_t length) {
-    char path[1024];
+static void leave(Opened *opened) {
     if (opened->folder >= 0) {
         close(opened->folder);
-    }
-    opened->path = part->known[i].path;
-    opened->length = length;
-    opened->folder = -1;
-    if (length > 0 && length < sizeof path && i + 1 < part->count && part->known[i + 1].path != NULL &&
-        strncmp(part->known[i + 1].path, opened->path, length) == 0 &&
-        folder_of(part->known[i + 1].path) == length) {
-        memcpy(path, opened->path, length);
-        path[length - 1] = 0;
-        opened->folder = openat(part->folder, path, OPENED);
+        opened->folder = -1;
     }
 }
 
-static void *look_at(void *argument) {
-    const Part *part = argument;
+/* Opens the folder of a path from another, if the next one is in there too. */
+static void enter(Opened *opened, int from, const char *path, size_t length, const char *next) {
+    char name[1024];
+    leave(opened);
+    opened->path = path;
+    opened->length = length;
+    if (length > 0 && length <= sizeof name && next != NULL && strncmp(next, path, length) == 0 &&
+        strchr(next + length, '/') == NULL) {
+        memcpy(name, path, length);
+        name[length - 1] = 0;
+        opened->folder = openat(from, name, OPENED);
+    }
+}
+
+static void look_at(const Part *part, size_t first, size_t end) {
     Opened opened = {.folder = -1};
-    for (size_t i = 0; i < part->count; i++) {
+    for (size_t i = first; i < end; i++) {
         Known *known = &part->known[i];
         if (known->path == NULL) {
             known->unlike = 1;
             continue;
         }
-        size_t length = folder_of(known->path);
+        size_t length = part->folders ? 0 : folder_of(known->path);
         if (opened.path == NULL || length != opened.length || strncmp(known->path, opened.path, length) != 0) {
-            open_around(&opened, part, i, length);
+            enter(&opened, part->folder, known->path, length, i + 1 < end ? part->known[i + 1].path : NULL);
         }
-        int from = opened.folder >= 0 ? opened.folder : part->folder;
-        const char *path = opened.folder >= 0 ? known->path + length : known->path;
-        known->unlike = differs(known, from, path, part->young, part->folders);
+        int inside = opened.folder >= 0;
+        known->unlike = differs(
+            known, inside ? opened.folder : part->folder, known->path + (inside ? length : 0), part->young, part->folders
+        );
     }
-    if (opened.folder >= 0) {
-        close(opened.folder);
+    leave(&opened);
+}
+
+/* Rows that whoever has time takes a few of. */
+typedef struct {
+    Part part;
+    size_t next;
+} Shared;
+
+static void *take(void *argument) {
+    Shared *shared = argument;
+    size_t first;
+    while ((first = __atomic_fetch_add(&shared->next, AT_A_TIME, __ATOMIC_RELAXED)) < shared->part.count) {
+        size_t left = shared->part.count - first;
+        look_at(&shared->part, first, first + (left < AT_A_TIME ? left : AT_A_TIME));
     }
     return NULL;
 }
 
 /* Nearly all of it is waiting for the system, which looks at several files at a time; with so many cores in use otherwise. */
-static void look_at_all(Part all, long busy) {
+static void look_at_all(Shared *all, long busy) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN) - busy;
     size_t most = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (size_t)cores;
-    size_t parts = all.count / WORTH_A_THREAD < most ? all.count / WORTH_A_THREAD : most;
-    Part part[MOST_THREADS];
+    size_t parts = all->part.count / WORTH_A_THREAD < most ? all->part.count / WORTH_A_THREAD : most;
     pthread_t thread[MOST_THREADS];
-    size_t started = 0, done = 0;
-    for (; started + 1 < parts; started++) {
-        part[started] = all;
-        part[started].known += done;
-        part[started].count = all.count / parts;
-        if (pthread_create(&thread[started], NULL, look_at, &part[started]) != 0) {
-            break;
-        }
-        done += part[started].count;
+    size_t started = 0;
+    while (started + 1 < parts && pthread_create(&thread[started], NULL, take, all) == 0) {
+        started++;
     }
-    all.known += done;
-    all.count -= done;
-    look_at(&all);
+    take(all);
     while (started > 0) {
         pthread_join(thread[--started], NULL);
     }
@@ -199,7 +208,7 @@ static PyObject *unlike_in(PyObject *table, PyObject *paths, Py_ssize_t first, i
         }
     }
     Py_BEGIN_ALLOW_THREADS
-    look_at_all((Part){known, (size_t)count, folder, folders, young}, 0);
+    look_at_all(&(Shared){{known, (size_t)count, folder, folders, young}, 0}, 0);
     Py_END_ALLOW_THREADS
     found = PyList_New(0);
     for (Py_ssize_t i = 0; found != NULL && i < count; i++) {
@@ -243,16 +252,24 @@ typedef struct {
 /* A look at the rows of a manifest, which are in folders that are all known: at those first, if need be, since nothing behind
    a folder that has become something else is to be looked at. */
 typedef struct {
-    Part part, around;
-    Table files, folders;
+    Shared files, around;
+    Table rows, folders;
     pthread_t thread;
     int running, told, moved;
+    int far;
 } Look;
 
+enum { FOLDERS, FILES }; /* how far it has come */
+
+/* Waits for a look to end, with a hand in it. */
 static void end_look(Look *look) {
     if (look->running) {
         look->running = 0;
         Py_BEGIN_ALLOW_THREADS
+        while (__atomic_load_n(&look->far, __ATOMIC_ACQUIRE) == FOLDERS) {
+            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+        }
+        take(&look->files);
         pthread_join(look->thread, NULL);
         Py_END_ALLOW_THREADS
     }
@@ -266,12 +283,12 @@ static void free_table(Table *table) {
 
 static void free_look(Look *look) {
     end_look(look);
-    if (look->part.folder >= 0) {
-        close(look->part.folder);
+    if (look->files.part.folder >= 0) {
+        close(look->files.part.folder);
     }
-    free(look->part.known);
-    free(look->around.known);
-    free_table(&look->files);
+    free(look->files.part.known);
+    free(look->around.part.known);
+    free_table(&look->rows);
     free_table(&look->folders);
     free(look);
 }
@@ -349,9 +366,10 @@ static Look *look_from(int folder, int64_t young) {
         PyErr_NoMemory();
         return NULL;
     }
-    look->part.young = young;
-    look->part.folder = fcntl(folder, F_DUPFD_CLOEXEC, 0); /* its own: whoever opened the folder may close it meanwhile */
-    if (look->part.folder < 0) {
+    Part *part = &look->files.part;
+    part->young = young;
+    part->folder = fcntl(folder, F_DUPFD_CLOEXEC, 0); /* its own: whoever opened the folder may close it meanwhile */
+    if (part->folder < 0) {
         PyErr_SetFromErrno(PyExc_OSError);
         free_look(look);
         return NULL;
@@ -372,8 +390,8 @@ static int place_numbers(Table *table, Py_ssize_t width, Py_ssize_t first) {
 
 static PyObject *unlike_of(const Look *look) {
     PyObject *found = PyList_New(0);
-    for (size_t i = 0; found != NULL && i < look->part.count; i++) {
-        if (look->part.known[i].unlike) {
+    for (size_t i = 0; found != NULL && i < look->files.part.count; i++) {
+        if (look->files.part.known[i].unlike) {
             PyObject *number = PyLong_FromSize_t(i);
             if (number == NULL || PyList_Append(found, number) < 0) {
                 Py_CLEAR(found);
@@ -402,11 +420,11 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
         free_table(&files);
         return NULL;
     }
-    look->files = files;
-    int read = read_rows(&look->part, &look->files, &around);
+    look->rows = files;
+    int read = read_rows(&look->files.part, &look->rows, &around);
     if (read == READ) {
         Py_BEGIN_ALLOW_THREADS
-        look_at_all(look->part, 0);
+        look_at_all(&look->files, 0);
         Py_END_ALLOW_THREADS
         found = unlike_of(look);
     } else if (read == ELSEWHERE) {
@@ -423,41 +441,50 @@ PyObject *kernel_unlike_rows(PyObject *module, PyObject *arguments) {
 #define LOOK "lurcher._kernel.look"
 
 /* Folders with their marks, each in a folder that is among them too. */
-static int read_folders(Look *look, Around *around) {
-    look->around.folder = look->part.folder;
-    look->around.folders = 1;
-    int read = read_rows(&look->around, &look->folders, NULL);
-    for (size_t i = 0; read == READ && i < look->around.count; i++) {
-        const char *path = look->around.known[i].path;
+static int read_folders(Part *part, Table *table, Around *around) {
+    int read = read_rows(part, table, NULL);
+    for (size_t i = 0; read == READ && i < part->count; i++) {
+        const char *path = part->known[i].path;
         if (texts_number(around->texts, path, strcmp(path, ".") == 0 ? 0 : strlen(path)) == UINT32_MAX) {
             read = NO_MEMORY;
         }
     }
     around->count = around->texts->count;
-    for (size_t i = 0; read == READ && i < look->around.count; i++) {
-        read = is_around(around, look->around.known[i].path, strlen(look->around.known[i].path));
+    for (size_t i = 0; read == READ && i < part->count; i++) {
+        read = is_around(around, part->known[i].path, strlen(part->known[i].path));
     }
     around->before = NULL;
     return read;
 }
 
-/* All of a look, beside the interpreter: what is wrong with the rows is no different from a folder that is gone. */
-static void *look_behind(void *argument) {
-    Look *look = argument;
+/* Whether files are to be looked at. What is wrong with the rows is no different from a folder that is gone. */
+static int folders_hold(Look *look) {
     Texts texts = {.seed = (uint64_t)(uintptr_t)look * UINT64_C(0x9E3779B97F4A7C15)};
     Around around = {.texts = &texts};
-    look->moved = read_folders(look, &around) != READ || read_rows(&look->part, &look->files, &around) != READ;
+    Part *folders = &look->around.part;
+    folders->folder = look->files.part.folder;
+    folders->folders = 1;
+    int hold = read_folders(folders, &look->folders, &around) == READ &&
+               read_rows(&look->files.part, &look->rows, &around) == READ;
     texts_free(&texts);
+    if (hold) {
+        look_at_all(&look->around, 1);
+    }
+    for (size_t i = 0; hold && i < folders->count; i++) {
+        hold = !folders->known[i].unlike;
+    }
+    return hold;
+}
+
+/* All of a look, beside the interpreter. */
+static void *look_behind(void *argument) {
+    Look *look = argument;
+    look->moved = !folders_hold(look);
     if (look->moved) {
-        return NULL;
+        look->files.part.count = 0; /* nobody lends a hand then */
     }
-    look_at_all(look->around, 1);
-    for (size_t i = 0; i < look->around.count; i++) {
-        look->moved |= look->around.known[i].unlike;
-    }
-    if (!look->moved) {
-        look_at_all(look->part, 1);
-    }
+    __atomic_store_n(&look->far, FILES, __ATOMIC_RELEASE);
+    look_at_all(&look->files, 1);
     return NULL;
 }
 
@@ -483,7 +510,7 @@ PyObject *kernel_begin_look(PyObject *module, PyObject *arguments) {
         free_table(&folders);
         return NULL;
     }
-    look->files = files;
+    look->rows = files;
     look->folders = folders;
     look->running = pthread_create(&look->thread, NULL, look_behind, look) == 0;
     if (!look->running) {
