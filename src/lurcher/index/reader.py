@@ -37,7 +37,7 @@ _FEW_FILES = 100
 """Files whose imports are read apart from those of all others."""
 _MANY_NAMES = 2000
 """To read so many names one by one takes as long as all strings of a large segment."""
-_MOST_LETTERS = 500_000
+_MOST_LETTERS = 2_000_000
 """Of texts that were read, and are kept for the next question."""
 _MOST_NAMINGS = 10_000
 
@@ -276,6 +276,11 @@ class Snapshot:
     @cached_property
     def explained(self) -> Memory[tuple[str, tuple[str, ...], str], list[tuple[str, float]]]:
         """Room for the terms that words of questions explain, in a family, with how well."""
+        return Memory(MOST_TERMS)
+
+    @cached_property
+    def forms(self) -> Memory[str, list[str]] | None:
+        """Room for the forms of words, of all that occur here."""
         return Memory(MOST_TERMS)
 
     @cached_property

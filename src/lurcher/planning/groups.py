@@ -10,6 +10,8 @@ from lurcher.terms.vocabulary import STOP_WORDS, abbreviations
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from lurcher.index.tally import Memory
+
 _PART = 0.3
 """What a part of a queried name counts against the whole: who asks for `getUser` does not ask for every `get`."""
 
@@ -67,6 +69,16 @@ def expand(snapshot: Terms, weights: Iterable[tuple[str, float]]) -> tuple[Group
 
 def forms_of(snapshot: Terms, term: str) -> list[str]:
     """Other terms with the same stem, and known abbreviations, sorted."""
+    room: Memory[str, list[str]] | None = getattr(snapshot, "forms", None)  # where terms do not change
+    known = room.get(term) if room is not None else None
+    if known is None:
+        known = _forms_of(snapshot, term)
+        if room is not None:
+            room.put(term, known, len(known))
+    return known
+
+
+def _forms_of(snapshot: Terms, term: str) -> list[str]:
     found = set(abbreviations(term))
     root = stem(term)
     for other in abbreviations(root):

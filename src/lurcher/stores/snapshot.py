@@ -116,6 +116,10 @@ class SharedSnapshot(Snapshot):
     def norms(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
         return self.norms_by_lengths(weights, k1, b)  # the mean is that of the whole store, not of what was fetched
 
+    @property
+    def forms(self) -> None:
+        """None are kept: the words are those of the whole store, which others write to."""
+
     def knows(self, term: str) -> bool:
         return self.words.knows(term)
 
