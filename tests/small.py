@@ -6,10 +6,11 @@ from lurcher.config import Settings
 from lurcher.embedding.model import Model
 from lurcher.embedding.table import Table
 from lurcher.index.build import build
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
+from lurcher.index.encoding import encode
 from lurcher.index.mapped import Segment
+from lurcher.index.packing import pack_sections
 from lurcher.index.reader import Snapshot
-from lurcher.index.segment import encode
 from lurcher.lanes.lane import Request, run_lanes
 from lurcher.planning.plan import make_plan
 from lurcher.ranking.context import Context, Ranking, own_words

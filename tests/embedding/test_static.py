@@ -11,7 +11,7 @@ from lurcher.embedding.static import CARD_NAMES, embed
 from lurcher.embedding.sums import unit_length, weighted_sums
 from lurcher.embedding.table import DOCUMENT, Table
 from lurcher.index.build import build
-from lurcher.index.segment import SegmentData
+from lurcher.index.encoding import SegmentData
 from tests.tables import WORDS, table_of
 
 FILES = {

@@ -11,7 +11,8 @@ import pytest
 from lurcher.embedding.grams import grams_of
 from lurcher.embedding.table import DOCUMENT, QUERY, Table, pack_table, write_table
 from lurcher.errors import LurcherError, ModelError
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
+from lurcher.index.packing import pack_sections
 from tests.tables import META, arguments, table_of
 
 TERMS = ("größe", "redirect", "検索", "get", "follow", "zebra", "")

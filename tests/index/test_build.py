@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.index.build import build
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
+from lurcher.index.encoding import SegmentData, encode
 from lurcher.index.mapped import Segment
+from lurcher.index.packing import pack_sections
 from lurcher.index.reader import Snapshot
-from lurcher.index.segment import SegmentData, encode
 from lurcher.terms.split import split, words
 
 SOURCE = '''"""Talks to servers."""

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.index import manifest as manifests
-from lurcher.index.container import pack_sections
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
+from lurcher.index.packing import pack_sections
 
 PRINT = manifests.fingerprint(1500, "none")
 NAMES = ("0" * 24 + ".segment", "a1" * 12 + ".segment")

@@ -18,8 +18,9 @@ from lurcher.embedding.table import Table
 from lurcher.errors import IndexLocked, ModelError
 from lurcher.index import worker, writer
 from lurcher.index.build import build
-from lurcher.index.container import Container, pack_sections
-from lurcher.index.segment import SegmentData, encode
+from lurcher.index.container import Container
+from lurcher.index.encoding import SegmentData, encode
+from lurcher.index.packing import pack_sections
 from lurcher.index.store import Store
 from lurcher.index.texts import Seen, Tree
 from lurcher.index.worker import Shop

@@ -15,11 +15,13 @@ from lurcher.imports.types import KINDS as IMPORT_KINDS
 from lurcher.index import families
 from lurcher.index import merge as merging
 from lurcher.index.build import build
-from lurcher.index.container import Builder, Container, pack_sections
+from lurcher.index.container import Container
+from lurcher.index.encoding import SegmentData, StringPool, encode
 from lurcher.index.imports import read_imports
 from lurcher.index.mapped import Segment
+from lurcher.index.packing import Builder, pack_sections
 from lurcher.index.reader import Snapshot
-from lurcher.index.segment import FAMILIES, KINDS, SegmentData, StringPool, encode, string_at
+from lurcher.index.segment import FAMILIES, KINDS, string_at
 from lurcher.index.vectors import direction_of
 from lurcher.lanes import lexical
 from lurcher.terms.count import Postings

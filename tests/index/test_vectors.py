@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from lurcher.index import vectors
 from lurcher.index.build import build
-from lurcher.index.container import Container, pack_sections
-from lurcher.index.segment import encode
+from lurcher.index.container import Container
+from lurcher.index.encoding import encode
+from lurcher.index.packing import pack_sections
 from lurcher.index.vectors import Nearness, direction_of
 from tests.tables import WORDS, table_of
 

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.index import families
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
+from lurcher.index.encoding import as_bytes
+from lurcher.index.packing import pack_sections
 from lurcher.index.postings import _pack, pack
-from lurcher.index.segment import as_bytes
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from lurcher.embedding.quantise import quantise
 from lurcher.embedding.sums import Stored, unit_sums
 from lurcher.embedding.table import DOCUMENT, Table
-from lurcher.index.segment import FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT_FIELDS, SegmentData, string_at
+from lurcher.index.encoding import SegmentData
+from lurcher.index.segment import FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT_FIELDS, string_at
 from lurcher.index.vectors import Vectors
 from lurcher.kernel import native
 from lurcher.terms.count import Postings

@@ -19,7 +19,7 @@ from itertools import pairwise
 from lurcher.arrays import np as small
 from lurcher.embedding.meta import Meta, checked_meta, row_bytes
 from lurcher.errors import ModelError
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
 from lurcher.index.tally import Memory
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, cached_property, partial
@@ -378,6 +378,8 @@ def pack_table(
 
     def floats(values: NDArray[Any]) -> tuple[str, bytes]:
         return "<f4", np.ascontiguousarray(values, "<f4").tobytes()
+
+    from lurcher.index.packing import pack_sections
 
     return pack_sections(
         {

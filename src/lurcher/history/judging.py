@@ -20,7 +20,7 @@ from lurcher.settings.past import OutcomeSettings
 
 if TYPE_CHECKING:
     from lurcher.history.manifest import PastManifest, PastStore
-    from lurcher.index.container import Builder
+    from lurcher.index.packing import Builder
 
 
 _MERGES, _MARGIN = 2, 1000

@@ -14,9 +14,10 @@ from lurcher.history.segment import FORMAT, check_shape
 from lurcher.index import manifest as manifests
 from lurcher.index.apart import Apart
 from lurcher.index.apart import checked as checked_vectors
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
 from lurcher.index.disk import remove, sync_folder, write_atomically
 from lurcher.index.manifest import MARK, NAME
+from lurcher.index.packing import pack_sections
 from lurcher.index.store import Naming, Store
 from lurcher.version import VERSION
 

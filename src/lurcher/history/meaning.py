@@ -16,8 +16,9 @@ from lurcher.history.parts import PastSegment
 from lurcher.history.segment import encode_vectors, owners_in
 from lurcher.history.views import header_of
 from lurcher.index.apart import PAST_GROUPS
-from lurcher.index.container import Builder, Container
+from lurcher.index.container import Container
 from lurcher.index.described import Described
+from lurcher.index.packing import Builder
 from lurcher.index.restated import copy, postings_of, terms_of
 from lurcher.index.segment import string_at
 from lurcher.index.upkeep import Kind

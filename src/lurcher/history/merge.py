@@ -21,10 +21,11 @@ from lurcher.history.segment import (
     meta_of,
     owners_in,
 )
-from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.container import PACKED, Container
+from lurcher.index.encoding import as_bytes
 from lurcher.index.families import write_families
 from lurcher.index.merge import expanded
-from lurcher.index.segment import as_bytes
+from lurcher.index.packing import Builder
 
 if TYPE_CHECKING:
     import numpy as np

@@ -287,7 +287,8 @@ class PastProject:
     def _judged_again(self, manifest: PastManifest, past: Past) -> Verdicts:
         from lurcher.history.judging import outcomes_of
         from lurcher.history.outcomes.kept import KeptVerdicts
-        from lurcher.index.container import Builder, Container
+        from lurcher.index.container import Container
+        from lurcher.index.packing import Builder
 
         fill, _ = outcomes_of(self.store, self.top, manifest, past, self.settings.outcomes)
         pieces: list[bytes | memoryview] = []

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lurcher.history.kinds import KINDS
-from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.container import PACKED, Container
+from lurcher.index.encoding import as_bytes
+from lurcher.index.packing import Builder
 from lurcher.index.postings import pack
-from lurcher.index.segment import as_bytes
 from lurcher.terms.count import Postings
 
 if TYPE_CHECKING:

@@ -11,16 +11,10 @@ from typing import TYPE_CHECKING
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.languages import HEAD, detect
+from lurcher.index.encoding import SegmentData, StringPool
 from lurcher.index.imports import ImportPool
 from lurcher.index.roles import roles
-from lurcher.index.segment import (
-    FILE,
-    NAMED,
-    UNIT_FAMILIES,
-    UNSEEN,
-    SegmentData,
-    StringPool,
-)
+from lurcher.index.segment import FILE, NAMED, UNIT_FAMILIES, UNSEEN
 from lurcher.index.shelf import shelf
 from lurcher.notes.kinds import is_note
 from lurcher.notes.parse import parse_note

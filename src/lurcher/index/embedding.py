@@ -19,10 +19,11 @@ from lurcher.embedding.sums import unit_length
 from lurcher.embedding.text import TextModel
 from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.index.apart import KIND, Apart, Group, check_apart
-from lurcher.index.container import Builder, Container
+from lurcher.index.container import Container
 from lurcher.index.described import Described
 from lurcher.index.embedded import Known, keys_of
-from lurcher.index.segment import as_bytes
+from lurcher.index.encoding import as_bytes
+from lurcher.index.packing import Builder
 from lurcher.index.store import Store
 from lurcher.remote import Deadline
 from lurcher.types import Progress

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from lurcher.index.container import Builder, Container
+from lurcher.index.container import Container
+from lurcher.index.encoding import as_bytes
+from lurcher.index.packing import Builder
 from lurcher.index.postings import Lists, Packed, broken, lists_of, pack, read_range
-from lurcher.index.segment import as_bytes
 from lurcher.kernel import native
 from lurcher.terms.count import Postings
 

@@ -12,7 +12,7 @@ from _collections_abc import Mapping
 
 from lurcher.arrays import np
 from lurcher.errors import CorruptIndex, OutdatedIndex
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
 from lurcher.index.segment import FORMAT
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property, dataclass, field
@@ -203,6 +203,8 @@ def pack(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[
         meta["stamps"] = kept
     if manifest.standing is not None:
         meta["standing"] = _pack_standing(manifest.standing, sections)
+    from lurcher.index.packing import pack_sections
+
     return pack_sections(sections, meta)
 
 

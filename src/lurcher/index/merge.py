@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.index.bloom import Entries
-from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.container import PACKED, Container
+from lurcher.index.encoding import as_bytes, meta_of
 from lurcher.index.families import write_families
 from lurcher.index.imports import ImportRanges, in_order
+from lurcher.index.packing import Builder
 from lurcher.index.segment import (
     DEFINITION,
     FAMILIES,
@@ -19,11 +21,9 @@ from lurcher.index.segment import (
     FILE_FIELDS,
     UNIT,
     UNIT_FAMILIES,
-    as_bytes,
     check_shape,
     definitions_of,
     files_of,
-    meta_of,
     owners_in,
     string_at,
     units_of,

@@ -9,12 +9,13 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from lurcher.index import manifest as manifests
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
+from lurcher.index.encoding import encode
 from lurcher.index.manifest import Manifest
 from lurcher.index.mapped import Segment
+from lurcher.index.packing import pack_sections
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
-from lurcher.index.segment import encode
 from lurcher.sources.decode import Text, read_text
 from lurcher.types import Degraded
 

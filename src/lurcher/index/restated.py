@@ -8,18 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from lurcher.index.container import PACKED, Builder, Container
+from lurcher.index.container import PACKED, Container
+from lurcher.index.encoding import SegmentData
+from lurcher.index.packing import Builder
 from lurcher.index.postings import lists_of, read_range
-from lurcher.index.segment import (
-    DEFINITION_FIELDS,
-    FAMILIES,
-    IMPORT,
-    SegmentData,
-    definitions_of,
-    files_of,
-    owners_in,
-    units_of,
-)
+from lurcher.index.segment import DEFINITION_FIELDS, FAMILIES, IMPORT, definitions_of, files_of, owners_in, units_of
 from lurcher.index.vectors import encode_vectors
 from lurcher.terms.count import Postings
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lurcher.index.segment import DEFINITION, EXPORTED, FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT, StringPool
+from lurcher.index.encoding import StringPool
+from lurcher.index.segment import DEFINITION, EXPORTED, FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT
 from lurcher.kernel import seed
 from lurcher.terms.count import NativeCounter, TermCounter
 from lurcher.terms.paths import name_parts

@@ -10,7 +10,7 @@ import time
 
 from lurcher.errors import CorruptIndex
 from lurcher.index import manifest as manifests
-from lurcher.index.container import MAGIC, Builder, Container, stamp_of
+from lurcher.index.container import MAGIC, Container, stamp_of
 from lurcher.index.manifest import MARK, NO_SEGMENT, Manifest, Rows
 from lurcher.index.mapped import Segment
 from lurcher.index.reader import Snapshot
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from lurcher.index.apart import Apart, Group
     from lurcher.index.container import Stamp
     from lurcher.index.lock import Lock
+    from lurcher.index.packing import Builder
 
 _SWEPT = ("*.segment", "*.vectors", ".*.tmp")
 _PASSING = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
@@ -120,6 +121,8 @@ class Store:
 
     def put(self, fill: Callable[[Builder], str], kind: str = "segment") -> str:
         """Store the segment that `fill` writes, or what else `kind` says, under a name made from its content."""
+        from lurcher.index.packing import Builder
+
         if self.writable:
             from lurcher.index import disk
 

@@ -11,11 +11,12 @@ from lurcher.config import Settings
 from lurcher.embedding.text import TextModel
 from lurcher.errors import IndexLocked, LurcherError
 from lurcher.index.apart import VECTOR_GROUPS, Apart, Group
-from lurcher.index.container import Builder, Container
+from lurcher.index.container import Container
 from lurcher.index.described import Described, described
 from lurcher.index.embedding import complete
 from lurcher.index.manifest import Manifest
 from lurcher.index.mapped import Segment
+from lurcher.index.packing import Builder
 from lurcher.index.restated import restate
 from lurcher.index.store import live_mask, live_places
 from lurcher.types import Degraded, Progress

@@ -26,10 +26,11 @@ from typing import IO, Any, NamedTuple
 from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
 from lurcher.index.build import build
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
 from lurcher.index.disk import remove, write_scratch
+from lurcher.index.encoding import encode
 from lurcher.index.forked import Forked, possible
-from lurcher.index.segment import encode
+from lurcher.index.packing import pack_sections
 from lurcher.index.texts import Files, Seen, Tree, texts_of
 from lurcher.kernel import give_back
 

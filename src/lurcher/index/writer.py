@@ -21,10 +21,10 @@ from lurcher.chunking.languages import detect
 from lurcher.index import guard
 from lurcher.index.build import build
 from lurcher.index.container import Container
+from lurcher.index.encoding import write
 from lurcher.index.freshness import Changes, believed, settle
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest, Row
 from lurcher.index.merge import merge
-from lurcher.index.segment import write
 from lurcher.index.store import Store, live_mask, live_places
 from lurcher.index.texts import Files, Seen, Tree, texts_of
 from lurcher.index.waves import most_telling_first

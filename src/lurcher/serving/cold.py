@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 from lurcher.chunking.languages import LANGUAGES, detect
 from lurcher.index import manifest as manifests
-from lurcher.index.container import Container, pack_sections
+from lurcher.index.container import Container
+from lurcher.index.encoding import encode
 from lurcher.index.manifest import Manifest
 from lurcher.index.mapped import Segment
+from lurcher.index.packing import pack_sections
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Snapshot
-from lurcher.index.segment import encode
 from lurcher.literal.pattern import Pattern
 from lurcher.planning.groups import query_terms
 from lurcher.sources import git

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from lurcher.history.outcomes.mended import FIX
 from lurcher.history.outcomes.rules import rules_of
 from lurcher.history.outcomes.verdicts import STANDING, SUCCESS, VERDICTS, Evidence, Outcome, Verdicts
-from lurcher.index.container import PACKED, Builder, Container
-from lurcher.index.segment import as_bytes
+from lurcher.index.container import PACKED, Container
+from lurcher.index.encoding import as_bytes
+from lurcher.index.packing import Builder
 from lurcher.light import cached_property
 from lurcher.settings.past import OutcomeSettings
 
