@@ -50,6 +50,7 @@ def settle(new: Standing | None, old: Standing | None, checked_ns: int) -> Stand
     if new is None or new.settled:
         return new
     young = any(racy(mtime, ctime, checked_ns) for _, mtime, ctime, _ in new.marks())
+    new = replace(new, folders=Marks.of(new.folders))  # as every look wants them
     if young and old is not None and old.same_marks(new):
         return replace(new, started_ns=old.started_ns, settled=new.started_ns - old.started_ns > LONG_NS)
     return replace(new, settled=not young)
