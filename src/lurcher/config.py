@@ -344,13 +344,26 @@ def _read(path: Path | str) -> bytes | None:
 
 
 def _parsed(data: bytes, name: str) -> dict[str, Any]:
+    if not data:
+        return {}
+    try:
+        text = data.decode("utf-8")
+    except ValueError as error:
+        raise ConfigError(f"{name}: not valid TOML: {error}", "fix the file or remove it") from error
+    from lurcher.plainly import plain_toml
+
+    plain = plain_toml(text)
+    return _toml(text, name) if plain is None else plain
+
+
+def _toml(text: str, name: str) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
 
     try:
-        table: dict[str, Any] = tomllib.loads(data.decode("utf-8"))
+        table: dict[str, Any] = tomllib.loads(text)
         return table
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{name}: not valid TOML: {error}", "fix the file or remove it") from error
