@@ -58,7 +58,7 @@ def test_any_text(text: str) -> None:
     assert found is None or repr(found) == repr(standard(text))
 
 
-@pytest.mark.parametrize("text", ["", "# none\n", "[search]\nlimit = 7\n", "search.limit = 7", "[search]\nlimit = 7 # so many\n"])
+@pytest.mark.parametrize("text", ["", "# none\n", "[search]\nlimit = 7\n", "search.limit = 7", "[search]\nlimit = 7 # yes\n"])
 def test_a_file_is_read_plainly_or_not(tmp_path: Path, text: str) -> None:
     (tmp_path / "lurcher.toml").write_text(text)
     limit = config.load(tmp_path, environ={}).search.limit

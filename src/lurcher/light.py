@@ -15,12 +15,21 @@ TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     import re
+    from bisect import bisect_left, bisect_right
     from contextlib import suppress
     from dataclasses import Field, asdict, dataclass, field, fields, replace
     from functools import cache, cached_property, lru_cache, partial
+    from struct import Struct
     from typing import AnyStr, Generic, NamedTuple, Protocol, TypeVar
 else:
     from _operator import attrgetter
+
+    try:
+        from _bisect import bisect_left, bisect_right
+        from _struct import Struct
+    except ImportError:  # another Python than the usual one
+        from bisect import bisect_left, bisect_right
+        from struct import Struct
 
     Protocol = object
     """Says what others must have, which only the type checker looks at."""
@@ -439,6 +448,6 @@ class _Pattern:
 
 
 __all__ = [
-    "TYPE_CHECKING", "Field", "Generic", "NamedTuple", "Protocol", "TypeVar", "asdict", "cache", "cached_property", "dataclass",
-    "field", "fields", "lru_cache", "partial", "pattern", "replace", "suppress",
+    "TYPE_CHECKING", "Field", "Generic", "NamedTuple", "Protocol", "Struct", "TypeVar", "asdict", "bisect_left", "bisect_right",
+    "cache", "cached_property", "dataclass", "field", "fields", "lru_cache", "partial", "pattern", "replace", "suppress",
 ]  # fmt: skip

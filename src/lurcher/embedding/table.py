@@ -13,7 +13,6 @@ and `Meta` as its meta entry. Whatever a file says is checked before it is used:
 from __future__ import annotations
 
 import os
-import struct
 from itertools import pairwise
 
 from lurcher.arrays import np as small
@@ -22,7 +21,7 @@ from lurcher.errors import ModelError
 from lurcher.index.container import Container
 from lurcher.index.tally import Memory
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, cached_property, partial
+from lurcher.light import TYPE_CHECKING, Struct, cached_property, partial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -343,7 +342,7 @@ class Table:
 
 
 """What a term must have to be composed: n-grams are learnt from code, so those of other scripts say nothing."""
-_SINGLE = struct.Struct("<f")
+_SINGLE = Struct("<f")
 _MOST = 1e6
 """Scales and weights are below this; larger ones, and what is no number, would spoil every sum."""
 

@@ -17,11 +17,10 @@ import errno
 import mmap
 import os
 import stat
-import struct
 
 from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, NamedTuple, cache
+from lurcher.light import TYPE_CHECKING, NamedTuple, Struct, cache
 from lurcher.quick import blake2b, loads
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<u8": 8, "<f4": 4, "V": 1, PACKED: 1}
 """What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
 _KEPT_BLOCKS = 256
 """Of a packed section, 8 MB once taken apart: hits of one question after another come from much the same files."""
-FOOTER = struct.Struct("<QII8s")
+FOOTER = Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
 DIGEST_BYTES = 12
 

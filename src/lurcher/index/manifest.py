@@ -7,7 +7,6 @@ the manifest is dead, whatever the segments hold; so there are no separate tombs
 from __future__ import annotations
 
 import os
-import struct
 from _collections_abc import Mapping
 
 from lurcher.arrays import np
@@ -15,7 +14,7 @@ from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.index.container import Container
 from lurcher.index.segment import FORMAT
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property, dataclass, field
+from lurcher.light import TYPE_CHECKING, NamedTuple, Struct, cached_property, dataclass, field
 from lurcher.places import exists
 from lurcher.sources.standing import Mark, Marks, Standing, paths_in
 from lurcher.version import VERSION
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 NAME = "manifest"
 MARK = "CACHEDIR.TAG"
 """Marks the folder as ours, and for backup programs as not worth keeping."""
-_ROW = struct.Struct("<16sQqqQiI")
+_ROW = Struct("<16sQqqQiI")
 STAMPS_AT, _SEGMENT_AT = 16, 48
 """Where in a row size, times and number of a file begin, and where its segment."""
 NO_SEGMENT = -1

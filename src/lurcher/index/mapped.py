@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from itertools import accumulate
 
 from lurcher.arrays import np
@@ -23,7 +22,7 @@ from lurcher.index.segment import (
 )
 from lurcher.index.tally import Memory, Sum
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, NamedTuple, cached_property
+from lurcher.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
 from lurcher.types import Definition
 
 if TYPE_CHECKING:

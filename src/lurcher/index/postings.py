@@ -7,11 +7,9 @@ many bytes and rows a term has.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-
 from lurcher.index.container import Container
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, NamedTuple
+from lurcher.light import TYPE_CHECKING, NamedTuple, bisect_left
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,6 @@ number comes from.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from itertools import islice
 
 from lurcher.arrays import np
@@ -21,7 +20,7 @@ from lurcher.index.segment import (
 )
 from lurcher.index.tally import Memory, Sum
 from lurcher.index.vectors import Direction, Nearness
-from lurcher.light import TYPE_CHECKING, NamedTuple, cache, cached_property
+from lurcher.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, cache, cached_property
 from lurcher.types import Definition, Import, qualified_name
 
 if TYPE_CHECKING:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import struct
-
 from lurcher.arrays import np
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, cache
+from lurcher.light import TYPE_CHECKING, Struct, cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +26,7 @@ class Shape:
     """Where the columns of a layout stand in a row."""
 
     def __init__(self, layout: tuple[tuple[str, str], ...]) -> None:
-        self.row = struct.Struct("<" + "".join(_LETTERS[kind] for _, kind in layout))
+        self.row = Struct("<" + "".join(_LETTERS[kind] for _, kind in layout))
         self.names = tuple(name for name, _ in layout)
         self.places: dict[str, tuple[int, int, str]] = {}
         offset = 0

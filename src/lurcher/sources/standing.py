@@ -7,11 +7,10 @@ Looking at these takes a fraction of the time that listing takes, and starts no 
 from __future__ import annotations
 
 import os
-import struct
 from _collections_abc import Mapping
 
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, dataclass, field
+from lurcher.light import TYPE_CHECKING, Struct, dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 Mark = tuple[int, int, int, int]
 """Size, modification time, change time and number of an entry of the file system."""
 ABSENT: Mark = (0, 0, 0, 0)
-MARK = struct.Struct("<QqqQ")
+MARK = Struct("<QqqQ")
 
 _KIND, _FOLDER = 0o170000, 0o040000
 
