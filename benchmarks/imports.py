@@ -23,7 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from truth import file_imports
 
-from lurcher.chunking.code import _grammar, _tree
+from lurcher.chunking.code import tree_of
+from lurcher.chunking.grammar import grammar_of
 from lurcher.chunking.languages import detect
 from lurcher.imports.extract import imports_of
 from lurcher.imports.graph import Graph
@@ -133,12 +134,12 @@ def load(tree: Path) -> tuple[list[tuple[str, str, tuple[Import, ...]]], float, 
             continue
         language = detect(path, text[:512])
         imports: tuple[Import, ...] = ()
-        grammar = _grammar(language) if language in LANGUAGES and text else None
+        grammar = grammar_of(language) if language in LANGUAGES and text else None
         if grammar is not None:
             begun = time.process_time()
-            root = _tree(text, grammar)
+            found = tree_of(text, grammar)
             parsed = time.process_time()
-            imports = imports_of(root, text, language) if root is not None else ()
+            imports = imports_of(found[0], text, language, found[1].imports_in) if found is not None else ()
             extraction += time.process_time() - parsed
             parsing += parsed - begun
         files.append((path, language, imports))

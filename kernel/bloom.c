@@ -71,37 +71,83 @@ static int set_put(Set *set, uint64_t hash) {
     return 0;
 }
 
-/* The words of one piece: 0, or -1 without memory. */
-static int words_in(const unsigned char *text, size_t start, size_t end, Set *set) {
-    for (size_t at = start; at < end;) {
+enum { KNOWN_POWERS = 32 };
+
+typedef struct {
+    uint64_t powers[KNOWN_POWERS]; /* of the prime: to multiply by it again and again would be waited for, byte after byte */
+    unsigned char plain[256];
+} Digits;
+
+static void digits_fill(Digits *digits) {
+    uint64_t power = 1;
+    for (int i = 0; i < KNOWN_POWERS; i++, power *= PRIME) {
+        digits->powers[i] = power;
+    }
+    for (int byte = 0; byte < 256; byte++) {
+        digits->plain[byte] = (unsigned char)plain((unsigned char)byte);
+    }
+}
+
+/* A word, which ends before `end` or there: where it ends. */
+static size_t word_at(const Digits *digits, const unsigned char *text, size_t start, size_t end, uint64_t *hash) {
+    uint64_t sum = 0;
+    size_t at = start, few = end - start < KNOWN_POWERS ? end : start + KNOWN_POWERS;
+    for (; at < few && inside(text[at]); at++) {
+        sum += text[at] * digits->powers[at - start];
+    }
+    if (at == few && at < end) {
+        uint64_t power = digits->powers[KNOWN_POWERS - 1] * PRIME;
+        for (; at < end && inside(text[at]); at++, power *= PRIME) {
+            sum += text[at] * power;
+        }
+    }
+    *hash = mixed(sum + (uint64_t)(at - start) * PRIME);
+    return at;
+}
+
+/* The words of one piece, and the threes that end in it: 0, or -1 without memory. Of those that end in a word only the first two
+   are not all of that word, so no more of its bytes are looked at. */
+static int words_in(
+    const Digits *digits, const unsigned char *text, size_t start, size_t end, Set *set, unsigned char *threes) {
+    const unsigned char *plainly = digits->plain;
+    size_t at = start;
+    /* The two bytes before, as far as there are any. */
+    size_t before = at ? plainly[text[at - 1]] : 0;
+    before |= at > 1 ? (size_t)plainly[text[at - 2]] << 7 : 0;
+    while (at < end) {
         if (!inside(text[at])) {
+            before = before << 7 | plainly[text[at]];
+            if (at >= 2) {
+                threes[before & (THREES - 1)] = 1;
+            }
             at++;
             continue;
         }
-        size_t first = at;
-        uint64_t digits = 0, power = 1;
-        for (; at < end && inside(text[at]); at++) {
-            digits += text[at] * power;
-            power *= PRIME;
-        }
-        if (set_put(set, mixed(digits + (uint64_t)(at - first) * PRIME)) < 0) {
+        uint64_t hash;
+        size_t last = word_at(digits, text, at, end, &hash);
+        if (set_put(set, hash) < 0) {
             return -1;
         }
+        for (size_t i = at; i < last && i < at + 2; i++) {
+            before = before << 7 | plainly[text[i]];
+            int within = i >= 2 && inside(text[i - 1]) && inside(text[i - 2]); /* of a word longer than a piece */
+            if (i >= 2 && !within) {
+                threes[before & (THREES - 1)] = 1;
+            }
+        }
+        if (last - at > 2) {
+            before = (size_t)plainly[text[last - 2]] << 7 | plainly[text[last - 1]];
+        }
+        at = last;
     }
     return 0;
-}
-
-static void threes_in(const unsigned char *text, size_t start, size_t end, unsigned char *threes) {
-    for (size_t at = start; at + 2 < end; at++) {
-        if (!(inside(text[at]) && inside(text[at + 1]) && inside(text[at + 2]))) {
-            threes[plain(text[at]) << 14 | plain(text[at + 1]) << 7 | plain(text[at + 2])] = 1;
-        }
-    }
 }
 
 /* Piece by piece; a piece ends between words, and threes reach over the border. */
 static int entries_of(const unsigned char *text, size_t size, Set *set, unsigned char *threes) {
     size_t start = 0;
+    Digits digits;
+    digits_fill(&digits);
     while (start < size) {
         size_t end = size - start > PIECE ? start + PIECE : size;
         if (end < size) {
@@ -111,10 +157,9 @@ static int entries_of(const unsigned char *text, size_t size, Set *set, unsigned
             }
             end = last > start ? last : end;
         }
-        if (words_in(text, start, end, set) < 0) {
+        if (words_in(&digits, text, start, end, set, threes) < 0) {
             return -1;
         }
-        threes_in(text, start < 2 ? 0 : start - 2, end, threes);
         start = end;
     }
     return 0;
@@ -171,8 +216,14 @@ static PyObject *entries_take(PyObject *object, PyObject *arguments) {
     }
     Py_ssize_t count = is_busy(self) ? -1 : items_of(&hashes, sizeof(uint64_t), "the hashes");
     int failed = 0;
-    for (Py_ssize_t i = 0; !failed && i < count; i++) {
-        failed = set_put(&self->set, ((const uint64_t *)hashes.buf)[i]) < 0;
+    if (count > 0) {
+        self->busy = 1;
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; !failed && i < count; i++) {
+            failed = set_put(&self->set, ((const uint64_t *)hashes.buf)[i]) < 0;
+        }
+        Py_END_ALLOW_THREADS
+        self->busy = 0;
     }
     PyBuffer_Release(&hashes);
     if (failed) {
@@ -291,6 +342,7 @@ PyObject *kernel_filter(PyObject *module, PyObject *arguments) {
     if (bytes != NULL) {
         const uint64_t *hash = hashes.buf;
         uint64_t bits = (uint64_t)size * 8;
+        Py_BEGIN_ALLOW_THREADS
         memset(bytes, 0, (size_t)size);
         for (Py_ssize_t i = 0; i < count; i++) {
             uint64_t place = hash[i] & UINT32_MAX, step = hash[i] >> 32 | 1;
@@ -298,6 +350,7 @@ PyObject *kernel_filter(PyObject *module, PyObject *arguments) {
                 bytes[place % bits >> 3] |= (unsigned char)(1 << (place % bits & 7));
             }
         }
+        Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&hashes);
     return found;

@@ -70,8 +70,8 @@ static uint32_t by_bits(const unsigned char *data, size_t size, uint32_t sum) {
     return sum;
 }
 
-static uint32_t checksum_of(const unsigned char *data, size_t size) {
-    uint32_t sum = UINT32_MAX;
+static uint32_t checksum_of(const unsigned char *data, size_t size, uint32_t before) {
+    uint32_t sum = ~before;
 #if FAST
     if (size >= 64 && checksum_is_fast()) {
         size_t whole = size - size % 16;
@@ -83,15 +83,16 @@ static uint32_t checksum_of(const unsigned char *data, size_t size) {
     return ~by_bits(data, size, sum);
 }
 
-PyObject *kernel_crc32(PyObject *module, PyObject *data) {
+/* Some bytes, and the checksum of those before them, if there are any. */
+PyObject *kernel_crc32(PyObject *module, PyObject *arguments) {
     (void)module;
     Py_buffer view;
-    if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) {
+    unsigned int sum = 0;
+    if (!PyArg_ParseTuple(arguments, "y*|I:crc32", &view, &sum)) {
         return NULL;
     }
-    uint32_t sum;
     Py_BEGIN_ALLOW_THREADS
-    sum = checksum_of(view.buf, (size_t)view.len);
+    sum = checksum_of(view.buf, (size_t)view.len, (uint32_t)sum);
     Py_END_ALLOW_THREADS
     PyBuffer_Release(&view);
     return PyLong_FromUnsignedLong(sum);

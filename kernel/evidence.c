@@ -171,8 +171,11 @@ static Py_ssize_t tables_read(PyObject *list, Table **tables) {
             return -1;
         }
         if (table->width < 4 || table->file_at < 0 || table->file_at > table->width - 4 || table->parts_at < 0 ||
-            table->parts_at > table->width - 2 || table->first_file < 0) {
+            table->parts_at > table->width - 2) {
             return refuse("a row is not so wide");
+        }
+        if (table->first_file < 0 || table->first_file > PY_SSIZE_T_MAX - (Py_ssize_t)UINT32_MAX) { /* a row's number is added */
+            return refuse("there is no such first file");
         }
         table->count = table->rows.len / table->width;
         total += table->count;
@@ -181,7 +184,7 @@ static Py_ssize_t tables_read(PyObject *list, Table **tables) {
 }
 
 static void tables_free(Table *tables) {
-    for (Table *table = tables; table != NULL && table->width; table++) {
+    for (Table *table = tables; table != NULL && table->rows.obj != NULL; table++) {
         PyBuffer_Release(&table->rows);
     }
     free(tables);

@@ -1,6 +1,7 @@
 /* Terms and postings of several segments made into those of one, as index/families.py has it. */
 
 #include "kernel.h"
+#include "wide.h"
 
 #include <stdlib.h>
 
@@ -207,6 +208,7 @@ typedef struct {
     size_t count, at, owners;
     uint32_t row, byte; /* where the next list begins */
     size_t first_byte;  /* of the data */
+    int together;       /* whether owners are all moved by as much */
     int held;
 } Lists;
 
@@ -217,19 +219,64 @@ typedef struct {
 
 typedef struct {
     Bytes terms, rows, sizes, data; /* uint32_t, int64_t and int64_t per list; bytes */
-    Bytes waiting;                  /* Row each: of the list that is being made */
+    Bytes owners, counts;           /* uint32_t and a byte per row: of the list that is being made */
 } Merged;
-
-static int list_before(const void *context, uint32_t left, uint32_t right) {
-    const Lists *lists = context;
-    int64_t a = lists[left].number[lists[left].at], b = lists[right].number[lists[right].at];
-    return a != b ? a < b : left < right;
-}
 
 enum { FINE, BROKEN, FULL };
 
+static uint32_t step_at(const unsigned char *steps, size_t width, size_t i) {
+    uint32_t step = 0;
+    for (size_t byte = 0; byte < width; byte++) {
+        step |= (uint32_t)steps[i * width + byte] << (8 * byte);
+    }
+    return step;
+}
+
+/* Owners of a list where all of them are moved by as much: the last one, before it is moved. */
+INLINED uint64_t shifted(const unsigned char *steps, size_t width, size_t rows, uint32_t shift, uint32_t *owners) {
+    uint64_t owner = 0;
+    for (size_t i = 0; i < rows; i++) {
+        owner += step_at(steps, width, i);
+        owners[i] = (uint32_t)owner + shift;
+    }
+    return owner;
+}
+
+/* The rows that are kept, or -1 where an owner is not there. */
+INLINED int64_t moved(const Lists *lists, const unsigned char *steps, size_t width, size_t rows, uint32_t *owners, unsigned char *counts) {
+    const unsigned char *given = steps + width * rows;
+    uint64_t owner = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < rows; i++) {
+        owner += step_at(steps, width, i);
+        if (owner >= lists->owners || lists->target[owner] > UINT32_MAX) {
+            return -1;
+        }
+        if (lists->target[owner] >= 0) {
+            owners[kept] = (uint32_t)lists->target[owner];
+            counts[kept++] = given[i];
+        }
+    }
+    return (int64_t)kept;
+}
+
+/* The same for a width that the compiler knows. */
+static int64_t kept_rows(const Lists *lists, const unsigned char *steps, size_t width, size_t rows, uint32_t *owners, unsigned char *counts) {
+    if (!lists->together) {
+        return width == 1   ? moved(lists, steps, 1, rows, owners, counts)
+               : width == 2 ? moved(lists, steps, 2, rows, owners, counts)
+                            : moved(lists, steps, 4, rows, owners, counts);
+    }
+    uint32_t shift = (uint32_t)lists->target[0];
+    uint64_t last = width == 1   ? shifted(steps, 1, rows, shift, owners)
+                    : width == 2 ? shifted(steps, 2, rows, shift, owners)
+                                 : shifted(steps, 4, rows, shift, owners);
+    memcpy(counts, steps + width * rows, rows);
+    return last < lists->owners ? (int64_t)rows : -1;
+}
+
 /* The live rows of a part's next list. */
-static int take_list(Lists *lists, Bytes *waiting) {
+static int take_list(Lists *lists, Merged *merged) {
     uint32_t row_end = lists->row_end[lists->at], byte_end = lists->byte_end[lists->at];
     if (row_end <= lists->row || byte_end < lists->byte || byte_end - lists->first_byte > (size_t)lists->data.len) {
         return BROKEN;
@@ -238,31 +285,17 @@ static int take_list(Lists *lists, Bytes *waiting) {
     if ((width != 1 && width != 2 && width != 4) || (width + 1) * rows != bytes) {
         return BROKEN;
     }
-    const unsigned char *steps = (const unsigned char *)lists->data.buf + (lists->byte - lists->first_byte);
-    const unsigned char *counts = steps + width * rows;
-    uint64_t owner = 0;
-    if (bytes_reserve(waiting, rows * sizeof(Row)) < 0) {
+    if (bytes_reserve(&merged->owners, rows * sizeof(uint32_t)) < 0 || bytes_reserve(&merged->counts, rows) < 0) {
         return FULL;
     }
-    for (size_t i = 0; i < rows; i++) {
-        uint32_t step = 0;
-        for (size_t byte = 0; byte < width; byte++) {
-            step |= (uint32_t)steps[i * width + byte] << (8 * byte);
-        }
-        owner += step;
-        if (owner >= lists->owners) {
-            return BROKEN;
-        }
-        int64_t target = lists->target[owner];
-        if (target > UINT32_MAX) {
-            return BROKEN;
-        }
-        if (target >= 0) {
-            Row row = {(uint32_t)target, (uint32_t)(waiting->used / sizeof(Row)), counts[i]};
-            memcpy(waiting->data + waiting->used, &row, sizeof row);
-            waiting->used += sizeof row;
-        }
+    const unsigned char *steps = (const unsigned char *)lists->data.buf + (lists->byte - lists->first_byte);
+    uint32_t *owners = (uint32_t *)(void *)(merged->owners.data + merged->owners.used);
+    int64_t kept = kept_rows(lists, steps, width, rows, owners, (unsigned char *)merged->counts.data + merged->counts.used);
+    if (kept < 0) {
+        return BROKEN;
     }
+    merged->owners.used += (size_t)kept * sizeof *owners;
+    merged->counts.used += (size_t)kept;
     lists->row = row_end;
     lists->byte = byte_end;
     lists->at++;
@@ -274,70 +307,122 @@ static int by_owner(const void *left, const void *right) {
     return a->owner != b->owner ? (a->owner < b->owner ? -1 : 1) : a->order < b->order ? -1 : 1;
 }
 
-/* The list that waits, as it is stored. */
-static int put_list(Merged *merged, int64_t number) {
-    Row *rows = (Row *)(void *)merged->waiting.data;
-    size_t count = merged->waiting.used / sizeof *rows;
-    if (count == 0) {
-        return FINE;
+/* Puts rows in order, of which equal ones stay as they are: 0, or -1 without memory. */
+static int sort_rows(uint32_t *owners, unsigned char *counts, size_t count) {
+    size_t sorted = 1;
+    while (sorted < count && owners[sorted - 1] <= owners[sorted]) {
+        sorted++;
     }
-    uint32_t largest = rows[0].owner;
-    int sorted = 1;
-    for (size_t i = 1; sorted && i < count; i++) {
-        sorted = rows[i - 1].owner <= rows[i].owner;
+    if (sorted >= count) {
+        return 0;
     }
-    if (!sorted) {
-        qsort(rows, count, sizeof *rows, by_owner);
-        largest = rows[0].owner;
+    Row *rows = malloc(count * sizeof *rows);
+    if (rows == NULL) {
+        return -1;
     }
+    for (size_t i = 0; i < count; i++) {
+        rows[i] = (Row){owners[i], (uint32_t)i, counts[i]};
+    }
+    qsort(rows, count, sizeof *rows, by_owner);
+    for (size_t i = 0; i < count; i++) {
+        owners[i] = rows[i].owner;
+        counts[i] = rows[i].count;
+    }
+    free(rows);
+    return 0;
+}
+
+INLINED void put_steps(const uint32_t *owners, size_t count, size_t width, unsigned char *out) {
+    for (size_t i = 0; i < count; i++) {
+        uint32_t step = i ? owners[i] - owners[i - 1] : owners[0];
+        for (size_t byte = 0; byte < width; byte++) {
+            out[i * width + byte] = (unsigned char)(step >> (8 * byte));
+        }
+    }
+}
+
+/* Rows of one term, in order, as they are stored. */
+static int put_rows(Merged *merged, uint32_t term, const uint32_t *owners, const unsigned char *counts, size_t count) {
+    uint32_t largest = owners[0];
     for (size_t i = 1; i < count; i++) {
-        uint32_t step = rows[i].owner - rows[i - 1].owner;
+        uint32_t step = owners[i] - owners[i - 1];
         largest = step > largest ? step : largest;
     }
     size_t width = largest < 1 << 8 ? 1 : largest < 1 << 16 ? 2 : 4;
-    uint32_t term = (uint32_t)number;
     int64_t total = (int64_t)count, size = (int64_t)((width + 1) * count);
-    if (number < 0 || number > UINT32_MAX) {
-        return BROKEN;
-    }
     if (bytes_append(&merged->terms, &term, sizeof term) < 0 || bytes_append(&merged->rows, &total, sizeof total) < 0 ||
         bytes_append(&merged->sizes, &size, sizeof size) < 0 || bytes_reserve(&merged->data, (size_t)size) < 0) {
         return FULL;
     }
     unsigned char *out = (unsigned char *)merged->data.data + merged->data.used;
-    for (size_t i = 0; i < count; i++) {
-        uint32_t step = i ? rows[i].owner - rows[i - 1].owner : rows[0].owner;
-        for (size_t byte = 0; byte < width; byte++) {
-            out[i * width + byte] = (unsigned char)(step >> (8 * byte));
-        }
-        out[width * count + i] = rows[i].count;
+    if (width == 1) {
+        put_steps(owners, count, 1, out);
+    } else if (width == 2) {
+        put_steps(owners, count, 2, out);
+    } else {
+        put_steps(owners, count, 4, out);
     }
+    memcpy(out + width * count, counts, count);
     merged->data.used += (size_t)size;
-    merged->waiting.used = 0;
     return FINE;
 }
 
+/* The list that waits, as it is stored. */
+static int put_list(Merged *merged, uint32_t term) {
+    uint32_t *owners = (uint32_t *)(void *)merged->owners.data;
+    unsigned char *counts = (unsigned char *)merged->counts.data;
+    size_t count = merged->counts.used;
+    if (count == 0) {
+        return FINE;
+    }
+    if (sort_rows(owners, counts, count) < 0) {
+        return FULL;
+    }
+    merged->owners.used = merged->counts.used = 0;
+    return put_rows(merged, term, owners, counts, count);
+}
+
+/* Which part's list comes next, and of which term: as one number, since these are compared most of the time. */
+static uint64_t turn_of(const Lists *lists, size_t part) { return (uint64_t)lists[part].number[lists[part].at] << 32 | part; }
+
+static void sift_turns(uint64_t *heap, size_t count, size_t at) {
+    uint64_t moving = heap[at];
+    for (size_t below; (below = 2 * at + 1) < count; at = below) {
+        below += below + 1 < count && heap[below + 1] < heap[below];
+        if (heap[below] >= moving) {
+            break;
+        }
+        heap[at] = heap[below];
+    }
+    heap[at] = moving;
+}
+
 /* All lists in order of their terms. What is not fine is the fault of the part in `broken`. */
-static int merge_lists(Lists *lists, size_t parts, uint32_t *heap, Merged *merged, size_t *broken) {
+static int merge_lists(Lists *lists, size_t parts, uint64_t *heap, Merged *merged, size_t *broken) {
     size_t count = 0;
     for (size_t i = 0; i < parts; i++) {
+        *broken = i;
         if (lists[i].count) {
-            heap[count++] = (uint32_t)i;
+            if (lists[i].number[0] < 0 || lists[i].number[lists[i].count - 1] > UINT32_MAX) {
+                return BROKEN;
+            }
+            heap[count++] = turn_of(lists, i);
         }
     }
-    build_heap(heap, count, list_before, lists);
+    for (size_t at = count / 2; at-- > 0;) {
+        sift_turns(heap, count, at);
+    }
     while (count) {
-        int64_t number = lists[heap[0]].number[lists[heap[0]].at];
-        while (count && lists[heap[0]].number[lists[heap[0]].at] == number) {
-            *broken = heap[0];
-            int state = take_list(&lists[heap[0]], &merged->waiting);
+        uint32_t number = (uint32_t)(heap[0] >> 32);
+        while (count && heap[0] >> 32 == number) {
+            size_t part = (size_t)(heap[0] & UINT32_MAX);
+            *broken = part;
+            int state = take_list(&lists[part], merged);
             if (state != FINE) {
                 return state;
             }
-            if (lists[heap[0]].at == lists[heap[0]].count) {
-                heap[0] = heap[--count];
-            }
-            sift(heap, count, 0, list_before, lists);
+            heap[0] = lists[part].at < lists[part].count ? turn_of(lists, part) : heap[--count];
+            sift_turns(heap, count, 0);
         }
         int state = put_list(merged, number);
         if (state != FINE) {
@@ -345,6 +430,18 @@ static int merge_lists(Lists *lists, size_t parts, uint32_t *heap, Merged *merge
         }
     }
     return FINE;
+}
+
+/* Whether a part's owners stay next to each other. */
+static int stay_together(const int64_t *targets, size_t count) {
+    size_t i = 1;
+    if (count == 0 || targets[0] < 0 || targets[0] + (int64_t)count > UINT32_MAX) {
+        return 0;
+    }
+    while (i < count && targets[i] == targets[i - 1] + 1) {
+        i++;
+    }
+    return i == count;
 }
 
 static int take_lists(PyObject *part, Lists *lists) {
@@ -378,33 +475,20 @@ static int take_lists(PyObject *part, Lists *lists) {
     lists->row = row;
     lists->byte = byte;
     lists->first_byte = byte;
+    lists->together = stay_together(lists->target, lists->owners);
     return 0;
 }
 
 /* Rows by term and owner as lists: 0, or -1 without memory. */
 static int pack_rows(const uint32_t *terms, const uint32_t *owners, const unsigned char *counts, size_t rows, Merged *merged) {
     for (size_t at = 0; at < rows;) {
-        size_t start = at, width;
-        uint32_t term = terms[at], largest = owners[at];
-        for (at++; at < rows && terms[at] == term; at++) {
-            uint32_t step = owners[at] - owners[at - 1];
-            largest = step > largest ? step : largest;
+        size_t start = at;
+        while (at < rows && terms[at] == terms[start]) {
+            at++;
         }
-        width = largest < 1 << 8 ? 1 : largest < 1 << 16 ? 2 : 4;
-        int64_t total = (int64_t)(at - start), size = (int64_t)((width + 1) * (at - start));
-        if (bytes_append(&merged->terms, &term, sizeof term) < 0 || bytes_append(&merged->rows, &total, sizeof total) < 0 ||
-            bytes_append(&merged->sizes, &size, sizeof size) < 0 || bytes_reserve(&merged->data, (size_t)size) < 0) {
+        if (put_rows(merged, terms[start], owners + start, counts + start, at - start) != FINE) {
             return -1;
         }
-        unsigned char *out = (unsigned char *)merged->data.data + merged->data.used;
-        for (size_t i = start; i < at; i++) {
-            uint32_t step = i > start ? owners[i] - owners[i - 1] : owners[i];
-            for (size_t byte = 0; byte < width; byte++) {
-                *out++ = (unsigned char)(step >> (8 * byte));
-            }
-        }
-        memcpy(out, counts + start, at - start);
-        merged->data.used += (size_t)size;
     }
     return 0;
 }
@@ -414,7 +498,8 @@ static void merged_free(Merged *merged) {
     bytes_free(&merged->rows);
     bytes_free(&merged->sizes);
     bytes_free(&merged->data);
-    bytes_free(&merged->waiting);
+    bytes_free(&merged->owners);
+    bytes_free(&merged->counts);
 }
 
 static PyObject *merged_tuple(const Merged *merged) {
@@ -456,7 +541,7 @@ PyObject *kernel_merged_postings(PyObject *module, PyObject *list) {
     }
     size_t parts = (size_t)PyList_Size(list), broken = 0;
     Lists *lists = calloc(parts ? parts : 1, sizeof *lists);
-    uint32_t *heap = malloc((parts ? parts : 1) * sizeof *heap);
+    uint64_t *heap = malloc((parts ? parts : 1) * sizeof *heap);
     Merged merged;
     memset(&merged, 0, sizeof merged);
     int failed = 0, state = lists == NULL || heap == NULL ? FULL : FINE;

@@ -420,9 +420,11 @@ PyObject *kernel_unchecked(PyObject *module, PyObject *arguments) {
         if (start >= known && end <= upto) {
             continue;
         }
-        int64_t block = start / size;
-        for (known = block * size, upto = known; upto < end; upto += size) {
-            wanted[block++] = 1;
+        int64_t block = start / size, last = (end - 1) / size;
+        known = block * size;
+        upto = last < blocks - 1 ? (last + 1) * size : length; /* the last one may reach further than a number does */
+        for (; block <= last; block++) {
+            wanted[block] = 1;
         }
     }
     for (int64_t block = 0; found != NULL && block < blocks; block++) {

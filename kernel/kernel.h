@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
-#define KERNEL_VERSION 15
+#define KERNEL_VERSION 16
 
 /* Memory that grows. */
 typedef struct {
@@ -83,7 +83,7 @@ PyObject *kernel_spans(PyObject *module, PyObject *arguments);
 PyObject *kernel_together(PyObject *module, PyObject *arguments);
 PyObject *kernel_mark(PyObject *module, PyObject *arguments);
 int checksum_is_fast(void);
-PyObject *kernel_crc32(PyObject *module, PyObject *data);
+PyObject *kernel_crc32(PyObject *module, PyObject *arguments);
 PyObject *kernel_filter(PyObject *module, PyObject *arguments);
 PyObject *kernel_united_terms(PyObject *module, PyObject *parts);
 PyObject *kernel_merged_postings(PyObject *module, PyObject *parts);
@@ -92,6 +92,7 @@ PyObject *kernel_places(PyObject *module, PyObject *arguments);
 PyObject *kernel_lower_bound(PyObject *module, PyObject *arguments);
 PyObject *kernel_texts(PyObject *module, PyObject *arguments);
 PyObject *kernel_give_back(PyObject *module, PyObject *unused);
+PyObject *kernel_write_out(PyObject *module, PyObject *arguments);
 PyObject *kernel_extract(PyObject *module, PyObject *arguments);
 PyObject *kernel_weighed(PyObject *module, PyObject *arguments);
 PyObject *kernel_contenders(PyObject *module, PyObject *arguments);

@@ -42,7 +42,10 @@ typedef struct {
     int unlike;
 } Known;
 
-static int64_t nanoseconds(struct timespec time) { return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec; }
+/* Goes around where 64 bits end, in the year 2262: anybody can give a file such a time. */
+static int64_t nanoseconds(struct timespec time) {
+    return (int64_t)((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec);
+}
 
 /* `path` is what it is called as seen from `folder`. */
 static int differs(const Known *known, int folder, const char *path, int64_t young, int folders) {
@@ -174,7 +177,7 @@ static int read_known(PyObject *path, PyObject *row, Py_ssize_t first, Known *kn
     } else if (size == 0) {
         known->path = ".";
     }
-    if (!PyTuple_Check(row) || first < 0 || PyTuple_Size(row) < first + NUMBERS) {
+    if (!PyTuple_Check(row) || first < 0 || first > PyTuple_Size(row) - NUMBERS) {
         PyErr_SetString(PyExc_TypeError, "a row has too few numbers");
         return -1;
     }

@@ -2,6 +2,7 @@
 
 #include "array.h"
 #include "found.h"
+#include "tree.h"
 
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
     PyObject *type = PyType_FromSpec(spec);
@@ -12,17 +13,28 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {
     return 0;
 }
 
+/* A type that other files of the kernel make objects of. */
+static int keep_type(PyTypeObject **type, PyType_Spec *spec) {
+    if (*type == NULL) {
+        *type = (PyTypeObject *)PyType_FromSpec(spec);
+    }
+    return *type == NULL ? -1 : 0;
+}
+
 static int fill(PyObject *module) {
     if (add_type(module, "Counter", &counter_spec) < 0 || add_type(module, "Ruler", &ruler_spec) < 0 ||
         add_type(module, "Found", &found_spec) < 0 || add_type(module, "Shelf", &shelf_spec) < 0 ||
         add_type(module, "Entries", &entries_spec) < 0) {
         return -1;
     }
-    if (array_type == NULL) {
-        array_type = (PyTypeObject *)PyType_FromSpec(&array_spec);
-    }
-    if (array_type == NULL || PyModule_AddObjectRef(module, "Array", (PyObject *)array_type) < 0 ||
+    if (keep_type(&array_type, &array_spec) < 0 || PyModule_AddObjectRef(module, "Array", (PyObject *)array_type) < 0 ||
         PyModule_AddFunctions(module, array_functions) < 0) {
+        return -1;
+    }
+    if (keep_type(&language_type, &language_spec) < 0 || keep_type(&tree_type, &tree_spec) < 0 ||
+        keep_type(&node_type, &node_spec) < 0 || add_type(module, "Patterns", &patterns_spec) < 0 ||
+        PyModule_AddObjectRef(module, "Language", (PyObject *)language_type) < 0 ||
+        PyModule_AddObjectRef(module, "Node", (PyObject *)node_type) < 0) {
         return -1;
     }
     if (PyModule_AddIntConstant(module, "FAST_CRC32", checksum_is_fast()) < 0) {
@@ -127,7 +139,8 @@ static PyMethodDef functions[] = {
     {"lower_bound", kernel_lower_bound, METH_VARARGS, "Sorted terms, their ends, some bytes: the first term not below them."},
     {"texts", kernel_texts, METH_VARARGS, "Terms, their ends, first and last of some: their texts."},
     {"give_back", kernel_give_back, METH_NOARGS, "Give memory that nobody uses back to the system, where it lets us."},
-    {"crc32", kernel_crc32, METH_O, "The CRC-32 of some bytes, as zlib has it."},
+    {"write_out", kernel_write_out, METH_VARARGS, "Have a part of a file written to the disk, without waiting, where the system can."},
+    {"crc32", kernel_crc32, METH_VARARGS, "The CRC-32 of some bytes, as zlib has it."},
     {NULL, NULL, 0, NULL},
 };
 

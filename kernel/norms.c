@@ -58,9 +58,12 @@ static int read_fields(Lengths *lengths, PyObject *given) {
     }
     for (Py_ssize_t i = 0; i < lengths->several; i++) {
         Field *field = &lengths->fields[i];
-        if (!PyArg_ParseTuple(
-                PyTuple_GetItem(given, i), "pnid", &field->of_file, &field->place, &field->size, &field->weight
-            )) {
+        PyObject *told = PyTuple_GetItem(given, i);
+        if (!PyTuple_Check(told)) {
+            PyErr_SetString(PyExc_TypeError, "a field is a tuple");
+            return -1;
+        }
+        if (!PyArg_ParseTuple(told, "pnid", &field->of_file, &field->place, &field->size, &field->weight)) {
             return -1;
         }
         if (!fits(field->place, field->size, field->of_file ? lengths->file_width : lengths->unit_width)) {

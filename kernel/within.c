@@ -11,9 +11,10 @@ typedef struct {
     int64_t low, high;
 } Limit;
 
-/* Numbers beyond 2^62 are as good as 2^62: no limit is there. */
+/* Numbers beyond 2^62 are as good as that: every limit is below. */
+#define FAR (INT64_C(1) << 62)
+
 static inline int64_t number_at(const char *at, int size) {
-    const int64_t most = INT64_C(1) << 62;
     uint8_t one;
     uint16_t two;
     uint32_t four;
@@ -34,7 +35,7 @@ static inline int64_t number_at(const char *at, int size) {
         return whole;
     default:
         memcpy(&eight, at, 8);
-        return eight > (uint64_t)most ? most : (int64_t)eight;
+        return eight > (uint64_t)FAR ? FAR : (int64_t)eight;
     }
 }
 
@@ -66,7 +67,8 @@ static int block_within(const char *rows, Py_ssize_t count, Py_ssize_t width, co
     }
     int beyond = 0;
     for (Py_ssize_t i = 0; i < count; i++, at += width) {
-        int64_t number = number_at(at, limit->size) + number_at(rows + i * width + limit->other, limit->other_size);
+        int64_t number = number_at(at, limit->size), other = number_at(rows + i * width + limit->other, limit->other_size);
+        number = number == FAR ? FAR : number + other;
         beyond |= (number < limit->low) | (number > limit->high);
     }
     return !beyond;
@@ -74,6 +76,10 @@ static int block_within(const char *rows, Py_ssize_t count, Py_ssize_t width, co
 
 static int read_limit(PyObject *given, Py_ssize_t width, Limit *limit) {
     long long low, high;
+    if (!PyTuple_Check(given)) {
+        PyErr_SetString(PyExc_TypeError, "a limit is a tuple");
+        return -1;
+    }
     if (!PyArg_ParseTuple(
             given, "niniLL", &limit->place, &limit->size, &limit->other, &limit->other_size, &low, &high
         )) {

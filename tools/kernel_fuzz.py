@@ -22,23 +22,34 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from fuzz_parser import Parsing
+from fuzz_tables import Tables
+from hostile_index import Hostile
 
 from lurcher.index import bloom
 from lurcher.kernel import native
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 
-REFUSED = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError)
+REFUSED = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError, TimeoutError)
 EDGES = (0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 61, (1 << 63) - 1, -(1 << 63))
+AMOUNTS = tuple(edge for edge in EDGES if abs(edge) < 1 << 20 or abs(edge) > 1 << 60)
+"""Edges that may be how many there are of something: memory for those between would be had, and take its time."""
 KINDS = ("bool", "int8", "uint8", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+QUICK = 12
+"""How often in a round what takes next to no time is called."""
 TWO_SIDED = (
     operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.and_, operator.or_, operator.xor,
     operator.lt, operator.le, operator.eq, operator.ne, operator.gt, operator.ge,
     operator.iadd, operator.isub, operator.imul, operator.itruediv, operator.iand, operator.ior,
 )  # fmt: skip
+PARSED = 5
+"""Texts to a round."""
 LETTERS = "aZ_09 \n\t.-ßé中文\u0301\u200d한नि١²ΣİǅX" + "abcXYZ012_" * 4
 
 
 class Fuzz:
+    refused, amounts = REFUSED, AMOUNTS
+
     def __init__(self, kernel: ModuleType, seed: int) -> None:
         self.kernel = kernel
         self.random = random.Random(seed)
@@ -183,7 +194,8 @@ class Fuzz:
         pool = self.whole(files)
         self.refusable(self.kernel.gained, cards, others, usable, pool, self.real(len(pool)), *weights)
         self.refusable(self.kernel.remaining, cards, others, usable, np.arange(files))
-        self.refusable(self.kernel.weighed, [("a", 0.5, self.bent(self.real(files))) for _ in range(3)], files)
+        told = self.random.choice((files, files, files, *AMOUNTS))
+        self.refusable(self.kernel.weighed, [("a", 0.5, self.bent(self.real(files))) for _ in range(3)], told)
 
     def parts(self, total: int, *more: float) -> list[Any]:
         found = []
@@ -197,11 +209,13 @@ class Fuzz:
     def evidence(self) -> None:
         files, total = self.size(), self.size()
         self.refusable(self.kernel.explained, self.parts(files), self.parts(files), np.ones(files, np.uint16))
-        self.refusable(self.kernel.foldered, [(0.5, self.parts(files)), (0.1, self.parts(files))], files)
+        told = self.random.choice((files, files, files, *AMOUNTS))
+        self.refusable(self.kernel.foldered, [(0.5, self.parts(files)), (0.1, self.parts(files))], told)
         desk = np.zeros(2 * total + self.random.choice((0, 0, 5, -1)) if total else 0)
         width, places = self.random.choice((6, 6, 9, 3, 0)), [self.random.choice((0, 1, 4, 5, -1, 1 << 62)) for _ in range(2)]
-        tables = [(self.numbers.integers(0, 2, total * 6).astype(np.uint8), width, *places, 0) for _ in range(2)]
-        self.refusable(self.kernel.covered, self.parts(total, 0.5), tables, 1.5, files, desk)
+        tables = [(self.numbers.integers(0, 2, total * 6).astype(np.uint8), width, *places,
+                   self.random.choice((0, 0, 0, *EDGES))) for _ in range(2)]  # fmt: skip
+        self.refusable(self.kernel.covered, self.parts(total, 0.5), tables, 1.5, self.random.choice((files, *AMOUNTS)), desk)
         assert not desk.any(), "the desk was left dirty"
 
     def rows(self) -> None:
@@ -214,7 +228,8 @@ class Fuzz:
         self.refusable(self.kernel.best_line, text, self.random.choice((text, text.lower(), self.text())), terms)
         marks = self.random.choice((None, bytes(7), bytearray(2)))
         starts, length = self.whole(70), self.random.choice((70, 20))
-        self.refusable(self.kernel.unchecked, starts, starts + self.random.choice((1, 0, 30)), 10, length, marks)
+        size, length = (10, length) if self.random.random() < 0.7 else (self.random.choice(EDGES), self.random.choice(AMOUNTS))
+        self.refusable(self.kernel.unchecked, starts, starts + self.random.choice((1, 0, 30)), size, length, marks)
 
     def small(self) -> Any:
         """A small array: over memory of its own, another's, locked, not aligned, or a part of one."""
@@ -326,7 +341,7 @@ class Fuzz:
         row = (b"", *(self.random.choice((*EDGES, 1 << 70, None, "a", 0.5)) for _ in range(self.random.randrange(8))))
         rows = {self.random.choice((self.text(), ".", "/", "\0", "\ud800", "\udcff", 7)): row for _ in range(3)}
         folder, old = self.random.choice((-1, 0, 99)), self.random.choice((0, (1 << 63) - 1))
-        first, folders = self.random.choice((0, 1, 3, -1, 1 << 40)), self.random.random() < 0.5
+        first, folders = self.random.choice((0, 1, 3, -1, 1 << 40, (1 << 63) - 1)), self.random.random() < 0.5
         found = self.refusable(self.kernel.unlike, rows, first, folder, old, folders)
         assert found is None or found == list(rows), "such a file looks as it did"
 
@@ -374,17 +389,26 @@ def main(seconds: float, seed: int) -> int:
     if kernel is None:
         print("the kernel is not there", file=sys.stderr)
         return 2
-    fuzz, calls, end = Fuzz(kernel, seed), 0, time.monotonic() + seconds
-    every = (
+    fuzz = Fuzz(kernel, seed)
+    tables, parsing, hostile = Tables(fuzz), Parsing(fuzz), Hostile(fuzz.random)
+    quick = (
         fuzz.sums, fuzz.owners, fuzz.products, fuzz.tally, fuzz.pieces, fuzz.order, fuzz.contest, fuzz.evidence, fuzz.rows,
-        fuzz.stamps, fuzz.checksum, fuzz.counter, fuzz.arrays, fuzz.postings,
+        fuzz.stamps, fuzz.checksum, fuzz.postings, *tables.quick(),
     )  # fmt: skip
+    calls, believed, end = 0, 0, time.monotonic() + seconds
     while time.monotonic() < end:
-        for call in every:
+        for call in quick * QUICK:
             call()
-        if calls % 50 == 0:  # its marks are many
+        for call in (fuzz.counter, fuzz.arrays, tables.look, *(parsing.parse, parsing.patterns) * PARSED):
+            call()
+        believed += hostile.ask()
+        if calls % 20 == 0:  # these take longest
             fuzz.entries()
+            tables.threads()
         calls += 1
+    tables.close()
+    hostile.close()
+    print(f"{believed} hostile indexes were believed, and answered from")
     print(f"{calls} rounds with seed {seed}")
     return 0
 

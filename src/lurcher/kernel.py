@@ -14,7 +14,7 @@ from lurcher.light import TYPE_CHECKING, cache
 if TYPE_CHECKING:
     from types import ModuleType
 
-VERSION = 15
+VERSION = 16
 """Of what the kernel offers; one that was built for another is not used."""
 
 
@@ -48,6 +48,13 @@ def _found() -> tuple[ModuleType | None, str]:
 def seed() -> int:
     """For tables of the kernel's: like that of Python's own dictionaries, so that no text can be made to fill one slot."""
     return hash("lurcher") & 0xFFFFFFFFFFFFFFFF
+
+
+def write_out(descriptor: int, start: int, size: int) -> None:
+    """Have a part of a file written to the disk, without waiting for that, as far as somebody can."""
+    kernel = native()
+    if kernel is not None:
+        kernel.write_out(descriptor, start, size)
 
 
 def give_back() -> None:

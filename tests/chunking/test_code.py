@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from snippets import SNIPPETS
 
-from lurcher.chunking import code
 from lurcher.chunking.code import parse
+from lurcher.chunking.grammar import grammar_of
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.types import ParsedFile
 
@@ -58,7 +58,7 @@ def test_an_empty_file_has_nothing(language: str) -> None:
 
 @pytest.mark.parametrize("language", PARSED)
 def test_the_grammar_loads_and_finds_a_definition(language: str) -> None:
-    assert code._grammar(language) is not None
+    assert grammar_of(language) is not None
     assert parse(SNIPPETS[language][0].encode(), language).definitions
 
 
@@ -148,14 +148,14 @@ def test_the_target_counts_characters() -> None:
 
 
 def test_a_missing_grammar_means_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    code._grammar.cache_clear()
+    grammar_of.cache_clear()
     monkeypatch.setitem(__import__("sys").modules, "tree_sitter_lua", None)
     try:
         parsed = parse(b"function f() end\n", "lua")
         assert parsed.definitions == ()
         assert len(parsed.chunks) == 1
     finally:
-        code._grammar.cache_clear()
+        grammar_of.cache_clear()
 
 
 def test_an_unknown_language_means_lines() -> None:

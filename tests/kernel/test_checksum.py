@@ -21,6 +21,11 @@ def test_any_bytes_have_the_same_sum(data: bytes, skipped: int) -> None:
     assert kernel.module().crc32(part) == zlib.crc32(part)
 
 
+@given(st.binary(max_size=200), st.binary(max_size=200))
+def test_a_sum_goes_on_where_another_one_ended(before: bytes, data: bytes) -> None:
+    assert kernel.module().crc32(data, kernel.module().crc32(before)) == zlib.crc32(before + data)
+
+
 def test_long_texts_and_every_remainder() -> None:
     data = bytes(range(256)) * 300
     for size in (*range(64, 200), 65_535, 65_536, 65_537, len(data)):

@@ -178,6 +178,7 @@ def test_owners_that_are_not_there_are_refused() -> None:
         lambda: module.covered([], [(bytes(6), 6, 0, 5, 0)], 1.0, 2, desk),
         lambda: module.covered([], [(bytes(6), 6, -1, 4, 0)], 1.0, 2, desk),
         lambda: module.covered([], [(bytes(6), 6, 0, 4, -1)], 1.0, 2, desk),
+        lambda: module.covered([(owners, ones, 1.0, 1.0)], [(b"\xff" * 6, 6, 0, 4, (1 << 63) - 1)], 1.0, 2, desk),
         lambda: module.covered([], [(bytes(6), 0, 0, 4, 0)], 1.0, 2, desk),
         lambda: module.covered([], [[bytes(6), 6, 0, 4, 0]], 1.0, 2, desk),
         lambda: module.covered([], (), 1.0, 2, desk),
@@ -191,3 +192,11 @@ def test_owners_that_are_not_there_are_refused() -> None:
     ):
         with pytest.raises((ValueError, TypeError)):
             refused()
+
+
+def test_a_table_that_is_refused_is_let_go() -> None:
+    for width in (0, 3, -1):
+        rows = bytearray(6)
+        with pytest.raises(ValueError, match="not so wide"):
+            kernel.module().covered([], [(rows, width, 0, 4, 0)], 1.0, 2, np.zeros(16))
+        rows.clear()  # which cannot be done while somebody reads them

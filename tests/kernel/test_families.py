@@ -62,6 +62,9 @@ def parts_to_merge(draw: st.DrawFn) -> tuple[list[Container], list[Any]]:
         target = np.array(free[number * OWNERS : (number + 1) * OWNERS], np.int64)
         if draw(st.booleans()):
             target = np.sort(target)
+        if draw(st.booleans()):
+            targets.append(np.arange(OWNERS) + 500_000 + number * OWNERS)  # they stay together
+            continue
         target[draw(st.lists(owner, max_size=30))] = -1
         targets.append(target)
     return parts, targets

@@ -162,3 +162,5 @@ def test_marks_that_do_not_fit_are_refused() -> None:
         with pytest.raises(ValueError):
             unchecked(np.array([0]), np.array(ends), size, length, marks)
     assert unchecked(np.array([5]), np.array([5]), 10, 20, None) is None
+    far = np.array([1 << 62])
+    assert unchecked(far, far + 5, 1 << 62, (1 << 63) - 1, None) == [1]

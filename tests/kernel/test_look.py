@@ -97,8 +97,23 @@ def test_rows_that_are_none_are_refused(tmp_path: Path) -> None:
             kernel.module().unlike(rows, 1, 0, 0, False)
     with pytest.raises(TypeError):
         kernel.module().unlike([("a", (1, 2, 3, 4, 5))], 1, 0, 0, False)
-    with pytest.raises(TypeError):
-        kernel.module().unlike({"a": (1, 2, 3, 4, 5)}, -1, 0, 0, False)
+    for first in (-1, 2, (1 << 63) - 1):
+        with pytest.raises(TypeError):
+            kernel.module().unlike({"a": (1, 2, 3, 4, 5)}, first, 0, 0, False)
+
+
+@pytest.mark.parametrize("year", [1600, 2400])
+def test_times_that_no_number_holds_are_times_like_others(tmp_path: Path, year: int) -> None:
+    seconds = (year - 1970) * 31_556_952
+    for name in ("a", "b"):
+        (tmp_path / name).write_text("")
+        os.utime(tmp_path / name, (0, seconds))
+    if (tmp_path / "a").stat().st_mtime_ns != seconds * 10**9:
+        pytest.skip("the file system has no such times")
+    rows = {name: row(tmp_path / name) for name in ("a", "b")}
+    assert unlike(tmp_path, rows) == []
+    os.utime(tmp_path / "b", (0, seconds + 1))
+    assert unlike(tmp_path, rows) == ["b"]
 
 
 def unlike_rows(root: Path, rows: dict[str, Row], folders: dict[str, object], young: int = NEVER) -> list[int] | None:

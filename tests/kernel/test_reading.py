@@ -14,6 +14,7 @@ from lurcher.chunking import code
 from lurcher.chunking.compiled import Rules, read, rules_of
 from lurcher.chunking.definitions.extract import extract
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, SCOPE, Spec
+from lurcher.chunking.grammar import grammar_of
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.lines import cut_lines
 from lurcher.chunking.measure import Ruler
@@ -32,21 +33,23 @@ NOISE = [
 
 @cache
 def rules(language: str) -> Rules:
-    grammar = code._grammar(language)
+    grammar = grammar_of(language)
     assert grammar is not None
     return rules_of(grammar.spec)
 
 
 def both(text: bytes, language: str, target: int) -> tuple[Any, Any]:
-    grammar = code._grammar(language)
+    grammar = grammar_of(language)
     assert grammar is not None
-    root = code._tree(text.translate(code._LETTERS) if language in code._ASCII_ONLY else text, grammar)
-    if not text or root is None:
+    tree = code.tree_of(text.translate(code.LETTERS) if language in code.ASCII_ONLY else text, grammar)
+    if not text or tree is None:
         return None, None
+    root, reader = tree
     ruler = Ruler(text)
-    definitions, comments = extract(code._matches(root, grammar)[0], grammar.spec, ruler)
+    end = len(grammar.spec.patterns)
+    definitions, comments = extract([match for match in reader.matches(root) if match[0] < end], grammar.spec, ruler)
     chunks = chunk_tree(root, ruler, target, grammar.spec, comments, definitions)
-    matches = code._matches(root, grammar)[0]
+    matches = [match for match in reader.matches(root) if match[0] < end]
     return read(root, matches, text, target, grammar.spec, rules(language)), (chunks, definitions, tuple(comments.ranges))
 
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.compiled import Rules, read, rules_of
-from lurcher.chunking.definitions import spec_for
+from lurcher.chunking.compiled import read
 from lurcher.chunking.definitions.extract import extract
-from lurcher.chunking.definitions.spec import Captures, Spec
-from lurcher.chunking.languages import LANGUAGES
+from lurcher.chunking.grammar import Grammar, Reader, grammar_of
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
-from lurcher.imports.extract import asked_together, imports_among, imports_of
-from lurcher.kernel import native
-from lurcher.light import dataclass
+from lurcher.imports.extract import imports_among, imports_of
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:
-    import tree_sitter
+    from tree_sitter import Node
 
 TARGET = 1500
 
@@ -36,25 +30,12 @@ Real files, cut off there in the middle of a comment, reach 600; arbitrary words
 _UNRECOVERED = 8_192
 """Children of a tree without structure, over which a query takes quadratic time."""
 
-_ASCII_ONLY = frozenset({"bash"})
+ASCII_ONLY = frozenset({"bash"})
 """Grammars whose scanner asks the C library for the class of any code point as if it were a byte, which crashes now and then.
 
 They are shown a letter for each byte of a wider character: the text keeps its shape and every offset, and names are cut from
 the text itself."""
-_LETTERS = bytes(byte if 0 < byte < 128 else ord("x") for byte in range(256))
-
-
-@dataclass(frozen=True, slots=True)
-class _Grammar:
-    """A loaded grammar with its compiled query; both are immutable, so threads share them."""
-
-    language: tree_sitter.Language
-    query: tree_sitter.Query
-    spec: Spec
-    with_imports: bool
-    """Whether patterns of imports follow those of the specification."""
-    rules: Rules | None
-    """What the kernel needs of the specification, where there is a kernel."""
+LETTERS = bytes(byte if 0 < byte < 128 else ord("x") for byte in range(256))
 
 
 def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
@@ -62,13 +43,21 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
 
     Without a grammar, or where it cannot cope with the text, the text is cut by lines and defines nothing.
     """
-    grammar = _grammar(language) if text else None
-    seen = text.translate(_LETTERS) if language in _ASCII_ONLY else text
-    root = _tree(seen, grammar) if grammar is not None else None
-    if grammar is None or root is None:
+    grammar = grammar_of(language) if text else None
+    seen = text.translate(LETTERS) if language in ASCII_ONLY else text
+    tree = tree_of(seen, grammar) if grammar is not None else None
+    if grammar is None or tree is None:
         return ParsedFile(language, chunk_lines(text, target), (), ())
-    matches, nodes = _matches(root, grammar)
-    imports = imports_of(root, seen, language) if nodes is None else imports_among(nodes, root, seen, language)
+    root, reader = tree
+    matches = reader.matches(root)
+    if reader.with_imports:
+        end = len(grammar.spec.patterns)
+        nodes = [captures["import"][0] for index, captures in matches if index >= end]
+        imports = imports_among(nodes, root, seen, language)
+        if nodes:
+            matches = [match for match in matches if match[0] < end]
+    else:
+        imports = imports_of(root, seen, language, reader.imports_in)
     if grammar.rules is None:
         ruler = Ruler(text)
         definitions, comments = extract(matches, grammar.spec, ruler)
@@ -78,39 +67,30 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     return ParsedFile(language, chunks, definitions, ranges, imports)
 
 
-def _matches(root: tree_sitter.Node, grammar: _Grammar) -> tuple[list[tuple[int, Captures]], list[tree_sitter.Node] | None]:
-    """What the specification's patterns match, and the nodes that are imports; None where those were not asked for."""
-    from tree_sitter import QueryCursor
-
-    matches = QueryCursor(grammar.query).matches(root)
-    if not grammar.with_imports:
-        return matches, None
-    end = len(grammar.spec.patterns)
-    nodes = [captures["import"][0] for index, captures in matches if index >= end]
-    return [match for match in matches if match[0] < end] if nodes else matches, nodes
-
-
 def load(language: str) -> None:
     """Load a language's grammar before it is needed, if there is one."""
-    _grammar(language)
+    grammar_of(language)
 
 
-def _tree(text: bytes, grammar: _Grammar) -> tree_sitter.Node | None:
-    """The root of the syntax tree; None for text that would cost quadratic time: data, minified code, the wrong language."""
-    from tree_sitter import Parser
-
-    parser = Parser(grammar.language)
+def tree_of(text: bytes, grammar: Grammar) -> tuple[Node, Reader] | None:
+    """The root of the syntax tree and who made it; None for text that would cost quadratic time: data, minified code, the wrong
+    language."""
     if len(text) > _UNCHECKED:
         if len(text) > _LONGEST_LINES * text.count(b"\n"):
             return None
-        probe = parser.parse(text[: text.rfind(b"\n", 0, _PROBE) + 1]).root_node
-        if _errors(probe) > _PROBE_ERRORS:
+        if _probed(grammar.parsed(text[: text.rfind(b"\n", 0, _PROBE) + 1])) > _PROBE_ERRORS:
             return None
-    root = parser.parse(text).root_node
-    return None if root.is_error and root.child_count > _UNRECOVERED else root
+    tree = grammar.parsed(text)
+    if tree is None or (tree[0].is_error and tree[0].child_count > _UNRECOVERED):
+        return None
+    return tree
 
 
-def _errors(root: tree_sitter.Node) -> int:
+def _probed(tree: tuple[Node, Reader] | None) -> int:
+    return 0 if tree is None else _errors(tree[0])
+
+
+def _errors(root: Node) -> int:
     """How many tokens of a tree the parser could not place, by a walk: a query for them takes longer to compile."""
     count = 0
     stack = [root]
@@ -120,26 +100,3 @@ def _errors(root: tree_sitter.Node) -> int:
             count += 1 + node.child_count if node.is_error else 0
             stack.extend(node.children)
     return count
-
-
-@cache
-def _grammar(language: str) -> _Grammar | None:
-    """The grammar of a language, loaded when the first file needs it; None where there is none to load."""
-    entry = LANGUAGES.get(language)
-    if entry is None or entry.grammar is None:
-        return None
-    module, function = entry.grammar
-    try:
-        from tree_sitter import Language, Query
-
-        loaded = Language(getattr(import_module(module), function)())
-        spec = spec_for(language)
-        patterns = "\n".join(pattern for _, pattern in spec.patterns)
-        imports = asked_together(language)
-        try:
-            query = Query(loaded, f"{patterns}\n{imports}")
-        except ValueError:  # it knows other imports
-            query, imports = Query(loaded, patterns), ""
-    except (ImportError, AttributeError, ValueError):
-        return None
-    return _Grammar(loaded, query, spec, bool(imports), None if native() is None else rules_of(spec))

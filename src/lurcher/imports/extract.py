@@ -7,6 +7,7 @@ keyword, which is found in no time: only the places where it stands are asked, a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -17,6 +18,12 @@ from lurcher.imports.types import PACKAGE, Import
 
 if TYPE_CHECKING:
     import tree_sitter
+    from tree_sitter import Node
+
+Windows = list[tuple[int, int]]
+"""Ranges of bytes, in order."""
+Find = Callable[["Node", Windows | None], "list[Node]"]
+"""The nodes of a tree that look like imports, in some windows or in all of it."""
 
 _GAP = 400
 """Bytes between keywords that are asked for in one go."""
@@ -34,31 +41,46 @@ def asked_together(language: str) -> str:
     return "" if reader is None or reader.common else reader.query
 
 
-def imports_of(root: tree_sitter.Node, text: bytes, language: str) -> tuple[Import, ...]:
-    """What the file imports, in order of appearance; nothing for languages without a reader."""
+def query_of(language: str) -> str:
+    """The patterns of imports; nothing for languages without a reader."""
+    reader = reader_for(language)
+    return "" if reader is None else reader.query
+
+
+def imports_of(root: Node, text: bytes, language: str, find: Find | None = None) -> tuple[Import, ...]:
+    """What the file imports, in order of appearance; nothing for languages without a reader.
+
+    `find` asks the tree; without it, that is one of tree-sitter's.
+    """
     reader = reader_for(language)
     if reader is None:
         return ()
     windows = _windows(text, reader)
     if not windows:
         return ()
-    query = _query(language)
-    if query is None:
-        return ()
-    from tree_sitter import QueryCursor
-
-    if len(windows) > _WINDOWS:
-        nodes = QueryCursor(query).captures(root).get("import", [])
-    else:
-        nodes = []
-        for start, end in windows:
-            cursor = QueryCursor(query)
-            cursor.set_byte_range(start, end)
-            nodes += cursor.captures(root).get("import", [])
+    asked = None if len(windows) > _WINDOWS else windows
+    nodes = find_imports(root, language, asked) if find is None else find(root, asked)
     return imports_among(nodes, root, text, language)
 
 
-def imports_among(nodes: list[tree_sitter.Node], root: tree_sitter.Node, text: bytes, language: str) -> tuple[Import, ...]:
+def find_imports(root: Node, language: str, windows: Windows | None) -> list[Node]:
+    """The nodes of tree-sitter's tree that look like imports, in some windows or in all of it."""
+    query = _query(language)
+    if query is None:
+        return []
+    from tree_sitter import QueryCursor
+
+    if windows is None:
+        return QueryCursor(query).captures(root).get("import", [])
+    nodes: list[Node] = []
+    for start, end in windows:
+        cursor = QueryCursor(query)
+        cursor.set_byte_range(start, end)
+        nodes += cursor.captures(root).get("import", [])
+    return nodes
+
+
+def imports_among(nodes: list[Node], root: Node, text: bytes, language: str) -> tuple[Import, ...]:
     """The imports that captured nodes are, in order of appearance."""
     reader = reader_for(language)
     if reader is None or not nodes:
@@ -68,7 +90,7 @@ def imports_among(nodes: list[tree_sitter.Node], root: tree_sitter.Node, text: b
     return tuple(entry for entry in found[:_MOST] if len(entry.spec) <= LONGEST and (entry.spec or entry.kind == PACKAGE))
 
 
-def _windows(text: bytes, reader: Reader) -> list[tuple[int, int]]:
+def _windows(text: bytes, reader: Reader) -> Windows:
     """Byte ranges around the keywords of `text`, in order; a keyword is a whole word outside of line comments."""
     places: list[int] = []
     last = len(text)
@@ -88,7 +110,7 @@ def _windows(text: bytes, reader: Reader) -> list[tuple[int, int]]:
                 places.append(at)
             at = text.find(word, end)
     places.sort()
-    windows: list[tuple[int, int]] = []
+    windows: Windows = []
     begin, reached = 0, -_GAP
     for at in places:
         if at - reached >= _GAP:
