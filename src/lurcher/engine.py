@@ -112,6 +112,8 @@ class Engine(_Parts):
         self.close()
 
     def close(self) -> None:
+        for project in self._together.projects:
+            project.close()
         self._together.forget()
         if self._shared is not None:
             self._shared.close()

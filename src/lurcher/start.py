@@ -42,9 +42,10 @@ def main() -> int:
     from lurcher.surfaces.cli import main as command
 
     status = command()
-    # A question with the usual flags on a tree that had not changed: others are rare, or take longer anyway.
-    if status == 0 and "lurcher.engine" in sys.modules and not sys.modules.keys() & {"argparse", "lurcher.index.build"}:
-        bundle.keep()
+    # A question with the usual flags: others are rare, or take longer anyway.
+    if status == 0 and "lurcher.engine" in sys.modules and "argparse" not in sys.modules:
+        if "lurcher.index.build" not in sys.modules:  # on a tree that had not changed: what writes is not for every question
+            bundle.keep()
         _leave(status)
     return status
 
@@ -52,6 +53,9 @@ def main() -> int:
 def _leave(status: int) -> None:
     """End here: what a question has made need not be taken apart piece by piece, which takes a millisecond or two."""
     if sys.flags.inspect or sys.flags.interactive or sys.gettrace() or sys.getprofile():
+        return
+    threading = sys.modules.get("threading")
+    if threading is not None and threading.active_count() > 1:
         return
     try:
         sys.stdout.flush()

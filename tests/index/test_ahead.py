@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
+from lurcher.index import project
 from lurcher.index.freshness import Changes, Glance
 from lurcher.kernel import native
 from tests.index.conftest import QUESTIONS, opened, write
@@ -19,7 +20,8 @@ pytestmark = pytest.mark.skipif(native() is None or os.name != "posix", reason="
 
 
 @pytest.fixture
-def engine(root: Path) -> Engine:
+def engine(root: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    monkeypatch.setattr(project, "_OFTEN", 0)  # a tree that is watched is not looked at
     """One that has read its index, of a tree that has settled: a glance is enough."""
     for _ in range(20):
         engine = opened(root)

@@ -30,9 +30,11 @@ from lurcher.index.project import Project, View
 from lurcher.sources import decode
 from lurcher.sources import files as sources
 from lurcher.sources import git as git_command
+from lurcher.sources import standing as standings
 from lurcher.sources.decode import read_text
 from lurcher.sources.files import Listing
 from lurcher.sources.standing import Standing
+from lurcher.sources.worktree import tracked_in
 from tests.index.conftest import opened, write
 
 EXAMPLES = int(os.environ.get("FRESHNESS_EXAMPLES", "25"))
@@ -105,8 +107,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are read from here on."""
     seen: list[str] = []
 
-    def spy(path: Path, *arguments: Any, **options: Any) -> object:
-        seen.append(path.name)
+    def spy(path: Path | str, *arguments: Any, **options: Any) -> object:
+        seen.append(Path(path).name)
         return read_text(path, *arguments, **options)
 
     monkeypatch.setattr(texts, "read_text", spy)
@@ -162,6 +164,83 @@ def test_an_edit_in_place_is_found_without_a_listing(repo: Path, listings: list[
     write(repo, {"src/new.py": "def read_wafer(): pass\n"})
     assert engine.search("read_wafer").hits[0].path == "src/new.py"
     assert len(listings) == 1
+
+
+REWRITES = {
+    "a commit": (*WHO, "commit", "-qam", "second"),
+    "an added file": ("add", "-A"),
+    "an index of another version": ("update-index", "--index-version", "4"),
+    "an untracked cache": ("update-index", "--untracked-cache"),
+}
+
+
+@pytest.mark.parametrize("command", REWRITES.values(), ids=REWRITES)
+def test_an_index_that_git_wrote_anew_with_the_same_files_needs_no_listing(
+    repo: Path, listings: list[Path], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    engine = settled(repo)
+    listings.clear()
+    write(repo, {"src/cookies.py": "def read_biscuit(): pass\n"})
+    before = (repo / ".git/index").stat().st_mtime_ns
+    git(repo, *command)
+    assert (repo / ".git/index").stat().st_mtime_ns != before
+    age()
+    assert [hit.path for hit in engine.search("read_biscuit").hits] == ["src/cookies.py"]
+    monkeypatch.setattr(git_command, "start", lambda *_, **__: pytest.fail("a process was started"))
+    assert opened(repo).search("read_biscuit").index.fresh
+    assert listings == []
+
+
+def test_an_index_that_is_too_young_to_be_believed_is_asked_for_again(
+    repo: Path, listings: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = settled(repo)
+    listings.clear()
+    git(repo, "update-index", "--index-version", "4")
+    monkeypatch.setattr(freshness, "FINE_NS", 3600 * 10**9)
+    kept = (repo / ".lurcher/manifest").read_bytes()
+    for current in (engine, engine, opened(repo)):
+        assert current.search("redirects").index.fresh
+    assert (repo / ".lurcher/manifest").read_bytes() == kept
+    assert listings == []
+
+
+def test_what_git_no_longer_tracks_is_noticed_by_its_index(repo: Path, listings: list[Path]) -> None:
+    write(repo, {"out/wafer.py": "def read_wafer(): pass\n"})
+    git(repo, "add", "-f", "out/wafer.py")
+    engine = settled(repo)
+    assert engine.search("read_wafer").hits
+    listings.clear()
+    git(repo, "rm", "-q", "--cached", "out/wafer.py")
+    assert not engine.search("read_wafer").hits
+    assert listings
+
+
+def test_a_file_that_becomes_a_repository_in_the_index_is_another(repo: Path) -> None:
+    before = tracked_in(str(repo))
+    git(repo, "update-index", "--cacheinfo", f"100644,{'1' * 40},src/cookies.py")
+    assert tracked_in(str(repo)) == before
+    git(repo, "update-index", "--cacheinfo", f"160000,{'1' * 40},src/cookies.py")
+    assert tracked_in(str(repo)) not in (before, "")
+    assert tracked_in(str(repo / "src")) == ""
+
+
+def test_only_the_index_may_be_written_anew(repo: Path) -> None:
+    project = project_of(settled(repo))
+    standing = view(project).manifest.standing
+    assert standing is not None and standing.index == ".git/index"
+    about = standing.circumstances
+    assert standing.reindexed(str(repo), about, 0) is None  # as it was
+    git(repo, "update-index", "--index-version", "4")
+    assert standing.reindexed(str(repo), about, 0) is not None
+    for other in (
+        replace(standing, tracked="0" * 32), replace(standing, tracked=""), replace(standing, index=".git/HEAD"),
+        replace(standing, index="nowhere"), replace(standing, settled=False),
+    ):  # fmt: skip
+        assert other.reindexed(str(repo), about, 0) is None
+    assert standing.reindexed(str(repo), "other settings", 0) is None
+    git(repo, "config", "a.b", "c")
+    assert standing.reindexed(str(repo), about, 0) is None
 
 
 def test_after_a_first_index_that_took_its_time_the_second_question_is_quick(
@@ -289,6 +368,25 @@ def test_a_modification_time_in_the_future_costs_nothing(repo: Path, read: list[
         read.clear()
         opened(repo).search("redirects")
         assert read == []
+    (repo / "src/cookies.py").write_text("def read_biscuit(): pass\n")
+    assert opened(repo).search("read_biscuit").hits
+
+
+@pytest.mark.parametrize("with_kernel", [True, False], ids=["kernel", "reference"])
+@pytest.mark.parametrize("name", ["src/cookies.py", "src", ".git/HEAD"])
+def test_a_time_that_no_number_holds_hinders_nothing(
+    repo: Path, read: list[str], name: str, with_kernel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not with_kernel:
+        for module in (freshness, standings):
+            monkeypatch.setattr(module, "native", lambda: None)
+    os.utime(repo / name, ns=(0, 1 << 63 | 10**9))  # in the year 2262
+    if (repo / name).stat().st_mtime_ns != 1 << 63 | 10**9:
+        pytest.skip("the file system has no such times")
+    settled(repo)
+    read.clear()
+    assert opened(repo).search("redirects").hits
+    assert read == []
     (repo / "src/cookies.py").write_text("def read_biscuit(): pass\n")
     assert opened(repo).search("read_biscuit").hits
 
@@ -462,8 +560,8 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_in_the_index(repo: Path, m
     engine = settled(repo)
     path = repo / "src/cookies.py"
 
-    def vanishing(name: Path, *arguments: Any, **options: Any) -> object:
-        if name == path:
+    def vanishing(name: str, *arguments: Any, **options: Any) -> object:
+        if name == str(path):
             path.unlink()
         return read_text(name, *arguments, **options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -16,7 +17,8 @@ import pytest
 
 from lurcher.embedding.table import Table
 from lurcher.errors import IndexLocked, ModelError
-from lurcher.index import worker, writer
+from lurcher.index import disk, worker, writer
+from lurcher.index import store as stores
 from lurcher.index.build import build
 from lurcher.index.container import Container
 from lurcher.index.encoding import SegmentData, encode
@@ -335,6 +337,17 @@ def test_parts_go_to_files_that_are_gone_once_they_are_open(expected: list[bytes
     assert next(numbers) == 5
 
 
+def test_a_part_in_the_making_leaves_those_of_other_processes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The names are this process's, whoever writes the files: so what it writes itself must have other ones."""
+    monkeypatch.setattr(stores, "_numbers", itertools.count())
+    monkeypatch.setattr(disk, "_numbers", itertools.count())
+    paths = [Store(str(tmp_path)).scratch() for _ in range(3)]
+    assert paths[0] is not None and paths[2] is not None
+    paths[0].write_bytes(b"of a child")
+    disk.write_scratch(paths[2], [b"our own"])
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"of a child", b"our own"}
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_parts_that_cannot_be_written_stay_in_memory(
     expected: list[bytes], table: Table, tmp_path: Path, workers: int
@@ -506,6 +519,43 @@ def test_children_of_the_command_line_are_copies_where_nothing_else_runs(
     opened(root, tmp_path / "alone").refresh()
     names = [sorted(path.name for path in folder.glob("*.segment")) for folder in (root / ".lurcher", tmp_path / "alone")]
     assert names[0] == names[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")
+def test_a_copy_that_is_asked_answers_or_does_not() -> None:
+    code = """
+import os, signal
+from lurcher.index.forked import Asked
+
+print(Asked(lambda: [os.getppid(), "x" * 200_000]).answer() == [os.getpid(), "x" * 200_000])
+print(Asked(lambda: os.kill(os.getpid(), signal.SIGKILL)).answer())
+print(Asked(lambda: 1 / 0).answer())
+print(Asked(lambda: iter).answer() is iter, os.listdir("/proc/self/fd") == os.listdir("/proc/self/fd"))
+try:
+    os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    print("none is left")
+"""
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert said.stdout.splitlines() == ["True", "None", "None", "True True", "none is left"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")
+def test_a_tree_is_listed_by_a_copy_and_if_that_fails_by_the_process_itself(root: Path) -> None:
+    failing = """
+from lurcher.index import forked
+class Silent(forked.Asked):
+    def __init__(self, call):
+        super().__init__(lambda: os._exit(3))
+forked.Asked = Silent
+"""
+    for code in ("", failing):
+        with running(COMMAND_LINE + code + ASK, root) as process:
+            said, _ = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert said
+        intact(root)
+        assert opened(root).clear()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children are copies on Linux alone")

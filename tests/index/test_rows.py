@@ -83,3 +83,11 @@ def test_limits_are_kept_or_not_as_by_numpy(seed: int, count: int, data: st.Data
 def test_limits_that_no_row_has_are_refused(data: bytes, width: int, limits: tuple[tuple[int, ...], ...]) -> None:
     with pytest.raises(ValueError, match=r"rows|place|numbers"):
         kernel.module().within(data, width, limits)
+
+
+def test_sums_beyond_what_a_number_holds_keep_to_no_limit() -> None:
+    for high in (0, 300, 2**62 - 1):
+        for place, size, other, other_size in ((0, 8, 8, 8), (0, 8, -1, 0), (0, 1, 8, 8), (0, 8, 8, 1)):
+            assert kernel.module().within(b"\xff" * 16, 16, ((place, size, other, other_size, 0, high),)) is False
+    with pytest.raises(TypeError):
+        kernel.module().within(b"x" * 8, 8, (0,))

@@ -362,3 +362,13 @@ def test_files_that_claim_the_same_units_are_damage() -> None:
     everywhere = np.arange(snapshot.file_total)
     with pytest.raises(CorruptIndex, match="share units"):
         lexical._in_units(snapshot, everywhere, np.ones(len(everywhere)))
+
+
+def test_a_family_with_a_term_that_is_not_there_is_damage() -> None:
+    sections, meta = encode(built({f"{name}.py": "x = 1\n" for name in "abcdef"}))
+    kind, data = sections["name.terms"]
+    numbers = np.frombuffer(data, "<u4").copy()
+    numbers[1] = 1 << 31
+    segment = Segment(Container(b"".join(pack_sections({**sections, "name.terms": (kind, numbers.tobytes())}, meta)), "test"))
+    with pytest.raises(CorruptIndex, match="leads nowhere"):
+        list(map(segment.term_text, segment.in_family("name", 0, meta["terms"])))

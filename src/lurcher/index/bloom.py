@@ -65,9 +65,15 @@ class Entries:
         """All of them, each once, in order."""
         import numpy as np
 
+        return np.sort(self._hashes()) if self._native is not None else self._hashes()
+
+    def _hashes(self) -> NDArray[np.uint64]:
+        """All of them, each once."""
+        import numpy as np
+
         if self._native is not None:
             self._native.mark(self._threes)
-            return np.sort(np.frombuffer(self._native.hashes(), np.uint64))
+            return np.frombuffer(self._native.hashes(), np.uint64)
         return np.unique(np.concatenate([*self._words, _mixed(np.flatnonzero(self._threes).astype(np.uint64))]))
 
     def take(self, hashes: NDArray[np.uint64]) -> None:
@@ -81,7 +87,7 @@ class Entries:
         """The filter's bytes: as many as the entries need."""
         import numpy as np
 
-        hashes = self.hashes()
+        hashes = self._hashes()
         size = -(-len(hashes) * BITS // (8 * _BLOCK)) * _BLOCK
         kernel = native()
         if kernel is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-import zlib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.languages import HEAD, detect
+from lurcher.index.container import checksum
 from lurcher.index.encoding import SegmentData, StringPool
 from lurcher.index.imports import ImportPool
 from lurcher.index.roles import roles
@@ -38,10 +38,12 @@ def build(
     table: Table | None = None,
     plain: Collection[str] = (),
     begin: Callable[[str], None] | None = None,
+    first: int = 0,
 ) -> SegmentData:
     """A segment of `inputs` (path, UTF-8 text), which come in path order; with vectors where there is a table.
 
     Files in `plain` are not given to a grammar; `begin` is told of each file before it is, and of none when all are read.
+    `first` is where the first text stands.
     """
     import numpy as np
 
@@ -52,7 +54,8 @@ def build(
     files: list[tuple[int, ...]] = []
     imports = ImportPool()
     texts: list[bytes | memoryview] = []
-    offset = 0
+    offset = first
+    crc32 = checksum()
     stems: list[tuple[str, int]] = []
     for path, text in inputs:
         number = len(files)
@@ -72,7 +75,7 @@ def build(
         imports.put(number, parsed.imports)
         files.append((
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
-            first_string, zlib.crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
+            first_string, crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
             len(parts), min(_length(" ".join(folders)), 65535), int(len(parts) > 1),
             UNSEEN if _unseen(text, parsed.chunks) else 0,
         ))  # fmt: skip

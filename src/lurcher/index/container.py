@@ -24,7 +24,7 @@ from lurcher.light import TYPE_CHECKING, NamedTuple, Struct, cache
 from lurcher.quick import blake2b, loads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import Any, TypeVar
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     Kind = TypeVar("Kind", bound="Container")
     Stamp = tuple[int, int, int, int]
     """Size, times of modification and change, and number of a file."""
+    Checksum = Callable[..., int]
+    """Of some bytes, and of those before them if there were any, of which it takes the checksum."""
 
 MAGIC = b"LURCHER1"
 BLOCK = 1 << 16
@@ -185,6 +187,13 @@ class Container:
             known = self._unpackers[name] = _Unpacker(self, name, self._buffer[position : position + length])
         return known
 
+    def blocks(self, name: str, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
+        """The blocks [first, last) of a packed section as they are stored, each with its checksum, which is not verified."""
+        return self._packed(name).stored(first, last)
+
+    def is_packed(self, name: str) -> bool:
+        return name in self._table and self._table[name].kind == PACKED
+
     @property
     def size(self) -> int:
         """Bytes in all."""
@@ -313,11 +322,11 @@ def stamp_of(status: os.stat_result) -> Stamp | None:
 
 
 @cache
-def checksum() -> Callable[[bytes | memoryview], int]:
+def checksum() -> Checksum:
     """What sums a block up: zlib, or the kernel where that is several times as fast."""
     kernel = native()
     if kernel is not None and kernel.FAST_CRC32:
-        fast: Callable[[bytes | memoryview], int] = kernel.crc32
+        fast: Checksum = kernel.crc32
         return fast
     from zlib import crc32
 
@@ -370,6 +379,15 @@ class _Unpacker:
         if data is not None:
             return data
         raise self._container.corrupt(f"section '{self._name}' fails its checksum")
+
+    def stored(self, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
+        start = self._blocks[2 * first - 2] if first else 0
+        for number in range(first, last):
+            end = self._blocks[2 * number]
+            if not start < end <= len(self._stored):
+                raise self._container.corrupt(f"section '{self._name}' has other blocks than it should")
+            yield self._stored[start:end], self._blocks[2 * number + 1]
+            start = end
 
     def verify(self) -> None:
         for number in range(len(self._blocks) // 2):

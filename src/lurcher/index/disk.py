@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 
+from lurcher.kernel import write_out
 from lurcher.light import TYPE_CHECKING, suppress
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove
 Watcher: TypeAlias = "Callable[[str, Path], None]"
 _watcher: Watcher | None = None
 _numbers = itertools.count()
+_AHEAD = 4 << 20
+"""Bytes that are sent to the disk together."""
 
 
 def watch(watcher: Watcher | None) -> None:
@@ -37,9 +40,10 @@ def step(name: str, path: Path) -> None:
 
 
 class Draft:
-    """A file on its way to its name; what is not kept is removed."""
+    """A file on its way to its name; what is not kept is removed. One that is `lasting` goes to the disk while it is written:
+    the flush at its end would have to wait for all of it otherwise, with nothing else to do."""
 
-    def __init__(self, folder: Path, label: str) -> None:
+    def __init__(self, folder: Path, label: str, *, lasting: bool = True) -> None:
         self.path = folder / f".{label}.{os.getpid()}-{next(_numbers)}.tmp"
         step("create", self.path)
         with suppress(FileNotFoundError):
@@ -48,15 +52,22 @@ class Draft:
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
         self._handle: IO[bytes] = open(descriptor, "wb", buffering=1 << 18)  # noqa: SIM115
         self._kept = False
+        self._lasting = lasting
+        self._written = self._sent = 0
 
     def write(self, piece: bytes | memoryview) -> None:
         step("write", self.path)
         self._handle.write(piece)
+        self._written += len(piece)
+        if self._lasting and self._written - self._sent >= _AHEAD:
+            self._handle.flush()
+            write_out(self._handle.fileno(), self._sent, self._written - self._sent)
+            self._sent = self._written
 
-    def keep(self, name: str, *, durable: bool = True) -> Path:
+    def keep(self, name: str) -> Path:
         """Give the file its name, whole; one that need not outlive a power cut is not flushed."""
         self._handle.flush()
-        if durable:
+        if self._lasting:
             step("flush", self.path)
             os.fsync(self._handle.fileno())
         self._handle.close()
@@ -64,7 +75,7 @@ class Draft:
         step("rename", target)
         os.replace(self.path, target)
         self._kept = True
-        if durable:
+        if self._lasting:
             sync_folder(target.parent)
         return target
 
@@ -87,12 +98,13 @@ def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
         draft.keep(path.name)
 
 
-def write_scratch(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+def write_scratch(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     """A file that only this run needs."""
-    with Draft(path.parent, "scratch") as draft:
+    # Named after the file it becomes: another process of this run may be writing one that has our next number.
+    with Draft(path.parent, path.name.lstrip("."), lasting=False) as draft:
         for piece in pieces:
             draft.write(piece)
-        draft.keep(path.name, durable=False)
+        return draft.keep(path.name)
 
 
 def sync_folder(folder: Path) -> None:

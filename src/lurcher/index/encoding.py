@@ -67,11 +67,14 @@ class StringPool:
         return b"".join(self._parts)
 
 
-def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
+def encode(
+    data: SegmentData, *, part: bool = False, placed: bool = False
+) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
     """The sections and the meta entry of a segment's container.
 
     A `part` of one that is being made has no filter yet, but what the filter of the whole is made of; and as it is read but
-    once, and soon, nothing in it is made smaller.
+    once, and soon, nothing in it is made smaller, unless its texts are `placed` as they will be in the whole: then their blocks
+    are the very ones of the whole. What stands before the first text fills its block up.
     """
     import numpy as np
 
@@ -100,7 +103,8 @@ def encode(data: SegmentData, *, part: bool = False) -> tuple[dict[str, tuple[st
     sections["term_ends"] = ("<u4", as_bytes(ends.astype("<u4")))
     vectors, dims = encode_vectors(data.vectors)
     sections.update(vectors)
-    sections["text"] = (text_kind, b"".join(data.texts))
+    lead = int(data.files["text"][0]) if len(data.files) else 0
+    sections["text"] = (PACKED if placed else text_kind, b"".join([bytes(lead), *data.texts]))
     from lurcher.index.bloom import Entries
 
     entries = Entries()

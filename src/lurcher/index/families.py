@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from lurcher.index.beside import Beside, in_turn
 from lurcher.index.container import Container
 from lurcher.index.encoding import as_bytes
 from lurcher.index.packing import Builder
@@ -25,11 +27,14 @@ Total = Callable[[Container, str], int]
 """How many owners a family has in a part."""
 
 
-def write_families(out: Builder, parts: Sequence[Container], families: Sequence[str], owners: Owners, total: Total) -> int:
-    """Every family, then the terms that are still in use; how many those are."""
+def write_families(
+    out: Builder, parts: Sequence[Container], families: Sequence[str], owners: Owners, total: Total,
+    united: Beside[United] | None = None,
+) -> int:  # fmt: skip
+    """Every family, then the terms that are still in use; how many those are. The parts' terms may be `united` already."""
     import numpy as np
 
-    union, term_maps = terms_of(parts)
+    union, term_maps = terms_of(parts) if united is None else united.result()
     used = np.zeros(len(union.ends), bool)
     kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
     for family in families:
@@ -61,6 +66,14 @@ def _slices(
     targets: Sequence[NDArray[np.int64]], total: Total,
 ) -> Iterator[Packed]:  # fmt: skip
     """The family's postings over all parts, some terms at a time."""
+    return (packed for packed in in_turn(_joining(parts, family, term_maps, terms, targets, total)) if len(packed.terms))
+
+
+def _joining(
+    parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
+    targets: Sequence[NDArray[np.int64]], total: Total,
+) -> Iterator[Callable[[], Packed]]:  # fmt: skip
+    """What makes each slice, one by one."""
     import numpy as np
 
     lists = [lists_of(part, family) for part in parts]
@@ -69,14 +82,13 @@ def _slices(
     for found, mapped in zip(lists, numbers, strict=True):
         load[mapped] += found.counts(0, len(found.terms))
     rows = np.cumsum(load)
+    joined = _joined if native() is None else _joined_natively
+    together = list(zip(parts, lists, numbers, targets, strict=True))
     first = 0
     while first < terms:
         before = int(rows[first - 1]) if first else 0
         last = max(int(np.searchsorted(rows, before + _SLICE_ROWS, "right")), first + 1)
-        joined = _joined if native() is None else _joined_natively
-        packed = joined(list(zip(parts, lists, numbers, targets, strict=True)), family, total, first, last)
-        if len(packed.terms):
-            yield packed
+        yield partial(joined, together, family, total, first, last)
         first = last
 
 
@@ -150,8 +162,11 @@ class Terms(NamedTuple):
         return Terms(text, np.cumsum(sizes).astype(np.uint32))
 
 
-def terms_of(parts: Sequence[Container]) -> tuple[Terms, list[NDArray[np.int64]]]:
-    """All terms, sorted, and for each part the numbers that its own terms have among them."""
+United = tuple[Terms, "list[NDArray[np.int64]]"]
+"""All terms of some parts, sorted, and for each part the numbers that its own terms have among them."""
+
+
+def terms_of(parts: Sequence[Container]) -> United:
     import numpy as np
 
     kernel = native()
@@ -164,7 +179,7 @@ def terms_of(parts: Sequence[Container]) -> tuple[Terms, list[NDArray[np.int64]]
     return Terms(bytes(text), np.frombuffer(ends, np.uint32)), [np.frombuffer(numbers, np.int64) for numbers in maps]
 
 
-def _terms_by_reference(parts: Sequence[Container]) -> tuple[Terms, list[NDArray[np.int64]]]:
+def _terms_by_reference(parts: Sequence[Container]) -> United:
     import numpy as np
 
     known: set[bytes] = set()

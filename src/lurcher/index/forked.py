@@ -1,5 +1,7 @@
 """A copy of this process as a child: it has loaded already what a fresh one would take a fifth of a second to load.
 
+Copies build shards, and one lists the files of a tree while this process loads what a first index needs.
+
 A copy is only sound where nothing else runs in the process: of several threads it would have one, and every lock that another
 one held. So it is for a program that is ours alone (see guard.py), before its first thread, on a system where that is known to
 work; everywhere else children are started afresh.
@@ -9,17 +11,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import IO
+from typing import IO, Generic, TypeVar
 
 from lurcher.index import guard
 
-_PAUSE = 0.005
+Value = TypeVar("Value")
+
+_PAUSE = 0.001
 _ORDINARY = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
 
 
@@ -80,6 +85,45 @@ class Forked:
         if self._status is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
+
+
+class Asked(Generic[Value]):
+    """Something that a copy of this process finds out, while this one does something else."""
+
+    def __init__(self, call: Callable[[], Value]) -> None:
+        out, into = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(out)
+            os.close(into)
+            raise
+        if self._pid == 0:
+            try:
+                _let_go({into})
+                with open(into, "wb") as stream:
+                    pickle.dump(call(), stream, pickle.HIGHEST_PROTOCOL)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        os.close(into)
+        self._stream: IO[bytes] = open(out, "rb")  # noqa: SIM115
+
+    def answer(self) -> Value | None:
+        """What it found; None where it did not live to tell."""
+        status = 1
+        try:
+            data = self._stream.read()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            raise
+        finally:
+            self._stream.close()
+            with contextlib.suppress(ChildProcessError):  # somebody else has taken the news
+                status = os.waitpid(self._pid, 0)[1]
+        found: Value | None = None if status else pickle.loads(data)
+        return found
 
 
 def _let_go(kept: set[int]) -> None:

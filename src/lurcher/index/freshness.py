@@ -13,7 +13,7 @@ from lurcher.index.manifest import ROW_BYTES, STAMPS_AT, Manifest, Row, Rows
 from lurcher.kernel import native
 from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.listing import Entry, Listing
-from lurcher.sources.standing import Marks, Standing
+from lurcher.sources.standing import Marks, Standing, mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -153,17 +153,15 @@ def _suspects(
     suspects = []
     for path, (_, size, mtime, ctime, inode, _, _) in unlike:
         status = stat(path, dir_fd=opened, follow_symlinks=False)
+        seen = mark(status)
         if (
-            status.st_ctime_ns == ctime
-            and status.st_mtime_ns == mtime
-            and status.st_size == size
-            and status.st_ino == inode
+            seen == (size, mtime, ctime, inode)
             and ((ctime < old and mtime < old) or not racy(mtime, ctime, checked) or path in settled)
         ):
             continue
         if status.st_mode & _KIND != _REGULAR or status.st_size > max_file_bytes:
             return None
-        suspects.append(Entry(path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+        suspects.append(Entry(path, *seen))
     return Changes(tuple(suspects), ())
 
 

@@ -270,7 +270,8 @@ def _pack_standing(standing: Standing, sections: dict[str, tuple[str, bytes | me
         packed = Marks.of(part)
         sections[f"{name}_paths"] = ("u1", packed.names)
         sections[f"{name}_marks"] = ("V", packed.packed)
-    return {"circumstances": standing.circumstances, "started_ns": standing.started_ns, "settled": standing.settled}
+    names = ("circumstances", "started_ns", "settled", "index", "tracked")
+    return {name: getattr(standing, name) for name in names}
 
 
 def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
@@ -285,9 +286,10 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
         parts.append(part if name == "folders" else part.all)
     rest = meta["standing"]
     about, started, settled = rest["circumstances"], rest["started_ns"], rest["settled"]
-    if type(about) is not str or type(started) is not int or type(settled) is not bool:
+    index, tracked = rest.get("index", ""), rest.get("tracked", "")
+    if any(type(text) is not str for text in (about, index, tracked)) or type(started) is not int or type(settled) is not bool:
         raise ValueError("it does not say what it depends on")
-    return Standing(about, parts[0], parts[1], parts[2], started, settled)
+    return Standing(about, parts[0], parts[1], parts[2], started, settled, index, tracked)
 
 
 def _check(meta: Mapping[str, Any], rows: Rows) -> None:

@@ -95,6 +95,8 @@ class Segment:
 
     def term_at(self, number: int) -> bytes:
         ends = self.term_ends
+        if not 0 <= number < len(ends):  # a family may name any
+            raise self.container.corrupt("a term leads nowhere")
         return bytes(self.terms[ends[number - 1] if number else 0 : ends[number]])
 
     def term_text(self, number: int) -> str:

@@ -6,12 +6,15 @@ The result has the bytes of a segment that was built at once from the live files
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lurcher.index.beside import Beside
 from lurcher.index.bloom import Entries
-from lurcher.index.container import PACKED, Container
+from lurcher.index.container import PACK, PACKED, Container
 from lurcher.index.encoding import as_bytes, meta_of
-from lurcher.index.families import write_families
+from lurcher.index.families import United, terms_of, write_families
 from lurcher.index.imports import ImportRanges, in_order
 from lurcher.index.packing import Builder
 from lurcher.index.segment import (
@@ -60,11 +63,39 @@ class _Maps(NamedTuple):
 
 def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder) -> str:
     """Write one segment that holds the live files of all parts (None: all of them) in path order; its digest."""
-    merger = _Merger([check_shape(part) for part in parts], live)
+    parts = [check_shape(part) for part in parts]
+    known = all(mask is None for mask in live) and all(part.has("entries") for part in parts)
+    united = Beside(partial(terms_of, parts))
+    bloom = Beside(partial(_filter_of, parts)) if known else None
+    try:
+        return _write(parts, live, out, united, bloom)
+    finally:
+        united.end()
+        if bloom is not None:
+            bloom.end()
+
+
+def _filter_of(parts: Sequence[Container]) -> bytes:
+    """The filter over what parts of a new segment are made of, which they know."""
+    entries = Entries()
+    for part in parts:
+        entries.take(part.array("entries", "<u8"))
+    return entries.filter()
+
+
+def _write(
+    parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder, united: Beside[United],
+    bloom: Beside[bytes] | None,
+) -> str:  # fmt: skip
+    merger = _Merger(parts, live)
     merger.write_tables(out)
-    terms = merger.write_postings(out)
+    terms = merger.write_postings(out, united)
     dims, model = merger.write_vectors(out)
-    merger.write_text(out)
+    if bloom is None:
+        merger.write_text(out)
+    else:
+        merger.copy_text(out)
+        out.add("bloom", "u1", bloom.result())
     counts = len(merger.files), len(merger.units), len(merger.definitions), len(merger.imports), terms
     return out.finish(meta_of(*counts, merger.languages, dims, model))
 
@@ -74,15 +105,14 @@ class _Merger:
         import numpy as np
 
         self._parts = parts
-        self._whole = all(mask is None for mask in live)
         self._copied = 0
         self._tables = [files_of(part) for part in parts]
         rows: list[tuple[str, int, int]] = []
         for number, (part, table) in enumerate(zip(parts, self._tables, strict=True)):
-            mask, names = live[number], bytes(part.section("paths"))
-            for i, offset in enumerate(table["path"].tolist()):
+            mask = live[number]
+            for i, path in enumerate(_paths_of(part, table)):
                 if mask is None or mask[i]:
-                    rows.append((string_at(names, offset), number, i))
+                    rows.append((path, number, i))
         rows.sort()
         self._paths = [path for path, _, _ in rows]
         self._numbers = np.array([number for _, number, _ in rows], np.int64)
@@ -148,12 +178,10 @@ class _Merger:
 
         units = np.zeros(int(self.files["units"].sum()), UNIT)
         for part, maps in zip(self._parts, self._maps, strict=True):
-            kept = maps.units >= 0
-            moved = units_of(part)[kept].copy()
-            moved["file"] = maps.files[moved["file"]]
-            owned = moved["definition"] >= 0
-            moved["definition"][owned] = maps.definitions[moved["definition"][owned]]
-            units[maps.units[kept]] = moved
+            with _moving(units_of(part), maps.units, units) as moved:
+                moved["file"] = maps.files[moved["file"]]
+                owned = moved["definition"] >= 0
+                moved["definition"][owned] = maps.definitions[moved["definition"][owned]]
         return units
 
     def _moved_definitions(self) -> NDArray[Any]:
@@ -161,15 +189,13 @@ class _Merger:
 
         definitions = np.zeros(int(self.files["definitions"].sum()), DEFINITION)
         for number, (part, maps) in enumerate(zip(self._parts, self._maps, strict=True)):
-            kept = maps.definitions >= 0
-            moved = definitions_of(part)[kept].copy()
-            files = maps.files[moved["file"]]
-            further = self.files["strings"][files].astype(np.int64) - self._tables[number]["strings"][moved["file"]]
-            for column in ("name", "container", "signature"):
-                moved[column] = moved[column].astype(np.int64) + further
-            moved["file"] = files
-            moved["unit"] = maps.units[moved["unit"]]
-            definitions[maps.definitions[kept]] = moved
+            with _moving(definitions_of(part), maps.definitions, definitions) as moved:
+                files = maps.files[moved["file"]]
+                further = self.files["strings"][files].astype(np.int64) - self._tables[number]["strings"][moved["file"]]
+                for column in ("name", "container", "signature"):
+                    moved[column] = moved[column].astype(np.int64) + further
+                moved["file"] = files
+                moved["unit"] = maps.units[moved["unit"]]
         return definitions
 
     def _moved_imports(self) -> NDArray[Any]:
@@ -232,21 +258,39 @@ class _Merger:
         out.end()
 
     def write_text(self, out: Builder) -> None:
-        """The texts, file by file, and the filter over what they are made of, which parts of a new segment know already."""
+        """The texts, file by file, and the filter over what they are made of."""
         entries = Entries()
-        known = self._whole and all(part.has("entries") for part in self._parts)
-        for part in self._parts if known else ():
-            entries.take(part.array("entries", "<u8"))
         out.begin("text", PACKED)
         rows = zip(self._numbers.tolist(), self._old_files["text"].tolist(), self.files["size"].tolist(), strict=True)
         for number, start, size in rows:
             text = self._parts[number].section("text", start, start + size)
             out.write(text)
-            if not known:
-                entries.add(text)
+            entries.add(text)
             self._passed(size)
         out.end()
         out.add("bloom", "u1", entries.filter())
+
+    def copy_text(self, out: Builder) -> None:
+        out.begin("text", PACKED)
+        for run in self._runs():
+            self._copy_text(out, run)
+        out.end()
+
+    def _copy_text(self, out: Builder, run: _Run) -> None:
+        """The texts of files that stay together: by whole blocks, where these are the ones of the whole."""
+        part, table = self._parts[run.part], self._tables[run.part]
+        start, end = int(table["text"][run.first]), int(table["text"][run.last]) + int(table["size"][run.last])
+        if end - start != int(table["size"][run.first : run.last + 1].sum(dtype="i8")):
+            raise part.corrupt("its files are out of order")
+        first, last = -(-start // PACK), end // PACK
+        if first >= last or not part.is_packed("text") or (start - out.packed_length) % PACK:
+            self._copy(out, "text", part, start, end)
+            return
+        out.write(part.section("text", start, first * PACK))
+        for block, sum in part.blocks("text", first, last):
+            out.write_block(block, sum)
+        out.write(part.section("text", last * PACK, end))
+        self._passed(end - start)
 
     def write_vectors(self, out: Builder) -> tuple[int, str]:
         """The size of vectors, and the model that made them. Parts that do not go together have no vectors together."""
@@ -270,11 +314,39 @@ class _Merger:
             out.end()
         return int(dims), model
 
-    def write_postings(self, out: Builder) -> int:
+    def write_postings(self, out: Builder, united: Beside[United]) -> int:
         def owners(family: str) -> list[NDArray[np.int64]]:
             return [maps.of(family) for maps in self._maps]
 
-        return write_families(out, self._parts, FAMILIES, owners, owners_in)
+        return write_families(out, self._parts, FAMILIES, owners, owners_in, united)
+
+
+def _paths_of(part: Container, table: NDArray[Any]) -> list[str]:
+    """The path of each file."""
+    import numpy as np
+
+    names, places = bytes(part.section("paths")), table["path"].astype(np.int64)
+    paths = names.decode("utf-8", "replace").split("\0")[:-1]
+    ends = np.flatnonzero(np.frombuffer(names, np.uint8) == 0)
+    if np.array_equal(places, np.concatenate(([0], ends[:-1] + 1))):  # each has its own, one after the other
+        return paths
+    return [string_at(names, place) for place in places.tolist()]
+
+
+@contextmanager
+def _moving(rows: NDArray[Any], places: NDArray[np.int64], target: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """Those of a part's rows that are kept, to be changed, and then at their places (-1: nowhere) in `target`."""
+    import numpy as np
+
+    if len(places) and places[0] >= 0 and bool((np.diff(places) == 1).all()):  # there at once
+        moved = target[places[0] : places[0] + len(places)]
+        moved[...] = rows
+        yield moved
+        return
+    kept = places >= 0
+    moved = rows[kept]
+    yield moved
+    target[places[kept]] = moved
 
 
 def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:

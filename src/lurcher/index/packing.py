@@ -48,6 +48,16 @@ class Builder:
             self._sums.add(data)
             self._stored(data)
 
+    @property
+    def packed_length(self) -> int:
+        """How much of the packed section that was begun there is."""
+        return self._packer.length if self._packer is not None else 0
+
+    def write_block(self, packed: bytes | memoryview, sum: int) -> None:
+        """More of the packed section that was begun: a whole block as another container has it, at the end of one."""
+        assert self._packer is not None
+        self._packer.put(packed, sum)
+
     def end(self) -> None:
         name, packer = self._name, self._packer
         if packer is not None:
@@ -86,9 +96,7 @@ class _Sums:
         self._filled = 0
 
     def add(self, data: bytes | memoryview) -> None:
-        from zlib import crc32
-
-        position = 0
+        crc32, position = checksum(), 0
         while position < len(data):
             taken = min(BLOCK - self._filled, len(data) - position)
             self._current = crc32(data[position : position + taken], self._current)
@@ -110,17 +118,17 @@ class _Sums:
 class _Packer:
     """Cuts what is written into blocks and makes each smaller; what is needed to find and check them again."""
 
-    def __init__(self, write: Callable[[bytes], None]) -> None:
+    def __init__(self, write: Callable[[bytes | memoryview], None]) -> None:
         from lz4.block import compress
 
         self._compress = compress
         self._write = write
         self._waiting = bytearray()
         self._rows: list[int] = []
-        self._stored = self._length = 0
+        self._stored = self.length = 0
 
     def write(self, data: bytes | memoryview) -> None:
-        self._length += len(data)
+        self.length += len(data)
         self._waiting += data
         if len(self._waiting) >= PACK:
             whole = len(self._waiting) // PACK * PACK
@@ -137,15 +145,25 @@ class _Packer:
 
     def _pack(self, data: bytearray | memoryview) -> None:
         packed = self._compress(data, store_size=False)
+        self._keep(packed, checksum()(packed))
+
+    def put(self, packed: bytes | memoryview, sum: int) -> None:
+        """A whole block that somebody else has made smaller."""
+        if self._waiting:
+            raise ValueError("a block begins where another one ends")
+        self.length += PACK
+        self._keep(packed, sum)
+
+    def _keep(self, packed: bytes | memoryview, sum: int) -> None:
         self._stored += len(packed)
-        self._rows += [self._stored, checksum()(packed)]
+        self._rows += [self._stored, sum]
         self._write(packed)
 
     def blocks(self) -> bytes:
         """The length in all, then the end and the checksum of each block."""
         if self._stored > _MOST_PACKED:
             raise OverflowError("a packed section is too large")
-        head = (self._length & 0xFFFFFFFF, self._length >> 32)
+        head = (self.length & 0xFFFFFFFF, self.length >> 32)
         return struct.pack(f"<{2 + len(self._rows)}I", *head, *self._rows)
 
 

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 _ATTEMPTS = 5
+GLANCE = "glance"
+"""How files were looked at that needed no listing."""
+_OFTEN = 4
+"""Looks of one process at a tree after which it is worth watching."""
 _LOOKS = 3
 UNCHECKED = Degraded("freshness", "the tree was not compared with the index", "")
 _LONG_SECONDS = 0.5
@@ -57,6 +61,8 @@ class Watch(Protocol):
     def end(self, manifest: Manifest, circumstances: str) -> None:
         """It is over, and the tree is as `manifest` has it."""
 
+    def close(self) -> None: ...
+
 
 class Project:
     """Thread-safe: one lock around the life cycle, immutable views outside of it."""
@@ -79,6 +85,7 @@ class Project:
         self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
         self.watch: Watch | None = None
         """Where a tree is watched, not every question has to look at it."""
+        self._looks = 0
         self._kept: tuple[bool, View] | None = None
         """What the last look found, and whether it was for meaning, if the watch can tell whether it still holds."""
         self._begun: tuple[View, Glance] | None = None
@@ -119,10 +126,13 @@ class Project:
             # Whoever waited for a look that began after being asked has what that look found.
             if self._last is not None and self._last[0] >= asked and self._last[1] == wanted:
                 return self._last[2]
-            if self._kept is not None and (self._kept[0] or not meaning) and self.stays():
+            # Without a look nothing is said of the tree, however often it was asked about before.
+            if check and self._kept is not None and (self._kept[0] or not meaning) and self.stays():
                 return self._kept[1]
             began = time.monotonic_ns()
             self._kept = None
+            if check:
+                self._count_look()
             if self.watch is not None:
                 self.watch.begin()
             try:
@@ -146,6 +156,8 @@ class Project:
             begun, self._begun = self._begun, None
             if begun is not None:
                 return begun if not meaning or self._has_vectors(begun[0].manifest) else None
+            if self.watch is None:
+                self._count_look()
             if self.watch is not None or not self.store.writable:
                 return None
             notes: list[Degraded] = []
@@ -155,6 +167,21 @@ class Project:
             settings = files_settings(self.settings)
             look = Glance.begin(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
             return None if look is None else (View(self._open(manifest), manifest, 0, self._unwritten()), look)
+
+    def _count_look(self) -> None:
+        """A tree that is looked at again and again is watched from then on, where the system can tell of changes in time."""
+        self._looks += 1
+        if self._looks == _OFTEN and self.watch is None:
+            from lurcher.index.quiet import Quiet
+
+            with suppress(OSError):
+                self.watch = Quiet(self.root.path)
+
+    def close(self) -> None:
+        """Nobody asks any more, as far as we know."""
+        with self._lock:
+            if self.watch is not None:
+                self.watch.close()
 
     def begin_look(self) -> None:
         """Begin to look at the tree for a question that is about to be asked; what hinders that will be told then."""
@@ -306,16 +333,34 @@ class Project:
             listing = replace(listing, standing=listing.standing.without(own))
         return listing
 
+    def _list_while_loading(self) -> Listing:
+        """The tree's files, found by a copy of this process if need be, which loads what a first index takes meanwhile."""
+        from lurcher.index.forked import Asked, possible
+
+        asked = None
+        with suppress(OSError):
+            asked = Asked(self.list_files) if possible() else None
+        from lurcher.index.writer import load
+
+        load(self.model.digest != "")
+        return (asked.answer() if asked is not None else None) or self.list_files()
+
     def _compared(self, manifest: Manifest) -> tuple[Listing, Changes]:
         """The tree and what of it is not as the manifest says: by a glance if that is enough, else by listing it."""
         began = time.time_ns()
         settings = files_settings(self.settings)
-        changes = glance(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
+        about, standing = circumstances(self.root, settings), manifest.standing
+        changes = glance(manifest, self.root.place, about, settings.max_file_bytes)
+        if changes is None and standing is not None:
+            standing = standing.reindexed(self.root.place, about, began)
+            if standing is not None:
+                believed = replace(manifest, standing=replace(standing, settled=True))
+                changes = glance(believed, self.root.place, about, settings.max_file_bytes)
         if changes is None:
-            listing = self.list_files()
+            listing = self.list_files() if manifest.generation else self._list_while_loading()
             return listing, compare(manifest, listing)
         # Nobody needs the entries once the changes are known.
-        return Listing([], dict(manifest.skipped), "glance", began, manifest.standing), changes
+        return Listing([], dict(manifest.skipped), GLANCE, began, standing), changes
 
     def _remember(self, manifest: Manifest, listing: Listing) -> Manifest:
         """Keeps what the next look can go by. It only saves time, so what hinders it is passed over."""
@@ -325,6 +370,8 @@ class Project:
         standing = settle(standing, known, listing.started_ns + self._lag())
         if standing is None or (known is not None and not standing.settled and known.same_marks(standing)):
             return manifest
+        if not standing.settled and listing.method == GLANCE:
+            return manifest  # what is known leads to a glance the next time too; this would lead to a listing
         newer = replace(manifest, standing=standing)
         before = self.store.writable, self.store.problem
         try:

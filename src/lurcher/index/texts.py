@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import NamedTuple
 
 from lurcher.sources.decode import Skip, Text, read_text
@@ -19,7 +18,7 @@ class Tree(NamedTuple):
     follow_symlinks: bool
 
     def read(self, path: str) -> Text | Skip:
-        return read_text(Path(self.root, path), self.max_file_bytes, follow_symlinks=self.follow_symlinks)
+        return read_text(f"{self.root}/{path}", self.max_file_bytes, follow_symlinks=self.follow_symlinks)
 
 
 class Seen(NamedTuple):
@@ -29,6 +28,8 @@ class Seen(NamedTuple):
     reason: str
     """Why it has no text; nothing where it has."""
     digest: str | None
+    size: int = 0
+    """Of its text."""
 
 
 def texts_of(files: Files, tree: Tree | None) -> tuple[list[tuple[str, bytes]], list[Seen]]:
@@ -40,7 +41,7 @@ def texts_of(files: Files, tree: Tree | None) -> tuple[list[tuple[str, bytes]], 
             assert tree is not None
             outcome = tree.read(path)
             reason = outcome.reason if isinstance(outcome, Skip) else ""
-            seen.append(Seen(path, reason, outcome.digest))
+            seen.append(Seen(path, reason, outcome.digest, len(outcome.data) if isinstance(outcome, Text) else 0))
             if isinstance(outcome, Skip):
                 continue
             text = outcome.data

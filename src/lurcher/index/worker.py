@@ -18,15 +18,16 @@ import struct
 import subprocess
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
 from lurcher.index.build import build
-from lurcher.index.container import Container
+from lurcher.index.container import PACK, Container, stamp_of
 from lurcher.index.disk import remove, write_scratch
 from lurcher.index.encoding import encode
 from lurcher.index.forked import Forked, possible
@@ -34,10 +35,15 @@ from lurcher.index.packing import pack_sections
 from lurcher.index.texts import Files, Seen, Tree, texts_of
 from lurcher.kernel import give_back
 
+if TYPE_CHECKING:
+    from lurcher.index.container import Stamp
+
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.index.worker import serve; serve()"
 SECONDS, SECONDS_ALONE = 120.0, 15.0
 """How long a child may take for a shard, which takes it a second or two, and for a single file."""
+_AHEAD = 2
+"""Jobs that a child has at a time."""
 MEMORY = 4 << 30
 """Bytes that a child may have; a grammar that is lost in a text takes all that there is."""
 _CRASHES = {-getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") if hasattr(signal, name)}
@@ -52,6 +58,8 @@ class Job(NamedTuple):
     target: str | None
     """The file to write to; the bytes are the answer where there is none."""
     tree: Tree | None = None
+    place: int | None = None
+    """Where the texts will begin among those of the whole, if they follow each other there and nothing unforeseen is read."""
 
 
 class Built(NamedTuple):
@@ -63,20 +71,24 @@ class Built(NamedTuple):
     """The files that were read for it."""
     is_empty: bool
     """Whether none of the files has a text: there is no segment then."""
+    stamp: Stamp | None = None
+    """Of the target, as it was written."""
 
 
 def run(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> Built:
     texts, seen = texts_of(job.files, job.tree)
     if not texts:
         return Built(None, None, seen, True)
-    pieces = pack_sections(*encode(build(texts, job.chunk_chars, table, job.plain, begin), part=True))
+    placed = job.place is not None
+    data = build(texts, job.chunk_chars, table, job.plain, begin, (job.place or 0) % PACK)
+    pieces = pack_sections(*encode(data, part=True, placed=placed))
     if job.target is None:
         return Built(b"".join(pieces), None, seen, False)
     try:
-        write_scratch(Path(job.target), pieces)
+        stamp = stamp_of(os.lstat(write_scratch(Path(job.target), pieces)))
     except OSError as error:
         return Built(b"".join(pieces), error, seen, False)
-    return Built(None, None, seen, False)
+    return Built(None, None, seen, False, stamp)
 
 
 class Shop:
@@ -92,16 +104,18 @@ class Shop:
         begin: Callable[[str], None] | None = None,
         tree: Tree | None = None,
         see: Callable[[list[Seen]], None] = lambda seen: None,
+        place: Callable[[Files], int | None] = lambda files: None,
     ) -> None:
         """`scratch` names a new file to write to, `give_up` is told that one could not be written, `done` counts files.
 
-        Files that come without a text are read from `tree`, and `see` is told what they were.
+        Files that come without a text are read from `tree`, and `see` is told what they were. `place` tells where the texts
+        of a shard will most likely begin among all, if they stay together.
         """
         self._chunk_chars = chunk_chars
         self._table = table
         self._model = None if table is None else (str(table.path), table.digest)
         self._scratch, self._give_up, self._done, self._begin = scratch, give_up, done, begin
-        self._tree, self._see = tree, see
+        self._tree, self._see, self._place = tree, see, place
         self._lock = threading.Lock()
         self._shards: Iterator[tuple[int, Files, frozenset[str]]] = iter(())
         self._results: dict[int, Container] = {}
@@ -153,7 +167,8 @@ class Shop:
                 return None
             number, files, plain = following
             path = self._scratch()
-            return number, Job(files, self._chunk_chars, self._model, plain, str(path) if path else None, self._tree)
+            target = str(path) if path else None
+            return number, Job(files, self._chunk_chars, self._model, plain, target, self._tree, self._place(files))
 
     def _keep(self, number: int, job: Job, built: Built) -> None:
         with self._lock:
@@ -164,24 +179,37 @@ class Shop:
                 self._results[number] = Container(built.data, "scratch")
             elif not built.is_empty:
                 path = Path(job.target or "")
-                self._results[number] = Container.open(path)
+                self._results[number] = Container.open(path, built.stamp)
                 remove(path)  # what is mapped stays, and nothing is left behind if we end early
             self._done(len(job.files))
 
     def _employ(self, child: Child) -> None:
-        """Give a child one shard after the other, in a thread of its own."""
+        """Give a child one shard after the other, in a thread of its own.
+
+        It has the next one before it is done with the last: this process is busy building too, and takes a while to answer.
+        """
+        waiting: deque[tuple[int, Job]] = deque()
         try:
-            while (taken := self._take()) is not None:
-                number, job = taken
-                built = child.run(job)
+            while True:
+                while len(waiting) < _AHEAD and (taken := self._take()) is not None:
+                    waiting.append(taken)
+                    child.send(taken[1])
+                if not waiting:
+                    return
+                number, job = waiting[0]
+                built = child.receive()
                 if built is None and child.crashed():
                     job = job._replace(plain=job.plain | crashing(job))
+                    waiting[0] = number, job
                     child.restart()
-                    built = child.run(job)
+                    for _, again in waiting:
+                        child.send(again)
+                    built = child.receive()
                 if built is None:
                     with self._lock:
-                        self._left.append((number, job))
+                        self._left.extend(waiting)
                     return
+                waiting.popleft()
                 self._keep(number, job, built)
         except BaseException as error:  # told by the thread that waits for us
             self._failed = error
@@ -237,14 +265,29 @@ class Child:
 
     def run(self, job: Job, seconds: float | None = None) -> Built | None:
         """The job done; None where the child did not live to tell, took too long, or told nonsense."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        limit = threading.Timer(SECONDS if seconds is None else seconds, self._too_long)
+        self.send(job)
+        return self.receive(seconds)
+
+    def send(self, job: Job) -> None:
+        """Hand over a job, to be done after those before it; that a child is dead shows when it is asked for the result."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(Exception), self._limit(SECONDS):
+            _send(self._process.stdin, job)
+
+    def receive(self, seconds: float | None = None) -> Built | None:
+        """The first job that is not received yet, done; None as `run` has it."""
+        assert self._process.stdout is not None
+        with contextlib.suppress(Exception), self._limit(SECONDS if seconds is None else seconds):
+            return Built(*_receive(self._process.stdout))
+        return None  # whatever it was: somebody else does the job then
+
+    @contextlib.contextmanager
+    def _limit(self, seconds: float) -> Iterator[None]:
+        """The child ends after so long."""
+        limit = threading.Timer(seconds, self._too_long)
         limit.start()
         try:
-            _send(self._process.stdin, job)
-            return Built(*_receive(self._process.stdout))
-        except Exception:  # whatever it was: somebody else does the job then
-            return None
+            yield
         finally:
             limit.cancel()
 

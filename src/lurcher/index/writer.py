@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from lurcher.embedding.table import Table
 
 SHARD_BYTES = 2_000_000
-LEAST_SHARD_BYTES = 600_000
+LEAST_SHARD_BYTES = 150_000
 SHARE = 4
 """A shard is no larger than this part of what is left, or the process that takes the last one is waited for."""
 PARALLEL_BYTES = 3_000_000
@@ -102,6 +103,13 @@ def update(
     return manifest
 
 
+def load(embeds: bool) -> None:
+    """Load what a first index takes beside this module, which is loaded on the way otherwise."""
+    modules = ["numpy", "lz4.block", "lurcher.index.worker", *["lurcher.embedding.static"] * embeds]
+    for name in modules:
+        import_module(name)
+
+
 class _Reading:
     """Reads what may have changed, in path order or the most telling first, and gives the texts that did in shards."""
 
@@ -123,6 +131,11 @@ class _Reading:
         self.waiting = 0
         """Files that there was no time for."""
         self._checked_ns = checked_ns
+        self._in_order = in_order
+        self._before: dict[str, int] = {}
+        """Bytes of text before each shard, by its first path, if every text is as long as its file."""
+        self._further = 0
+        """How much longer the texts are that were read so far."""
         self._unread: dict[str, Entry] = {}
         """Files that are on their way to whoever builds and reads them."""
         self._progress = progress
@@ -157,10 +170,14 @@ class _Reading:
         self._done += files
         self._progress("indexing", self._done, len(self._suspects))
 
+    def place(self, files: Files) -> int | None:
+        """Where the texts of a shard will begin among all: certain but for those that are being read; None without order."""
+        return self._before.pop(files[0][0]) + self._further if self._in_order else None
+
     def shards(self) -> Iterator[Files]:
         self._progress("indexing", 0, len(self._suspects))
         shard: Files = []
-        filled, left = 0, self.size
+        filled, before, left = 0, 0, self.size
         most = _shard_bytes(left)
         for number, entry in enumerate(self._suspects):
             # However little time there is: every update brings something new, or all would wait for ever.
@@ -180,10 +197,13 @@ class _Reading:
             size = entry.size if text is None else len(text)
             if shard and filled + size > most:
                 yield sorted(shard, key=_path)
+                before += filled
                 shard, filled = [], 0
                 most = _shard_bytes(left)
             if not at_once:
                 self._unread[entry.path] = entry
+            if not shard:
+                self._before[entry.path] = before
             shard.append((entry.path, text))
             filled += size if size <= self.tree.max_file_bytes else 0
         if shard:
@@ -197,8 +217,10 @@ class _Reading:
 
     def see(self, seen: list[Seen]) -> None:
         """What files were that somebody else has read."""
-        for path, reason, digest in seen:
-            self._take(self._unread.pop(path), reason, digest)
+        for path, reason, digest, size in seen:
+            entry = self._unread.pop(path)
+            self._further += size - (entry.size if entry.size <= self.tree.max_file_bytes else 0)
+            self._take(entry, reason, digest)
 
     def _take(self, entry: Entry, reason: str, found: str | None) -> bool:
         """Note what a file is now, and why it has no text if so; whether it has one that is new."""
@@ -288,7 +310,7 @@ class _Making:
 
         shop = Shop(
             self._chunk_chars, self._table, self._store.scratch, self._store.give_up, self._reading.done, self._begin,
-            self._reading.tree, self._reading.see,
+            self._reading.tree, self._reading.see, self._reading.place,
         )  # fmt: skip
         few = self._reading.size < PARALLEL_BYTES
         workers = self._workers or (1 if few else min(os.cpu_count() or 1, MAX_WORKERS))

@@ -6,15 +6,13 @@ kinds that its file is marked for. So files without such terms need no look, and
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 from lurcher.arrays import np
 from lurcher.index.mapped import Segment
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.kernel import native
 from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
+from lurcher.light import TYPE_CHECKING, NamedTuple, bisect_right, dataclass, field
 from lurcher.literal.pattern import Pattern
 from lurcher.terms.split import words
 from lurcher.types import LaneWhy, Match

@@ -91,6 +91,8 @@ def rank(context: Context) -> Ranking:
                 stages.append(StageWhy(kind, None, amount, context.notes.get((kind, file), "")))
         stages += noise.why(context, file)
         stages.append(scaled)
+        if not total:
+            raise context.snapshot.segments[0].container.corrupt("its files share units")
         if score != total / scale:
             stages.append(StageWhy("further", score * scale / total, note="not its file's first unit"))
         return Why(lane_whys(context, unit), total, tuple(stages))
@@ -233,10 +235,11 @@ def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.flo
         left = (scores > 0) & (x[unit_file] > 0)
         left[leads] = False
         units = np.flatnonzero(left)
-        if len(units) != count:
-            raise context.snapshot.segments[0].container.corrupt("its files share units")
         files = unit_file[units]
-        values = ceiling * (x[files] / x.max()) * scores[units] / found.files.best[files]
+        best = found.files.best[files]
+        if len(units) != count or not best.all():
+            raise context.snapshot.segments[0].container.corrupt("its files share units")
+        values = ceiling * (x[files] / x.max()) * scores[units] / best
         ordered = best_first(context.snapshot, units, values)
         return units[ordered], values[ordered]
 

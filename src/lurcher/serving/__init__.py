@@ -5,7 +5,7 @@
         with served.whole() as engine:                             # or IndexBuilding, which says how far it is
             engine.outline("src/client.py")
 
-- A tree that is watched is not looked at for every question (`quiet`), and no answer is staler for it.
+- A tree that is watched is not looked at for every question (`index/quiet.py`), and no answer is staler for it.
 - Where there is no index, one is made in the background (`builder`), and until it is there questions are answered from a
   glimpse of the tree (`cold`).
 - Settings are read anew when a file that holds them changes.
@@ -26,9 +26,9 @@ from typing import Any
 from lurcher import config
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding, LurcherError
+from lurcher.index.quiet import Quiet
 from lurcher.planning.plan import literal_pattern
 from lurcher.serving.builder import Build, BuildHere, Unwritable, order_for
-from lurcher.serving.quiet import Quiet
 from lurcher.sources.files import Entry
 from lurcher.types import Answer, Query
 

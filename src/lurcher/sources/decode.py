@@ -47,7 +47,7 @@ class Skip:
     """Set when the whole file was read, so that an unchanged one need not be read again."""
 
 
-def read_text(path: Path, max_bytes: int, *, follow_symlinks: bool = False) -> Text | Skip:
+def read_text(path: Path | str, max_bytes: int, *, follow_symlinks: bool = False) -> Text | Skip:
     """Reads a file at most once and never past `max_bytes`."""
     raw = read_regular(path, max_bytes, follow_symlinks=follow_symlinks)
     if isinstance(raw, str):
@@ -56,9 +56,16 @@ def read_text(path: Path, max_bytes: int, *, follow_symlinks: bool = False) -> T
     data = to_utf8(raw)
     if data is None:
         return Skip("binary", digest)
-    if is_minified(data, path.suffix[1:].lower()):
+    if len(data) > MINIFIED_FILE and is_minified(data, _extension(path)):
         return Skip("minified", digest)
     return Text(data, digest, len(raw))
+
+
+def _extension(path: Path | str) -> str:
+    """What `Path.suffix` has after its dot, in small letters: making a path takes longer than reading a small file."""
+    name = os.path.basename(path)
+    dot = name.rfind(".")
+    return name[dot + 1 :].lower() if dot > 0 else ""
 
 
 def read_regular(path: Path | str, max_bytes: int, *, follow_symlinks: bool = False) -> bytes | str:

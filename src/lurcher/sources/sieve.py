@@ -94,7 +94,7 @@ class Sieve:
                 self.watched[path] = mark(status)
             else:
                 # Entry(...) by way of its base class: half the time, and this line runs once per file.
-                append(make(Entry, (path, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)))
+                append(make(Entry, (path, *mark(status))))
 
     def enter(self, folder: str, tracked: bool = False) -> str | None:
         """Decides about a folder and those above it that are still unknown."""
@@ -213,8 +213,7 @@ class Sieve:
             elif found[1].st_size > self.settings.max_file_bytes:
                 self.count("oversized")
             else:
-                status = found[1]
-                self.entries.append(Entry(link, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
+                self.entries.append(Entry(link, *mark(found[1])))
         self.links.clear()
 
     def listing(self, method: str, started_ns: int, standing: Standing | None, nested: Iterable[str] = ()) -> Listing:

@@ -10,7 +10,7 @@ import os
 from _collections_abc import Mapping
 
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, Struct, dataclass, field
+from lurcher.light import TYPE_CHECKING, Struct, dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,10 +21,16 @@ ABSENT: Mark = (0, 0, 0, 0)
 MARK = Struct("<QqqQ")
 
 _KIND, _FOLDER = 0o170000, 0o040000
+_ROUND = 1 << 63
 
 
 def mark(status: os.stat_result) -> Mark:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+    """What an entry looks like. A time that 64 bits do not hold goes around, which is no worse for telling it from others:
+    anybody can give a file one after the year 2262, and most file systems keep it."""
+    mtime, ctime = status.st_mtime_ns, status.st_ctime_ns
+    if not (-_ROUND <= mtime < _ROUND and -_ROUND <= ctime < _ROUND):
+        mtime, ctime = ((time + _ROUND) % (2 * _ROUND) - _ROUND for time in (mtime, ctime))
+    return status.st_size, mtime, ctime, status.st_ino
 
 
 def mark_of(path: str, *, follow: bool) -> Mark:
@@ -109,6 +115,10 @@ class Standing:
     """Since when all of this is known to be as it is."""
     settled: bool = False
     """Whether each change shows: time stamps that were too young for that when the files were listed are not believed."""
+    index: str = ""
+    """Which of what git reads is the index of the outermost repository."""
+    tracked: str = ""
+    """A digest of the names in it, and of what kind each is: git writes it anew for much else."""
 
     def holds(self, root: str, opened: int, circumstances: str, *, folders: bool = True) -> bool:
         """Whether everything is as it was; `opened` is a descriptor of the root. Somebody else may look at the `folders`."""
@@ -120,6 +130,23 @@ class Standing:
             and all(mark_of(os.path.join(root, path), follow=True) == seen for path, seen in self.git.items())
         )
 
+    def reindexed(self, root: str, circumstances: str, began_ns: int) -> Standing | None:
+        """The standing after git has written its index anew with the same files in it; None where that is not all.
+
+        Git does so with every `add` and `commit`, and for what its caches know after a `status`.
+        """
+        if not self.settled or not self.tracked or circumstances != self.circumstances:
+            return None
+        # Looked at before git reads it: what is written meanwhile shows the next time.
+        git = {path: mark_of(os.path.join(root, path), follow=True) for path in self.git}
+        if {path for path, seen in git.items() if seen != self.git[path]} != {self.index}:
+            return None
+        from lurcher.sources.worktree import tracked_in
+
+        if tracked_in(root) != self.tracked:
+            return None
+        return Standing(self.circumstances, self.folders, self.files, git, began_ns, False, self.index, self.tracked)
+
     def _same_folders(self, opened: int) -> bool:
         kernel = native()
         if kernel is not None and os.name == "posix":
@@ -128,12 +155,7 @@ class Standing:
         try:
             for path, (_, mtime, ctime, inode) in self.folders.items():
                 status = stat(path or ".", dir_fd=opened, follow_symlinks=False)
-                if (
-                    status.st_mtime_ns != mtime
-                    or status.st_ctime_ns != ctime
-                    or status.st_ino != inode
-                    or status.st_mode & _KIND != _FOLDER
-                ):
+                if mark(status)[1:] != (mtime, ctime, inode) or status.st_mode & _KIND != _FOLDER:
                     return False
         except (OSError, ValueError):
             return False
@@ -158,4 +180,4 @@ class Standing:
         def kept(part: Mapping[str, Mark]) -> dict[str, Mark]:
             return {path: seen for path, seen in part.items() if path != folder and not path.startswith(below)}
 
-        return Standing(self.circumstances, kept(self.folders), kept(self.files), self.git, self.started_ns, self.settled)
+        return replace(self, folders=kept(self.folders), files=kept(self.files))

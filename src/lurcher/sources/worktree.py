@@ -7,6 +7,7 @@ import subprocess
 from collections import deque
 from collections.abc import Iterable, Mapping
 
+from lurcher.quick import blake2b
 from lurcher.sources import git, ignore
 from lurcher.sources.listing import FilesSettings, Listing
 from lurcher.sources.repository import Repository, inputs, marker, repository
@@ -29,6 +30,22 @@ def list_work_tree(base: str, settings: FilesSettings, started_ns: int, circumst
     return _WorkTree(base, settings).run(started_ns, circumstances)
 
 
+def tracked_in(top: str) -> str:
+    """A digest of the files that the index of a work tree has; empty when git does not answer."""
+    status, output = git.finish(git.start(top, *_STAGED))
+    return "" if status else _taken_apart(output)[1]
+
+
+_STAGED = ("ls-files", "-z", "-s")
+
+
+def _taken_apart(output: bytes) -> tuple[bytes, str]:
+    """From mode, object, stage and name of every file in the index to the names, and a digest of all but the objects."""
+    rows = [row.partition(b"\t") for row in output.split(b"\0")]
+    digest = blake2b(b"\0".join([told[:6] + told[-1:] + name for told, _, name in rows]), digest_size=16).hexdigest()
+    return b"".join([name + b"\0" for _, _, name in rows if name]), digest
+
+
 class _Git:
     """What git is asked about one repository, all at once.
 
@@ -44,7 +61,7 @@ class _Git:
         self.depth = depth
         # Looked at before git reads them: one that is removed meanwhile leaves no trace that it was there.
         self.before = {path: mark_of(path, follow=True) for path in inputs(self.top, found, b"")} if found else {}
-        self.tracked = git.start(self.top, "ls-files", "-z", "-c")
+        self.tracked = git.start(self.top, *_STAGED)
         self.listed = git.start(self.top, "ls-files", "-z", "-co", "--exclude-standard")
         self.configuration = git.start(self.top, "config", "--list", "--show-origin", "-z")
 
@@ -75,6 +92,8 @@ class _WorkTree:
         """Whether everything that the listing depends on is known."""
         self.rule_files: dict[str, Mark] = {}
         self.read_by_git: dict[str, Mark] = {}
+        self.tracked = ""
+        """What the index of the outermost repository has."""
         self.found: list[str] = []
         self.unknown: list[str] = []
         """Folders of which it is not known whether git ignores them."""
@@ -98,7 +117,10 @@ class _WorkTree:
         standing = None
         if self.reliable and len(self.sieve.folders) <= MAX_FOLDERS:
             files = self.rule_files | self.sieve.watched
-            standing = Standing(circumstances, self.sieve.folders, files, self.read_by_git, started_ns)
+            index = f"{top.found.own}/index".removeprefix(f"{self.base}/") if top.found else ""
+            standing = Standing(
+                circumstances, self.sieve.folders, files, self.read_by_git, started_ns, index=index, tracked=self.tracked
+            )
         return self.sieve.listing("git", started_ns, standing, self.found)
 
     # -- the outermost repository -----------------------------------------------------------------------------------------
@@ -108,6 +130,7 @@ class _WorkTree:
         status, output = git.finish(top.tracked)
         if status:
             return None
+        output, self.tracked = _taken_apart(output)
         # A conflicted path is in the index up to three times.
         tracked = dict.fromkeys(top.names(output)[0])
         rules = self._rules(top, tracked, output)
@@ -235,7 +258,8 @@ class _WorkTree:
 
     def _inner(self, tree: _Git, path: str) -> list[tuple[str, bool]]:
         """Takes the files of a repository inside; those that are in it are returned."""
-        tracked_output = self._answer(tree.tracked)
+        staged = self._answer(tree.tracked)
+        tracked_output = None if staged is None else _taken_apart(staged)[0]
         output = None if tracked_output is None else self._answer(tree.listed)
         if tracked_output is None or output is None:
             self.sieve.count("refused-repository")

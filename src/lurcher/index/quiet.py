@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lurcher.index.manifest import Manifest
-from lurcher.sources.standing import Mark, Standing, mark_of
+from lurcher.sources.standing import Mark, Standing, mark, mark_of
 
 if TYPE_CHECKING:
     from lurcher.index.project import Project
@@ -56,6 +56,7 @@ class Quiet:
         self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._queue < 0:
             raise OSError(ctypes.get_errno(), "the system has no queue left")
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._watches: dict[str, int] = {}
         self._numbers: set[int] = set()
@@ -65,10 +66,19 @@ class Quiet:
         self._looked = 0.0
         self._proven = False
 
+    def __del__(self) -> None:
+        """For an engine that nobody closes."""
+        if getattr(self, "_queue", -1) >= 0:
+            self._drop()
+
+    def _is_ours(self) -> bool:
+        """A copy of the process has the same queue: what it took out of it, the other would never hear of."""
+        return os.getpid() == self._process
+
     def holds(self) -> bool:
         """Whether the tree is as the last look found it."""
         with self._lock:
-            if not self._proven:
+            if not self._proven or not self._is_ours():
                 return False
             if time.monotonic() - self._looked > BEAT or self._happened() or not self._same():
                 self._proven = False
@@ -77,15 +87,16 @@ class Quiet:
     def begin(self) -> None:
         """The tree is looked at now: whatever has happened before, the look will see."""
         with self._lock:
-            self._happened()
             self._proven = False
-            self._looked = time.monotonic()
+            if self._is_ours():
+                self._happened()
+                self._looked = time.monotonic()
 
     def end(self, manifest: Manifest, circumstances: str) -> None:
         """The look is over and found the tree as `manifest` has it."""
         with self._lock:
             try:
-                self._proven = self._arm(manifest, circumstances)
+                self._proven = self._is_ours() and self._arm(manifest, circumstances)
             except OSError as error:
                 # No watches left, or a folder that went away meanwhile, which the next look will see.
                 if error.errno in (errno.ENOSPC, errno.ENOMEM, errno.ENOTSUP):
@@ -189,7 +200,7 @@ def _linked(manifest: Manifest, opened: int) -> dict[str, Mark]:
     for path in manifest.rows:
         status = os.stat(path, dir_fd=opened, follow_symlinks=False)
         if status.st_nlink > 1:
-            found[path] = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+            found[path] = mark(status)
     return found
 
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.serving import quiet
-from lurcher.serving.quiet import Quiet
+from lurcher.index import quiet
+from lurcher.index.quiet import Quiet
 from tests.conftest import git
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of changes in time")
@@ -64,6 +64,37 @@ def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
     found = Watched(root)
     yield found
     found.quiet.close()
+
+
+def test_a_tree_that_is_asked_about_again_and_again_is_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quiet, "BEAT", 3600.0)
+    with Engine.open(root, root=root) as engine:
+        asked = engine.projects[0]
+        engine.search("redirects")
+        assert asked.watch is None
+        deadline = time.monotonic() + 20
+        while not asked.stays() and time.monotonic() < deadline:
+            engine.search("redirects")
+            time.sleep(0.02)
+        assert asked.stays()
+        (root / "src" / "new.py").write_text("def follow_zebra(): pass\n")
+        assert engine.search("follow_zebra").hits[0].path == "src/new.py"
+    assert not asked.stays()
+    with Engine.open(root, root=root) as engine:
+        for _ in range(20):
+            engine.search("redirects", check=False)
+        assert engine.projects[0].watch is None
+
+
+def test_a_copy_of_the_process_hears_nothing_and_takes_nothing_away(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    watched.settle()
+    own = os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: own + 1)
+    assert not watched.quiet.holds()
+    (watched.root / "src" / "new.py").write_text("def zebra(): pass\n")
+    watched.quiet.begin()
+    monkeypatch.setattr(os, "getpid", lambda: own)
+    assert watched.quiet._happened()
 
 
 def test_a_quiet_tree_is_not_looked_at(watched: Watched) -> None:
