@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from functools import partial
 
 import pytest
@@ -20,29 +21,33 @@ def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(beside, "native", lambda: beside if request.param else None)
 
 
-@pytest.mark.usefixtures("kernel")
-def test_results_come_in_order_and_no_thread_stays() -> None:
+@pytest.fixture
+def no_thread_stays() -> Iterator[None]:
+    before = set(threading.enumerate())  # other tests may have left some
+    yield
+    assert set(threading.enumerate()) <= before
+
+
+@pytest.mark.usefixtures("kernel", "no_thread_stays")
+def test_results_come_in_order() -> None:
     assert list(in_turn(partial(pow, number, 2) for number in range(20))) == [number**2 for number in range(20)]
-    assert threading.active_count() == 1
 
 
-@pytest.mark.usefixtures("kernel")
+@pytest.mark.usefixtures("kernel", "no_thread_stays")
 def test_what_a_call_raises_is_raised_in_its_turn() -> None:
     results = in_turn([partial(int, 1), refuse, partial(int, 3)])
     assert next(results) == 1
     with pytest.raises(ValueError, match="no"):
         next(results)
-    assert threading.active_count() == 1
 
 
-@pytest.mark.usefixtures("kernel")
+@pytest.mark.usefixtures("kernel", "no_thread_stays")
 def test_a_result_that_nobody_asks_for_is_waited_for() -> None:
     call = Beside(refuse)
     call.end()
     results = in_turn([partial(int, 1)] * 5)
     next(results)
     results.close()  # type: ignore[attr-defined]
-    assert threading.active_count() == 1
 
 
 def test_without_threads_calls_are_made_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

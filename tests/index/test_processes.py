@@ -307,6 +307,19 @@ def test_an_interrupted_build_leaves_no_children(table: Table) -> None:
     assert set(children()) <= before
 
 
+def test_an_interrupted_build_leaves_no_parts_that_nobody_took(table: Table, tmp_path: Path) -> None:
+    numbers = itertools.count()
+
+    def interrupt(files: int) -> None:
+        time.sleep(0.01)  # meanwhile nobody can take what a child has written
+        if threading.current_thread() is threading.main_thread() and any(tmp_path.iterdir()):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        built(2, table, interrupt, scratch=lambda: tmp_path / f"part-{next(numbers)}", inputs=shards() * 200)
+    assert list(tmp_path.iterdir()) == []
+
+
 def children() -> list[str]:
     path = Path(f"/proc/self/task/{os.getpid()}/children")
     return path.read_text().split() if path.exists() else []

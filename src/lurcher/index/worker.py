@@ -120,6 +120,7 @@ class Shop:
         self._shards: Iterator[tuple[int, Files, frozenset[str]]] = iter(())
         self._results: dict[int, Container] = {}
         self._left: list[tuple[int, Job]] = []
+        self._targets: list[Path] = []
         self._failed: BaseException | None = None
 
     def build(
@@ -148,6 +149,8 @@ class Shop:
             # An interrupted build must not wait for shards that nobody wants any more.
             for child in children:
                 child.kill()
+                child.close()
+            self._clean_up()
             raise
         finally:
             for child in children:
@@ -168,6 +171,8 @@ class Shop:
             number, files, plain = following
             path = self._scratch()
             target = str(path) if path else None
+            if path:
+                self._targets.append(path)
             return number, Job(files, self._chunk_chars, self._model, plain, target, self._tree, self._place(files))
 
     def _keep(self, number: int, job: Job, built: Built) -> None:
@@ -182,6 +187,13 @@ class Shop:
                 self._results[number] = Container.open(path, built.stamp)
                 remove(path)  # what is mapped stays, and nothing is left behind if we end early
             self._done(len(job.files))
+
+    def _clean_up(self) -> None:
+        """Remove what children wrote and nobody took, and what they were writing when they ended."""
+        with self._lock:
+            for target in self._targets:
+                for path in target.parent.glob(f"{target.name}*"):
+                    remove(path)
 
     def _employ(self, child: Child) -> None:
         """Give a child one shard after the other, in a thread of its own.
