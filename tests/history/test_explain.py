@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lurcher import Engine
@@ -348,6 +348,7 @@ def test_porcelain_is_parsed_as_documented() -> None:
 
 
 @given(st.binary(max_size=300))
+@example(b"\\8")
 def test_any_output_is_survived(output: bytes) -> None:
     parse(output)
     unquoted(b'"' + output + b'"')

@@ -169,7 +169,7 @@ def unquoted(name: bytes) -> str:
 
         def plain(match: re.Match[bytes]) -> bytes:
             code = match[1].decode("latin-1")
-            return bytes([int(code, 8) & 255 if code.isdigit() else _ESCAPES.get(code, ord(code))])
+            return bytes([int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, ord(code))])
 
         name = _ESCAPE.sub(plain, name[1:-1])
     return name.decode("utf-8", "surrogateescape")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 import tempfile
@@ -101,7 +102,8 @@ def axe() -> str:
             pytest.skip("npm fetches axe-core, and is not here")
         folder.mkdir(parents=True, exist_ok=True)
         command = [npm, "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(folder), "axe-core@4"]
-        done = subprocess.run(command, capture_output=True, timeout=120, check=False, cwd=folder)
+        home = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}  # these tests have none, and npm fails without
+        done = subprocess.run(command, capture_output=True, timeout=120, check=False, cwd=folder, env=home)
         if done.returncode or not script.exists():
             pytest.skip("axe-core cannot be fetched here")
     return script.read_text("utf-8")

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from lurcher.index.watch import Notice, Update
 
 _IMPATIENT = 2.0
+_GLANCE = 0.1
+"""Seconds after which one that waits looks up, should the signal not have interrupted it."""
 
 
 class _Stopped(KeyboardInterrupt):
@@ -29,9 +31,30 @@ class _Stopped(KeyboardInterrupt):
     can while dataclasses are being made."""
 
 
+class _Stop(threading.Event):
+    """One that a handler of signals may set: an ordinary one has a lock, which whoever was interrupted may hold."""
+
+    _stopped = False
+
+    def is_set(self) -> bool:
+        return self._stopped
+
+    def set(self) -> None:
+        self._stopped = True
+
+    def wait(self, timeout: float | None = None) -> bool:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self._stopped:
+            left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
+            if left <= 0:
+                break
+            time.sleep(left)
+        return self._stopped
+
+
 def run(open_engine: Callable[[Namespace], Any], parsed: Namespace) -> None:
     """Watch until a signal comes; that is how it is meant to end, so it is no error."""
-    stop = threading.Event()
+    stop = _Stop()
     screen = _Screen(quiet=parsed.quiet, as_json=parsed.json)
     try:
         with _signals(stop), open_engine(parsed) as engine:
