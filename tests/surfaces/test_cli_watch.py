@@ -32,6 +32,29 @@ def test_a_signal_ends_it_whatever_it_interrupts() -> None:
     assert (done.stdout, done.stderr) == ("ended\n", "")
 
 
+UNHEARD = """
+import os, signal, time
+from lurcher.surfaces.cli.watch import _Stop, _Stopped, _signals
+
+class Deaf:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.001)
+
+try:
+    with _signals(_Stop()):
+        Deaf()
+        time.sleep(30)
+except _Stopped:
+    print("ended")
+"""
+
+
+def test_a_signal_where_no_error_is_let_through_comes_again() -> None:
+    done = subprocess.run([sys.executable, "-c", UNHEARD], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("ended\n", "")
+
+
 def test_a_wait_ends_when_its_time_is_over() -> None:
     from lurcher.surfaces.cli.watch import _Stop
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from lurcher.index.watch import Notice, Update
 
 _IMPATIENT = 2.0
+_MOMENT = 0.01
 _GLANCE = 0.1
 """Seconds after which one that waits looks up, should the signal not have interrupted it."""
 
@@ -73,21 +75,37 @@ def run(open_engine: Callable[[Namespace], Any], parsed: Namespace) -> None:
 def _signals(stop: threading.Event) -> Iterator[None]:
     """The first signal interrupts whatever is going on. More of them within a moment do not disturb the tidying up."""
     first = 0.0
+    unheard = False
+    again: list[threading.Timer] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal first
-        if not stop.is_set() or time.monotonic() - first > _IMPATIENT:
-            first = time.monotonic()
+        nonlocal first, unheard
+        if unheard or not stop.is_set() or time.monotonic() - first > _IMPATIENT:
+            first, unheard = time.monotonic(), False
             stop.set()
             raise _Stopped
+
+    def passed_over(error: sys.UnraisableHookArgs) -> None:
+        """Where Python lets no error through, as in what it calls when an object goes away, it comes again a moment later."""
+        nonlocal unheard
+        if isinstance(error.exc_value, _Stopped):
+            unheard = True
+            again.append(threading.Timer(_MOMENT, os.kill, (os.getpid(), signal.SIGINT)))
+            again[-1].start()
+        else:
+            tell(error)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    tell, sys.unraisablehook = sys.unraisablehook, passed_over
     try:
         yield
     finally:
+        sys.unraisablehook = tell
+        for timer in again:
+            timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
 
