@@ -36,7 +36,8 @@ def run(tmp_path: Path, package: Path, clean_environment: Callable[..., dict[str
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def asked(*flags: str, words: tuple[str, ...] = ("how is a request retried", "--json")) -> str:
-        command = [sys.executable, *flags, "-m", "lurcher", "search", words[0], str(tmp_path / "tree"), *words[1:]]
+        start = () if "-c" in flags else ("-m", "lurcher")
+        command = [sys.executable, *flags, *start, "search", words[0], str(tmp_path / "tree"), *words[1:]]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
         return done.stdout + done.stderr
 
@@ -50,32 +51,100 @@ def bundles(package: Path) -> list[Path]:
     return list((package / "__pycache__").glob("*.bundle"))
 
 
-def from_the_bundle(run: Run) -> set[str]:
-    """The modules that did not come from files of their own."""
-    said = run("-v")
-    own = {line.split("matches ")[1] for line in said.splitlines() if ".pyc matches " in line}
-    loaded = {line.split("'")[1] for line in said.splitlines() if line.startswith("import 'lurcher.")}
-    return {name for name in loaded if not any(path.endswith(f"/{name.replace('.', '/')}.py") for path in own)}
+# What the command does, and then which modules came out of the file: made by Python, or in the order of the last time.
+TELLING = """
+import sys
+from lurcher import start
+
+made = []
+make = start._make
+start._make = lambda spec: (made.append(spec.name), make(spec))
+start._leave = lambda status: None
+status = start.main()
+loaded = [name for name, module in sys.modules.items() if type(getattr(module, "__loader__", None)) is start._Loader]
+print(*made, file=sys.stderr)
+print(*(name for name in loaded if name not in made), file=sys.stderr)
+for name in loaded:
+    module, parent = sys.modules[name], sys.modules[name.rpartition(".")[0]]
+    spec = module.__spec__
+    assert getattr(parent, name.rpartition(".")[2]) is module
+    assert spec.loader is module.__loader__ and spec.origin == module.__file__ and spec.cached == module.__cached__
+    assert module.__package__ == spec.parent and module.__name__ == spec.name
+    assert getattr(module, "__path__", None) == spec.submodule_search_locations
+"""
+
+
+def from_the_bundle(run: Run) -> tuple[list[str], list[str]]:
+    """Modules that did not come from files of their own: those that were made before they were asked for, and others."""
+    made, others = run("-c", TELLING).splitlines()[-2:]
+    return made.split(), others.split()
+
+
+NEEDED = {"lurcher.engine", "lurcher.lanes.lexical", "lurcher.ranking.default", "lurcher.errors"}
 
 
 def test_a_question_keeps_what_it_loaded_and_the_next_one_loads_that(run: Run, package: Path) -> None:
     assert not bundles(package)
     first = run()
     assert len(bundles(package)) == 1
+    made, others = from_the_bundle(run)
+    assert set(others) >= NEEDED and not made
     before = bundles(package)[0].read_bytes()
     assert run() == first
     assert bundles(package)[0].read_bytes() == before
-    assert from_the_bundle(run) >= {"lurcher.engine", "lurcher.lanes.lexical", "lurcher.ranking.default", "lurcher.errors"}
     assert not list((package / "__pycache__").glob("*.bundle.*"))
 
 
+def test_what_two_questions_needed_is_made_before_it_is_asked_for(run: Run, package: Path) -> None:
+    first = run()
+    assert run() == first
+    made, others = from_the_bundle(run)
+    assert len(made) > 3 * len(others) and {*made, *others} >= NEEDED
+    assert run() == first
+    run(words=("how is a request retried", "--mode", "lexical"))  # needs less, and something else to show it
+    before = bundles(package)[0].read_bytes()
+    assert run() == first
+    assert bundles(package)[0].read_bytes() == before
+
+
+def test_modules_are_only_made_for_questions(run: Run, package: Path, tmp_path: Path) -> None:
+    run()
+    run()
+    telling = TELLING.replace("import sys\n", "import sys\nsys.argv = ['lurcher', 'status', sys.argv[2]]\n", 1)
+    made = run("-c", telling).splitlines()[-2]
+    assert made == ""
+
+
+def test_what_cannot_be_made_that_way_is_left_to_python(run: Run, package: Path) -> None:
+    first = run()
+    run()
+    telling = TELLING.replace("make = start._make", "def make(spec):\n    sys.modules[spec.name] = None\n    raise KeyError")
+    said = run("-c", telling)
+    assert said.startswith(first)
+    made, others = (line.split() for line in said.splitlines()[-2:])
+    assert len(made) == 1 and set(others) >= NEEDED - {*made}
+
+
 def test_a_module_that_changed_is_loaded_anew(run: Run, package: Path) -> None:
+    run()
     run()
     module = package / "answering.py"
     module.write_text(module.read_text() + "\nimport sys\nsys.stderr.write('changed\\n')\n")
     assert "changed\n" in run()
     assert "changed\n" in run()  # and from then on out of the file
-    assert "lurcher.answering" in from_the_bundle(run)
+    assert "changed\n" in run()
+    made, others = from_the_bundle(run)
+    assert "lurcher.answering" in {*made, *others} and made
+
+
+def test_a_module_that_needs_another_one_than_before_gets_it(run: Run, package: Path) -> None:
+    run()
+    run()
+    (package / "more.py").write_text("WORD = 'more'\n")
+    module = package / "errors.py"
+    module.write_text(module.read_text() + "\nimport sys\nfrom lurcher.more import WORD\nsys.stderr.write(WORD + '\\n')\n")
+    for _ in range(4):
+        assert "more\n" in run()
 
 
 def test_a_module_that_is_gone_is_not_loaded(run: Run, package: Path) -> None:

@@ -4,6 +4,9 @@ Python looks for each module in several places, opens a file for it, reads and c
 longer than finding the answer does. So what a question has loaded is kept together, in the folder where Python keeps each
 compiled module, and by Python's rule: it counts as long as the source has the size and the time that it was compiled from.
 Where Python keeps nothing, nothing is kept (`-B`), and what cannot be read or written is done without.
+
+Python's own way of making a module out of its code takes its time too. What two questions have needed is made in the order in
+which it was finished then: whoever asks for one of these modules finds those before it made, and so finds what it imports.
 """
 
 from __future__ import annotations
@@ -19,13 +22,14 @@ from mmap import ACCESS_READ, mmap
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from types import ModuleType
     from typing import Any
 
     Entry = tuple[bool, int, int, memoryview | bytes]
     """Whether a module is a package, time and size of its source as the compiled one has them, and the compiled one."""
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-_HEAD = b"lurcher 2 " + MAGIC_NUMBER
+_HEAD = b"lurcher 3 " + MAGIC_NUMBER
 _TABLE = len(_HEAD) + 8
 """Where the table of what is in the file begins; its length stands before it."""
 _CODE = 16
@@ -37,7 +41,7 @@ _LARGEST = 16_000_000
 def main() -> int:
     """The command that this process was started for."""
     gc.disable()  # while modules are loaded, of which none goes away
-    bundle = Bundle(_place())
+    bundle = Bundle(_place(), ordered=sys.argv[1:2] == ["search"])
     sys.meta_path.insert(0, bundle)
     from lurcher.surfaces.cli import main as command
 
@@ -81,11 +85,21 @@ def _tag() -> str:
 class Bundle:
     """Finds modules of this package in one file, as a finder of `sys.meta_path`."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, *, ordered: bool = True) -> None:
+        """Where a question is `ordered`, modules are made that it will ask for."""
         self._place = place
-        self._entries: dict[str, Entry] = _read(place)
+        self._entries: dict[str, Entry]
+        self._entries, self._order = _read(place)
+        self._places = {name: number for number, name in enumerate(self._order)} if ordered else {}
+        self._made = 0
+        self._finished: list[str] = []
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if self._made < self._places.get(name, 0):
+            self._make(self._places[name])
+        return self._spec(name)
+
+    def _spec(self, name: str) -> ModuleSpec | None:
         entry = self._entries.get(name)
         if entry is None:
             return None
@@ -93,15 +107,34 @@ class Bundle:
         source = _source(name, package)
         if stamp != _stamp(source):
             del self._entries[name]
+            self._order = ()
+            self._places = {}
             return None
         # As `spec_from_file_location` makes it, which takes longer, since it knows nothing beforehand.
-        spec = ModuleSpec(name, _Loader(name, source, code), origin=source, is_package=package)
+        spec = ModuleSpec(name, _Loader(name, source, code, self._finished), origin=source, is_package=package)
         folder, _, file = source.rpartition(os.sep)
         if package:
             spec.submodule_search_locations = [folder]
         spec.has_location = True
         spec.cached = f"{folder}{os.sep}__pycache__{os.sep}{file[:-3]}.{_tag()}.pyc"
         return spec
+
+    def _make(self, end: int) -> None:
+        """Makes what comes before that place, as far as it goes; where it does not, Python goes on and says why."""
+        while self._made < end:
+            name = self._order[self._made]
+            self._made += 1
+            spec = None if name in sys.modules else self._spec(name)
+            if spec is None:
+                if not self._places:  # one of them has changed, and what it needs may have too
+                    return
+                continue
+            try:
+                _make(spec)
+            except Exception:
+                del sys.modules[name]
+                self._places = {}
+                return
 
     def keep(self) -> None:
         """Adds what was loaded from elsewhere; without effect where there is nothing to add, or nothing can be written."""
@@ -113,19 +146,39 @@ class Bundle:
                 entry = _compiled(getattr(module, "__spec__", None))
                 if entry is not None:
                     added[name] = entry
-        if added:
-            _write(self._place, {**self._entries, **added})
+        order = self._order or tuple(self._finished)
+        if added or order != self._order:
+            _write(self._place, {**self._entries, **added}, order)
+
+
+def _make(spec: ModuleSpec) -> None:
+    """What importing a module comes to, where nobody else can be importing it."""
+    name, loader = spec.name, spec.loader
+    module: Any = type(sys)(name)
+    module.__spec__, module.__loader__, module.__file__, module.__cached__ = spec, loader, spec.origin, spec.cached
+    if spec.submodule_search_locations is not None:
+        module.__path__ = spec.submodule_search_locations
+    parent, _, own = name.rpartition(".")
+    module.__package__ = spec.parent
+    sys.modules[name] = module
+    exec(loader.get_code(name), module.__dict__)  # type: ignore[union-attr]
+    setattr(sys.modules[parent], own, module)
 
 
 class _Loader(SourceFileLoader):
-    """Has the code already."""
+    """Has the code already, and tells what it was done with."""
 
-    def __init__(self, name: str, source: str, code: memoryview | bytes) -> None:
+    def __init__(self, name: str, source: str, code: memoryview | bytes, finished: list[str]) -> None:
         super().__init__(name, source)
         self._code = code
+        self._finished = finished
 
     def get_code(self, name: str) -> Any:
         return marshal.loads(self._code)
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        self._finished.append(module.__name__)
 
 
 def _source(name: str, package: bool) -> str:
@@ -142,31 +195,32 @@ def _stamp(source: str) -> list[int] | None:
     return [int(status.st_mtime) & 0xFFFF_FFFF, status.st_size & 0xFFFF_FFFF]
 
 
-def _read(place: str) -> dict[str, Entry]:
-    """What is in the file; its modules stay where they are until one is loaded."""
+def _read(place: str) -> tuple[dict[str, Entry], tuple[str, ...]]:
+    """What is in the file, and in which order modules can be made; they stay where they are until one is loaded."""
     try:
         with open(place, "rb") as handle:
             data = memoryview(mmap(handle.fileno(), 0, access=ACCESS_READ))
         if data[: len(_HEAD)] != _HEAD or len(data) > _LARGEST:
-            return {}
+            return {}, ()
         first = _TABLE + int.from_bytes(data[len(_HEAD) : _TABLE], "little")
+        table, order = marshal.loads(data[_TABLE:first])
         entries: dict[str, Entry] = {}
-        for name, (package, time, size, start, end) in marshal.loads(data[_TABLE:first]).items():
+        for name, (package, time, size, start, end) in table.items():
             if not 0 <= start <= end <= len(data) - first:
-                return {}
+                return {}, ()
             entries[name] = package, time, size, data[first + start : first + end]
-        return entries
+        return entries, tuple([name for name in order if name in entries])
     except (OSError, ValueError, EOFError, TypeError, AttributeError):
-        return {}
+        return {}, ()
 
 
-def _write(place: str, entries: Mapping[str, Entry]) -> None:
+def _write(place: str, entries: Mapping[str, Entry], order: tuple[str, ...]) -> None:
     table, codes, total = {}, [], 0
     for name, (package, time, size, code) in entries.items():
         table[name] = package, time, size, total, total + len(code)
         codes.append(code)
         total += len(code)
-    head = marshal.dumps(table)
+    head = marshal.dumps((table, order))
     draft = f"{place}.{os.getpid()}"
     try:
         with open(draft, "xb") as handle:
