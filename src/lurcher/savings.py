@@ -47,7 +47,7 @@ class Sum:
         return max(0, self.whole - self.returned)
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__match_args__}
 
     def plus(self, other: Sum) -> Sum:
         counts = (getattr(self, name) + getattr(other, name) for name in _COUNTS)
@@ -135,7 +135,7 @@ def _parsed(data: bytes) -> Iterator[Sum]:
     for line in data.splitlines():
         try:
             entry = json.loads(line)
-            found = Sum(*(entry[name] for name in Sum.__slots__))
+            found = Sum(*(entry[name] for name in Sum.__match_args__))
         except (ValueError, KeyError, TypeError, RecursionError):
             continue
         texts, counts = (found.day, found.surface, found.tool), (found.calls, found.returned, found.whole)

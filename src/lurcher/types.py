@@ -228,7 +228,7 @@ class Match:
     captures: Captures = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name != "captures"}
+        out: dict[str, Any] = {name: getattr(self, name) for name in self.__match_args__ if name != "captures"}
         if self.captures:
             out["captures"] = self.captures
         return out
@@ -377,7 +377,7 @@ class SymbolHit:
     references: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__match_args__}
 
 
 @dataclass(frozen=True, slots=True)

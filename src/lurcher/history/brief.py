@@ -46,7 +46,8 @@ class BriefAnswer:
     standing: Standing
 
     def to_dict(self) -> dict[str, Any]:
-        out: dict[str, Any] = {name: getattr(self, name) for name in self.__slots__ if name not in ("sections", "standing")}
+        apart = ("sections", "standing")
+        out: dict[str, Any] = {name: getattr(self, name) for name in self.__match_args__ if name not in apart}
         return {**out, "sections": [section.to_dict() for section in self.sections], **self.standing.to_dict()}
 
 

@@ -24,7 +24,7 @@ class Related:
     confidence: float
 
     def to_dict(self) -> dict[str, Any]:
-        return {**{name: getattr(self, name) for name in self.__slots__}, "inferred": True}
+        return {**{name: getattr(self, name) for name in self.__match_args__}, "inferred": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Writer:
             "path": self.path,
             "lines": [list(run) for run in self.lines],
             "line_count": self.line_count,
-            "hunk": None if self.excerpt is None else {name: getattr(self.excerpt, name) for name in self.excerpt.__slots__},
+            "hunk": None if (shown := self.excerpt) is None else {name: getattr(shown, name) for name in shown.__match_args__},
             "outcome": None if self.outcome is None else self.outcome.to_dict(),
             "boundary": self.boundary,
             "related": [entry.to_dict() for entry in self.related],

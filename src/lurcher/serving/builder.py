@@ -162,7 +162,7 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
         [sys.executable, "-c", _COMMAND], cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdin is not None
-    told = {name: getattr(order, name) for name in Order.__slots__}
+    told = {name: getattr(order, name) for name in Order.__match_args__}
     with contextlib.suppress(OSError):
         process.stdin.write(json.dumps(told).encode() + b"\n")
         process.stdin.flush()

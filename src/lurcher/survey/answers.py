@@ -21,7 +21,7 @@ class Standing:
 
 def _fields(value: Any) -> dict[str, Any]:
     """The plain fields of an answer, tuples as lists."""
-    found = {name: getattr(value, name) for name in value.__slots__}
+    found = {name: getattr(value, name) for name in value.__match_args__}
     return {name: list(item) if isinstance(item, tuple) else item for name, item in found.items()}
 
 

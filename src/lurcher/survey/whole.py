@@ -43,7 +43,7 @@ class Neighbour:
     """How many imports lead to it."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in self.__match_args__}
 
 
 @dataclass(frozen=True, slots=True)
