@@ -41,6 +41,7 @@ static void advance(View *view, bool is_space) {
         return;
     }
     reader->at += reader->width;
+    reader->looks++;
     if (is_space) {
         reader->token_start = reader->at;
     }
@@ -67,8 +68,10 @@ static uint32_t column(View *view) {
                 from--;
             }
         }
+        reader->looks += at - from;
         reader->line = from;
     }
+    reader->looks += at - from;
     for (uint32_t i = from; i < at; i++) {
         unsigned char byte = reader->text[i];
         if (byte == '\n') {
@@ -249,6 +252,11 @@ uint32_t token_read(Parser *parser, uint32_t version, State state) {
         end_token(reader);
         if (parser->failed || reader->broken) {
             parser->failed = true;
+            return NONE;
+        }
+        /* A comment that never ends, say, is looked for to the end of the text from wherever one seems to begin. */
+        if (reader->looks > parser->most_looks) {
+            parser->failed = parser->exhausted = true;
             return NONE;
         }
         if (found) {

@@ -14,6 +14,10 @@ enum {
     STEPS_ANYWAY = 4 * 1000 * 1000,
     PIECES_PER_BYTE = 16,
     PIECES_ANYWAY = 4 * 1000 * 1000,
+    CHILDREN_PER_BYTE = 16,
+    CHILDREN_ANYWAY = 32 * 1000 * 1000,
+    LOOKS_PER_BYTE = 256,
+    LOOKS_ANYWAY = 64 * 1000 * 1000,
     KEPT_PIECES = 1 << 17, /* of the room that a large text took */
 };
 
@@ -274,6 +278,8 @@ bool parser_read(Parser *parser, const char *text, size_t size) {
         parser->lines.used = 0;
         parser->most_steps = STEPS_PER_BYTE * (uint64_t)size + STEPS_ANYWAY;
         parser->most_pieces = PIECES_PER_BYTE * (uint64_t)size + PIECES_ANYWAY;
+        parser->most_children = CHILDREN_PER_BYTE * (uint64_t)size + CHILDREN_ANYWAY;
+        parser->most_looks = LOOKS_PER_BYTE * (uint64_t)size + LOOKS_ANYWAY;
         parser->failed = parser->exhausted = false;
         parser->cached = parser->finished = NONE;
         texts_free(&parser->scanned);
@@ -340,7 +346,18 @@ void parser_hand_over(Parser *from, Parser *to) {
     MOVE(frames.data, frames.room)
 }
 
+static void free_large(Bytes *bytes) {
+    if (bytes->room > KEPT_PIECES) {
+        bytes_free(bytes);
+    }
+}
+
 void parser_rest(Parser *parser) {
+    free_large(&parser->lines);
+    free_large(&parser->resorts);
+    free_large(&parser->extras);
+    free_large(&parser->other_extras);
+    texts_free(&parser->scanned);
     if (parser->piece_room > KEPT_PIECES || parser->child_room > KEPT_PIECES || parser->place_room > KEPT_PIECES) {
         free_rooms(parser);
     }

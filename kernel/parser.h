@@ -38,6 +38,7 @@ typedef struct {
     const unsigned char *text;
     uint32_t size, at, width, token_start, token_end;
     uint32_t line, line_at, line_column; /* a place whose column is known, and the begin of its line */
+    uint64_t looks; /* at characters, all in all */
     bool has_end, broken;
 } Reader;
 
@@ -130,7 +131,7 @@ typedef struct {
     void *scanner;
     uint32_t cached, cached_at, cached_scanned; /* the token read last */
     uint32_t finished, accepted;
-    uint64_t steps, most_steps, most_pieces;
+    uint64_t steps, most_steps, most_pieces, most_children, most_looks;
     Visible *flat;
     uint32_t flat_count, flat_room;
     Bytes frames; /* what is being flattened */

@@ -202,7 +202,10 @@ static PyObject *patterns_within(PyObject *object, PyObject *arguments) {
             search.failed = true;
             break;
         }
-        if (!PyArg_ParseTuple(range, "II:range", &from, &to)) {
+        Py_INCREF(range); /* a number may be anything that becomes one, and take the list apart while it does */
+        bool parsed = PyArg_ParseTuple(range, "II:range", &from, &to);
+        Py_DECREF(range);
+        if (!parsed) {
             search.failed = true;
             break;
         }

@@ -32,8 +32,12 @@ uint32_t piece_copy(Parser *parser, uint32_t number) {
     return copy;
 }
 
-/* Room for `count` children more. */
+/* Room for `count` children more. An error that grows token by token lists all that it had each time. */
 bool children_room(Parser *parser, uint32_t count) {
+    if ((uint64_t)parser->child_count + count > parser->most_children) {
+        parser->failed = parser->exhausted = true;
+        return false;
+    }
     if (!room_for((void **)&parser->children, &parser->child_room, parser->child_count + count, sizeof(uint32_t))) {
         parser->failed = true;
         return false;

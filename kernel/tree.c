@@ -267,21 +267,22 @@ static PyObject *node_start_point(PyObject *self, void *unused) {
     (void)unused;
     Tree *tree = ((Node *)(void *)self)->tree;
     const char *text = PyBytes_AsString(tree->text);
-    uint32_t start = seen(self)->start, at = tree->row_at, row = tree->row, line = start;
+    uint32_t start = seen(self)->start, at = tree->row_at, row = tree->row, line = tree->line;
     if (text == NULL) {
         return NULL;
     }
     if (start < at) {
-        at = row = 0;
+        at = row = line = 0;
     }
     for (; at < start; at++) {
-        row += text[at] == '\n';
+        if (text[at] == '\n') {
+            row++;
+            line = at + 1;
+        }
     }
     tree->row = row;
     tree->row_at = start;
-    while (line > 0 && text[line - 1] != '\n') {
-        line--;
-    }
+    tree->line = line;
     return Py_BuildValue("(II)", row, start - line);
 }
 
@@ -366,10 +367,12 @@ static PyObject *node_prev_named_sibling(PyObject *self, void *unused) {
     Node *node = (Node *)(void *)self;
     const Visible *nodes = node->tree->nodes;
     uint32_t parent = nodes[node->number].parent, found = NONE;
-    if (parent != NONE) {
-        for (uint32_t i = parent + 1; i < node->number; i = nodes[i].after) {
-            found = nodes[i].flags & NODE_NAMED ? i : found;
+    /* The node before is the last one in the sibling before, or that itself. */
+    for (uint32_t i = node->number; parent != NONE && found == NONE && i - 1 != parent;) {
+        for (i--; nodes[i].parent != parent;) {
+            i = nodes[i].parent;
         }
+        found = nodes[i].flags & NODE_NAMED ? i : NONE;
     }
     if (found == NONE) {
         Py_RETURN_NONE;

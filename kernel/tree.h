@@ -20,7 +20,7 @@ typedef struct {
     PyObject *text; /* bytes */
     Parser *parser; /* ours until the tree is gone */
     const Visible *nodes;
-    uint32_t row, row_at; /* a place whose row is known */
+    uint32_t row, row_at, line; /* a place whose row is known, and where that begins */
 } Tree;
 
 typedef struct {

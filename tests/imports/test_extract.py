@@ -210,6 +210,23 @@ def test_deep_nesting_ends_and_does_not_overflow(language: str, text: str) -> No
     assert time.process_time() - begun < 20
 
 
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("php", "<?php\n" + "namespace a;\n" * 20_000),
+        ("java", "package a;\n" * 20_000),
+        ("csharp", "namespace a;\n" * 20_000),
+        ("scala", "package a\n" * 20_000),
+        ("kotlin", "package a\n" * 20_000),
+    ],
+)
+def test_packages_by_the_thousand_take_no_longer_than_they_should(language: str, text: str) -> None:
+    began = time.monotonic()
+    parsed = parse(text.encode(), language)
+    assert time.monotonic() - began < 30  # a second or two on a machine with nothing else to do
+    assert all(len(entry.spec) <= 1000 for entry in parsed.imports)
+
+
 @pytest.mark.parametrize(("language", "text", "expected"), CASES)
 def test_imports_found_with_definitions_are_those_looked_for_alone(language: str, text: str, expected: object) -> None:
     for source in (text, text + "\n" + text, "x" * 500 + "\n" + text, text.replace("\n", "\r\n")):

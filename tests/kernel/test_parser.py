@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import import_module
@@ -183,6 +184,52 @@ def test_what_would_take_for_ever_is_cut_by_lines() -> None:
     assert is_endless(text, "kotlin")
     parsed = code.parse(text, "kotlin")
     assert parsed.definitions == () and parsed.chunks
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        # A comment that never ends is looked for to the end of the text, at each of its beginnings.
+        ("c", b"int x=a" + b"/*a\n" * 100_000 + b";"),
+        ("go", b"package x\nvar y = a" + b"/*a\n" * 100_000),
+        # An error takes in one more token at a time, and is listed anew each time.
+        ("c", b"int a;\n" * 700 + b"int )\n" * 100_000),
+    ],
+)
+def test_what_grows_with_the_square_of_the_text_is_given_up(language: str, text: bytes) -> None:
+    began = time.monotonic()
+    assert is_endless(text, language)
+    assert time.monotonic() - began < 30  # a second or less on a machine with nothing else to do
+    assert code.parse(text, language).chunks
+
+
+def test_nodes_know_their_place_and_their_neighbours_however_many_there_are() -> None:
+    began = time.monotonic()
+    for language, text in (("python", b"import a;" * 60_000), ("rust", b"mod a;\n" * 60_000)):
+        root = readers(language)[0].parse(text)
+        assert root is not None
+        nodes = root.named_children
+        assert len(nodes) == 60_000
+        points = [tuple(node.start_point) for node in nodes]
+        assert points == [(0, 9 * i) if language == "python" else (i, 0) for i in range(60_000)]
+        assert nodes[0].prev_named_sibling is None
+        assert all(node.prev_named_sibling.end_byte < node.start_byte for node in nodes[1:])
+    assert time.monotonic() - began < 30  # which no machine has for a hundred billion steps
+
+
+def test_a_range_that_takes_its_list_apart_does_no_harm() -> None:
+    ours, _ = readers("python")
+    patterns = kernel.module().Patterns(ours.language, (), ((0, ((ours.language.symbol("module", True), 0, -1, -1, 0, -1, ()),)),))
+    ranges: list[Any] = []
+
+    class Hostile:
+        def __index__(self) -> int:
+            ranges.clear()
+            self.others = [tuple([f"{i}", f"{i}"]) for i in range(100)]
+            return 0
+
+    ranges.append((Hostile(), 5))
+    assert len(patterns.within(ours.parse(b"import a\n"), ranges)) == 1
 
 
 def test_threads_do_not_share_a_parser() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.imports.languages.reader import Reader, cut, declared, line_of
+from lurcher.imports.languages.reader import LONGEST, Reader, cut, declared, line_of
 from lurcher.imports.types import PACKAGE, Import
+from lurcher.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -17,6 +18,7 @@ def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
     found: list[Import] = []
     around: list[tuple[int, str]] = []
     """End and full name of the namespaces around the current node."""
+    whole = cache(lambda: declared(root.named_children, text))
     for node in nodes:
         while around and around[-1][0] <= node.start_byte:
             around.pop()
@@ -31,8 +33,10 @@ def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
         spec = cut(name, text)
         if around:
             spec = f"{around[-1][1]}.{spec}"
+        if len(spec) > LONGEST:
+            continue
         body = node.child_by_field_name("body")
-        types = declared((body if body is not None else root).named_children, text)
+        types = declared(body.named_children, text) if body is not None else whole()
         found.append(Import(spec, types, line_of(node), PACKAGE))
         if body is not None:
             around.append((node.end_byte, spec))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.imports.languages.reader import Reader, cut, declared, line_of
 from lurcher.imports.types import PACKAGE, Import
+from lurcher.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -15,6 +16,7 @@ _NAMES = ("scoped_identifier", "identifier")
 
 def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
     found: list[Import] = []
+    whole = cache(lambda: declared(root.named_children, text))
     for node in nodes:
         spec, static, star = "", False, False
         for child in node.children:
@@ -29,7 +31,7 @@ def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
             continue
         line = line_of(node)
         if node.type == "package_declaration":
-            found.append(Import(spec, declared(root.named_children, text), line, PACKAGE))
+            found.append(Import(spec, whole(), line, PACKAGE))
         elif star:
             found.append(Import(spec, ("*",), line, "static" if static else "import"))
         elif static:

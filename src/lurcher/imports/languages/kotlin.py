@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.imports.languages.reader import Reader, cut, flat, kept, line_of
 from lurcher.imports.types import PACKAGE, Import
+from lurcher.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
     found: list[Import] = []
+    whole = cache(lambda: _declared(root, text))
     for node in nodes:
         spec = next((cut(child, text) for child in node.named_children if child.type == "qualified_identifier"), "")
         spec = spec.replace("`", "")
@@ -23,7 +25,7 @@ def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
             continue
         line = line_of(node)
         if node.type == "package_header":
-            found.append(Import(spec, _declared(root, text), line, PACKAGE))
+            found.append(Import(spec, whole(), line, PACKAGE))
         elif any(child.type == "*" for child in node.children):
             found.append(Import(spec, ("*",), line, "import"))
         else:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.imports.languages.reader import Reader, cut, declared, line_of, literal
 from lurcher.imports.types import PACKAGE, Import
+from lurcher.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -17,13 +18,14 @@ _HERE = ("__DIR__", "dirname(__FILE__)")
 
 def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
     found: list[Import] = []
+    whole = cache(lambda: declared(root.named_children, text))
     for node in nodes:
         if node.type == "namespace_use_declaration":
             found += _uses(node, text)
         elif node.type == "namespace_definition":
             name = node.child_by_field_name("name")
             body = node.child_by_field_name("body")
-            names = declared((body if body is not None else root).named_children, text)
+            names = declared(body.named_children, text) if body is not None else whole()
             found.append(Import(cut(name, text) if name is not None else "", names, line_of(node), PACKAGE))
         else:
             found += _included(node, text)

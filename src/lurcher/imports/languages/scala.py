@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.imports.languages.reader import Reader, cut, kept, line_of
+from lurcher.imports.languages.reader import LONGEST, Reader, cut, kept, line_of
 from lurcher.imports.types import PACKAGE, Import
+from lurcher.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -15,6 +16,7 @@ def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
     found: list[Import] = []
     open_clauses: list[tuple[int, str]] = []
     """End and full name of the packages around the current node; a clause without a body reaches to the end."""
+    whole = cache(lambda: _declared(root, text))
     for node in nodes:
         while open_clauses and open_clauses[-1][0] <= node.start_byte:
             open_clauses.pop()
@@ -27,8 +29,10 @@ def _read(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
         spec = cut(name, text)
         if open_clauses:
             spec = f"{open_clauses[-1][1]}.{spec}"
+        if len(spec) > LONGEST:
+            continue
         body = node.child_by_field_name("body")
-        found.append(Import(spec, _declared(body if body is not None else root, text), line_of(node), PACKAGE))
+        found.append(Import(spec, whole() if body is None else _declared(body, text), line_of(node), PACKAGE))
         if node.type == "package_clause":
             open_clauses.append((node.end_byte if body is not None else len(text) + 1, spec))
     return found
