@@ -219,13 +219,14 @@ def test_nodes_know_their_place_and_their_neighbours_however_many_there_are() ->
 
 def test_a_range_that_takes_its_list_apart_does_no_harm() -> None:
     ours, _ = readers("python")
-    patterns = kernel.module().Patterns(ours.language, (), ((0, ((ours.language.symbol("module", True), 0, -1, -1, 0, -1, ()),)),))
+    step = (ours.language.symbol("module", True), 0, -1, -1, 0, -1, ())
+    patterns = kernel.module().Patterns(ours.language, (), ((0, (step,)),))
     ranges: list[Any] = []
 
     class Hostile:
         def __index__(self) -> int:
             ranges.clear()
-            self.others = [tuple([f"{i}", f"{i}"]) for i in range(100)]
+            self.others = [(f"{i}", f"{i}") for i in range(100)]
             return 0
 
     ranges.append((Hostile(), 5))
