@@ -115,6 +115,14 @@ def test_modules_are_only_made_for_questions(run: Run, package: Path, tmp_path: 
     assert made == ""
 
 
+def test_beside_other_threads_python_imports_each(run: Run, package: Path) -> None:
+    run()
+    run()
+    waiting = "import sys, threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+    made, others = (line.split() for line in run("-c", TELLING.replace("import sys\n", waiting, 1)).splitlines()[-2:])
+    assert not made and set(others) >= NEEDED
+
+
 def test_what_cannot_be_made_that_way_is_left_to_python(run: Run, package: Path) -> None:
     first = run()
     run()

@@ -11,6 +11,7 @@ which it was finished then: whoever asks for one of these modules finds those be
 
 from __future__ import annotations
 
+import _thread
 import gc
 import marshal
 import os
@@ -95,7 +96,8 @@ class Bundle:
         self._finished: list[str] = []
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if self._made < self._places.get(name, 0):
+        # Beside other threads it is Python that sees to it that none finds a module half made.
+        if self._made < self._places.get(name, 0) and not _thread._count():
             self._make(self._places[name])
         return self._spec(name)
 
@@ -132,7 +134,7 @@ class Bundle:
             try:
                 _make(spec)
             except Exception:
-                del sys.modules[name]
+                sys.modules.pop(name, None)
                 self._places = {}
                 return
 
