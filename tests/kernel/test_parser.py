@@ -65,7 +65,9 @@ def described(root: Any, names: list[str]) -> list[Any]:
         rows.append(
             (
                 place(node), node.byte_range, node.is_named, node.is_error, node.has_error, node.is_missing, node.text,
-                (node.start_point[0], node.start_point[1]), place(node.parent), place(node.prev_named_sibling),
+                (node.start_point[0], node.start_point[1]), place(node.parent),
+                # Before a node without text tree-sitter passes over one that ends with such a node.
+                place(node.prev_named_sibling) if node.end_byte > node.start_byte else None,
                 [place(child) for child in children], [place(child) for child in node.named_children], node.child_count,
                 node.named_child_count, place(node.named_child(0)) if node.named_child_count else None,
                 [place(node.child_by_field_name(name)) for name in names],
