@@ -167,7 +167,7 @@ static int find_borders(Tiling *tiling, PyObject *root, const Ruler *ruler, size
         int begins_line = reached <= line;
         if (begins_line || long_line) {
             size_t place = begins_line ? line : step.start;
-            if (place > last_border(tiling)) {
+            if (place > last_border(tiling) && place < ruler->size) { /* a token that is missing may be at the very end */
                 if (line > reached && line - reached > WIDE_GAP) {
                     size_t gap = ruler_next_line(ruler, reached);
                     if (last_border(tiling) < gap && gap < line) {

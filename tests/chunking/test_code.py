@@ -97,6 +97,13 @@ def test_any_text_is_tiled(language: str, source: str, target: int) -> None:
     check_comments(parsed, len(text))
 
 
+def test_no_chunk_begins_at_the_end_though_a_token_is_missing_there() -> None:
+    text = b"A0000000:"
+    parsed = parse(text, "tsx", 8)
+    check_tiling(text, parsed, 8)
+    assert all(chunk.end_byte > chunk.start_byte for chunk in parsed.chunks)
+
+
 def test_small_siblings_are_merged_up_to_the_target() -> None:
     source = "a = 1\nb = 2\nc = 3\nd = 4\n"
     assert chunks(source, "python", 12) == ["a = 1\nb = 2\n", "c = 3\nd = 4\n"]

@@ -62,6 +62,11 @@ def test_real_files_are_read_alike(language: str) -> None:
             assert ours == reference
 
 
+def test_a_token_that_is_missing_at_the_very_end_begins_no_chunk() -> None:
+    ours, reference = both(b"A0000000:", "tsx", 8)
+    assert ours == reference
+
+
 @st.composite
 def broken(draw: st.DrawFn) -> tuple[bytes, str]:
     """A file of one language, cut into pieces that are dropped, repeated, put elsewhere, and mixed with noise."""

@@ -65,7 +65,7 @@ def _boundaries(root: Node, ruler: Ruler, target: int, spec: Spec, comments: Com
         begins_line = reached <= line
         if begins_line or long_line:
             place = line if begins_line else start
-            if place > boundaries[-1]:
+            if boundaries[-1] < place < len(text):  # a token that is missing may be at the very end
                 if line - reached > _WIDE_GAP and boundaries[-1] < (gap := ruler.next_line(reached)) < line:
                     boundaries.append(gap)
                     weak.append(True)
