@@ -70,6 +70,8 @@ class Findings:
     """Second looks of the source's own."""
     reranked: bool = True
     """Whether a second look makes sense; hits that match exactly have none."""
+    at_least: bool = False
+    """Whether there are more than these."""
 
 
 class _Unchanged:
@@ -115,7 +117,7 @@ def answer_of(found: Findings, query: Paged, settings: Settings, root: str, warm
     lap("pack")
     return Answer(
         query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing), page.tokens, following,
-        found.index, notes, {}, found.languages,
+        found.index, notes, {}, found.languages, found.at_least,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@
     ├── ModelError            a term table cannot be read or made
     ├── ServerError           a configured server does not do what it should
     │   └── StoreError        a shared store cannot be reached, or does not do what it should
+    ├── DeadlineExceeded      a server gives no question more time than this one took
     ├── DatasetError          an evaluation set cannot be used
     └── MissingExtra          a feature needs a package that is not installed
 
@@ -117,6 +118,10 @@ class ServerError(LurcherError):
 class StoreError(ServerError):
     code = "store"
     service = "store"
+
+
+class DeadlineExceeded(LurcherError):
+    code = "deadline"
 
 
 class DatasetError(LurcherError):

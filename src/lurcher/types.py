@@ -341,6 +341,13 @@ class Answer:
     timings_ms: dict[str, float] = field(default_factory=dict)
     languages: tuple[str, ...] = ()
     """The languages in which a pattern was searched for; empty in modes that have none."""
+    at_least: bool = False
+    """Whether there are more hits than `total`: the search stopped when it had found enough."""
+
+    @property
+    def total_text(self) -> str:
+        """How many hits there are, in words."""
+        return ("at least " if self.at_least else "") + f"{self.total:,}"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -351,6 +358,7 @@ class Answer:
             "sources": list(self.sources),
             "hits": [hit.to_dict() for hit in self.hits],
             "total": self.total,
+            **({"at_least": True} if self.at_least else {}),
             "tokens": self.tokens,
             "next": self.next,
             "index": self.index.to_dict(),

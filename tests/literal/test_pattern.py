@@ -70,7 +70,7 @@ def test_whole_words_beside_each_other_are_all_found() -> None:
     pattern = compiled("foo", word=True)
     data = b"foo foo,foo foot _foo foo\nfoo"
     assert [a for a, _ in pattern.spans(data, 0, len(data))] == [0, 4, 8, 22, 26]
-    assert len(compiled("f[o]+", word=True).spans(data, 0, len(data))) == 5
+    assert len(list(compiled("f[o]+", word=True).spans(data, 0, len(data)))) == 5
 
 
 def test_lines_and_all_matches_in_them() -> None:
@@ -78,7 +78,7 @@ def test_lines_and_all_matches_in_them() -> None:
     pattern = compiled("X", case="exact")
     assert [a for a, _ in pattern.lines(data)] == [1, 10]
     assert pattern.starts(data) == [1, 3, 10]
-    assert pattern.spans(data, 0, 5) == [(1, 2), (3, 4)]
+    assert list(pattern.spans(data, 0, 5)) == [(1, 2), (3, 4)]
 
 
 @pytest.mark.parametrize("text", ["(", "[a", "a**b(", "(?<!x)y", r"\1"])
@@ -102,3 +102,45 @@ def test_time_is_linear_in_the_text() -> None:
     data = b"a" * 200_000 + b"!"
     assert compiled("(a+)+$").first(data, 0) is None
     assert compiled("(a|aa)+$").first(data, 0) is None
+
+
+@given(
+    st.sampled_from(["a", "ab", "[ab]", "a+", "a*", "b|ab", "()", "."]), st.booleans(),
+    st.text("ab\n", max_size=40), st.sets(st.integers(0, 40), max_size=5), st.integers(1, 4),
+)  # fmt: skip
+@settings(max_examples=400, deadline=None)
+def test_between_two_borders_no_more_matches_are_found_than_asked_for(
+    text: str, fixed: bool, written: str, borders: set[int], most: int
+) -> None:
+    pattern, data = compiled(text, fixed=fixed, case="exact"), written.encode()
+    ordered = sorted(border for border in borders if border <= len(data))
+    found = pattern.starts(data, ordered, most)
+    parts = [sum(border <= start for border in ordered) for start in found]
+    assert found == sorted(set(found))
+    assert all(parts.count(part) <= most for part in parts)
+    every = pattern.starts(data)
+    if most >= len(every):
+        assert found == every
+    # A part that has any match has one that is found, unless a match that reaches over its border hides it.
+    if len(text) == 1:
+        assert set(parts) == {sum(border <= start for border in ordered) for start in every}
+
+
+def test_groups_cost_nothing() -> None:
+    pattern = compiled("()" * 2000)
+    assert pattern._expression.groups == 0
+    assert pattern.starts(b"abc") == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a|" * 6000, {}, "12,000 characters"),
+        (r"\pL{1,900}", {}, "too large"),
+        ("()" * 60, {"word": True}, "60 groups"),
+        (".{0,900}" * 4, {}, "too large"),
+    ],
+)
+def test_a_pattern_that_would_take_for_ever_is_refused(text: str, options: dict[str, bool], message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        compiled(text, **options)  # type: ignore[arg-type]

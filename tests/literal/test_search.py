@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from lurcher.budget import hits
 from lurcher.engine import Engine
-from lurcher.errors import QueryError
+from lurcher.errors import FilterError, QueryError
+from lurcher.lanes import literal
 from lurcher.types import Answer
 
 FILES = {
@@ -164,3 +166,78 @@ def test_a_pattern_with_a_whole_head_finds_the_definition(engine: Engine, tree: 
     assert len(answer.hits) > 1
     assert answer.hits[0].path == ("web/app.ts" if "function" in text else "src/retry.py")
     assert answer.hits[0].why.stages[0].stage == "definition"
+
+
+def many_files(folder: Path, numbers: range) -> None:
+    folder.mkdir(exist_ok=True)
+    for number in numbers:
+        (folder / f"f{number:02}.py").write_text("".join(f"say(word_{i})\n" for i in range(30)))
+
+
+def test_a_pattern_that_matches_everywhere_stops_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(literal, "_MOST_MATCHES", 50)
+    many_files(tmp_path / "tree", range(9))
+    with Engine.open(tmp_path / "tree", root=tmp_path / "tree") as engine:
+        engine.index()
+        answer = engine.search("word", mode="literal", limit=100)
+        assert {hit.path for hit in answer.hits} == {"f00.py", "f01.py", "f02.py"}  # 20 are counted in each
+        assert (answer.at_least, answer.total_text) == (True, "at least 3")
+        assert answer.to_dict()["at_least"] is True
+        assert answer.degraded[0].stage == "literal"
+        assert "too many places" in answer.degraded[0].reason
+        few = engine.search("word_7", mode="literal", limit=100)
+        assert (few.total, few.at_least, few.degraded) == (9, False, ())
+        assert "at_least" not in few.to_dict()
+
+
+def test_where_it_stops_does_not_depend_on_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(literal, "_MOST_MATCHES", 70)
+    monkeypatch.setattr(literal, "_GROUP", 700)
+    monkeypatch.setattr(literal, "_SMALLEST_GROUP", 700)
+    answers = []
+    for name, steps in (("whole", [range(12)]), ("grown", [range(6, 9), range(0, 12, 5), range(12)])):
+        for step in steps:
+            many_files(tmp_path / name, step)
+            with Engine.open(tmp_path / name, root=tmp_path / name) as engine:
+                engine.index()
+                answer = engine.search("word", mode="literal", limit=100)
+        answers.append(([hit.to_dict() for hit in answer.hits], answer.total, answer.at_least))
+    assert answers[0] == answers[1]
+    assert answers[0][2]
+
+
+def test_definitions_come_first_even_if_it_stops_before_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(literal, "_MOST_MATCHES", 50)
+    many_files(tmp_path / "tree", range(9))
+    (tmp_path / "tree" / "zz.py").write_text("def say(text):\n    print(text)\n")
+    with Engine.open(tmp_path / "tree", root=tmp_path / "tree") as engine:
+        answer = engine.search("say", mode="literal", limit=100)
+        assert answer.at_least
+        assert (answer.hits[0].path, answer.hits[0].symbol) == ("zz.py", "say")
+
+
+def test_functions_with_many_matches_are_found_without_a_look_at_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hits, "_MOST_WIDENED", 40)
+    body = "".join(f"    x{i} = {i}\n" for i in range(30))
+    (tmp_path / "m.py").write_text("".join(f"def function_{number}():\n{body}\n\n" for number in range(12)))
+    with Engine.open(tmp_path, root=tmp_path) as engine:
+        answer = engine.search(".", mode="literal", context="function", limit=100)
+        assert answer.at_least
+        assert 1 < answer.total < 12
+        assert len({hit.symbol for hit in answer.hits}) == answer.total
+
+
+@pytest.mark.parametrize("query", ["caf\ud83d", "\udcff", "a\udc80b"])
+@pytest.mark.parametrize("mode", ["auto", "literal", "hybrid", "dense"])
+def test_half_a_character_is_an_error_that_says_so(engine: Engine, query: str, mode: str) -> None:
+    with pytest.raises(QueryError, match="not valid Unicode"):
+        engine.search(query, mode=mode)
+    with pytest.raises(FilterError):
+        engine.search("retry", mode=mode, paths=[query])
+
+
+def test_spaces_and_joiners_of_other_writing_are_part_of_the_pattern(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("price: 10\u00a0000\nname: \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645\n")
+    with Engine.open(tmp_path, root=tmp_path) as engine:
+        for wanted in ("10\u00a0000", "\u0645\u06cc\u200c\u062e"):
+            assert engine.search(wanted, mode="literal").total == 1

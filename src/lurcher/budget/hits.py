@@ -6,6 +6,7 @@ from _collections_abc import Sequence
 
 from lurcher.budget import tokens
 from lurcher.budget.excerpt import Place, beginning_at, densest, focus_of, lines_around, place_of, text_at
+from lurcher.cancel import check
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.lanes.lane import located
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from lurcher.rerank.reranker import Candidate
 
 
+_MOST_WIDENED = 20_000
+"""Matches whose function or class is looked up; the hits are those of the best units."""
 _NAMING = TYPE_KINDS | FUNCTION_KINDS
 """What a hit may be named after, where it is not the only thing."""
 
@@ -61,8 +64,8 @@ class Focus:
         return snapshot.naming(shown) if shown >= 0 else (None, None)
 
     def lines(self, text: str, place: Place, count: int) -> tuple[str, int, int]:
-        first, found = place.start_line, self.matches(place)
-        if found:
+        first = place.start_line
+        if self._located is not None and (found := self.matches(place)):
             return beginning_at(text, first, count, found[0].start_line, found[0].end_line)
         return densest(text, first, count, self._wanted)
 
@@ -86,15 +89,28 @@ def places_of(
     if context not in ("function", "class"):
         return _Blocks(snapshot, ranked, focus)
     seen: set[tuple[int, int, int]] = set()
-    found = []
+    found = _Widened()
+    looked = 0
     for position, unit in enumerate(ranked.units):
-        for byte in focus.starts(unit):
+        if looked >= _MOST_WIDENED:
+            found.partial = True
+            break
+        check()
+        starts = focus.starts(unit)
+        looked += len(starts)
+        for byte in starts:
             place = place_of(snapshot, unit, context, partial(focus.byte, unit) if byte is None else partial(int, byte))
             key = (place.file, place.start, place.end)
             if key not in seen:
                 seen.add(key)
                 found.append((position, replace(place, focus=byte)))
     return found
+
+
+class _Widened(list[tuple[int, Place]]):
+    """Places of functions or classes; `partial` where there are more than these."""
+
+    partial = False
 
 
 class _Blocks(Sequence[tuple[int, Place]]):

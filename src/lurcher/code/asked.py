@@ -209,6 +209,7 @@ class Codes(ABC):
         snapshot, context, stand = ranked.snapshot, ranked.context, ranked.stand
         focus = Focus(context)
         places = places_of(snapshot, ranked.ranking, query.context, focus)
+        at_least = getattr(context.lanes.get("literal"), "partial", False) or getattr(places, "partial", False)
         clock.lap("ranking")
         print_ = cursors.fingerprint(
             query,
@@ -222,7 +223,7 @@ class Codes(ABC):
         return Findings(
             ("code",), Shown(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
             ranked.name, stand.index if stand else state_of(snapshot, ranked.views), print_, notes, searched,
-            reranked=context.plan.mode not in _NOT_RERANKED,
+            reranked=context.plan.mode not in _NOT_RERANKED, at_least=at_least,
         )  # fmt: skip
 
     def _ranked(
@@ -412,6 +413,9 @@ def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...
         if query.mode == "auto" and not hits:
             notes += (Degraded("structural", "the query was read as a pattern", "use --mode hybrid to read it as words"),)
         return getattr(lane, "languages", ()), notes
+    if getattr(context.lanes.get("literal"), "partial", False):
+        reason = "the pattern matches in too many places; these are from the first files by path"
+        return (), (Degraded("literal", reason, "use a longer pattern, or narrow it to a folder or a language"),)
     if query.mode == "auto" and "$" in query.text:
         from lurcher.planning.metavariables import looks_like_pattern
         from lurcher.structural.languages import installed

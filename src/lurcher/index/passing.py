@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
+from lurcher.cancel import check
 from lurcher.index import manifest as manifests
 from lurcher.index.container import Container
 from lurcher.index.encoding import encode
@@ -38,6 +39,7 @@ def passing_view(project: Project, pattern: Pattern) -> View | None:
     size = 0
     digest = hashlib.blake2b(digest_size=12)
     for entry in project.list_files().entries:
+        check()
         outcome = read_text(project.root.path / entry.path, settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
         if not isinstance(outcome, Text) or next(pattern.lines(outcome.data), None) is None:
             continue

@@ -6,9 +6,10 @@ A lane is one file of this folder (or an entry point in the group `lurcher.lanes
 
 from __future__ import annotations
 
+from lurcher.cancel import check
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import CorruptIndex, LurcherError
+from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.planning.plan import Plan
@@ -65,14 +66,15 @@ def run_lanes(
 ) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
     """What each lane found, by its name. One that fails is left out and told of; the last one standing may not fail.
 
-    A damaged index is not a lane's failure: whoever asked can make it anew.
+    A damaged index is not a lane's failure: whoever asked can make it anew. Nor is a deadline.
     """
     found: dict[str, Found] = {}
     failed: list[Degraded] = []
     for name in names:
+        check()
         try:
             found[name] = lane_named(name)(request)
-        except CorruptIndex:
+        except (CorruptIndex, DeadlineExceeded):
             raise
         except Exception as error:
             if not found and len(failed) == len(names) - 1:

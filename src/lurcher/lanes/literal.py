@@ -6,15 +6,18 @@ kinds that its file is marked for. So files without such terms need no look, and
 
 from __future__ import annotations
 
+from itertools import islice
+
 from lurcher.arrays import np
+from lurcher.cancel import check
 from lurcher.index.mapped import Segment
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import UNSEEN
 from lurcher.kernel import native
 from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, NamedTuple, bisect_right, dataclass, field
+from lurcher.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
 from lurcher.literal.pattern import Pattern
-from lurcher.terms.split import words
+from lurcher.terms.split import compound, words
 from lurcher.types import LaneWhy, Match
 
 if TYPE_CHECKING:
@@ -28,10 +31,18 @@ _MOST_TERMS = 3000
 """A piece that is part of more terms than this says too little."""
 _MOST_BYTES = 3_000_000
 """Text read for a phrase that is one sign among others."""
-_GROUP = 4 << 20
-"""Bytes of text that are searched at once for files worth a closer look."""
-
-
+_GROUP, _SMALLEST_GROUP = 4 << 20, 1 << 16
+"""Bytes of text that are searched at once; in between it is seen whether somebody still waits."""
+_MOST_STEPS = 400_000_000
+"""Steps that a pattern may take for that in the worst case: about half a second."""
+MOST_COUNTED = 20
+"""Matches that are counted in one unit; the ranking tells no more of them apart."""
+_MOST_MATCHES = 200_000
+"""Counted matches after which a search stops: a pattern with more says nothing."""
+_MOST_DEFINING = 200
+"""Files that define the name looked for, and are searched even after that."""
+_MOST_SHOWN = 1000
+"""Matches that one hit lists."""
 _LINES = 12
 """As many lines a hit shows at most, if its matches are not all on one."""
 
@@ -43,9 +54,11 @@ class LiteralMatches:
     units: NDArray[np.int64]
     """Units in which a match begins, ascending."""
     counts: NDArray[np.int64]
-    """How many begin in each."""
+    """How many begin in each, as far as they are counted."""
     first: NDArray[np.int64]
     """The byte of the file at which each unit's first match begins."""
+    partial: bool = False
+    """Whether the search stopped before the end: there are more matches than these."""
     _read: tuple[int, bytes] = field(default=(-1, b""))
 
     def _place(self, unit: int) -> int:
@@ -65,12 +78,22 @@ class LiteralMatches:
         return self._read[1]
 
     def starts(self, unit: int) -> Sequence[int]:
+        """Where its matches begin; where there are many, the first of each line, for the others are in the same function."""
         place = self._place(unit)
         if place < 0 or self.counts[place] == 1:
             return () if place < 0 else (int(self.first[place]),)
-        return [low for low, _ in self._spans(unit, int(self.first[place]))]
+        file, _, end, *_ = self.snapshot.unit(unit)
+        text, found, following = self._text(file), [], int(self.first[place])
+        most = None if self.counts[place] < MOST_COUNTED else 1
+        while following < end:
+            line = text.rfind(b"\n", 0, following) + 1
+            stop = text.find(b"\n", following) + 1 or len(text)
+            found += [low for low, _ in islice(self.pattern.spans(text, line, min(stop, end)), most)]
+            match = self.pattern.first(text, stop) if stop < end else None
+            following = end if match is None else match[0]
+        return found
 
-    def _spans(self, unit: int, first: int) -> list[tuple[int, int]]:
+    def _spans(self, unit: int, first: int) -> Iterator[tuple[int, int]]:
         file, _, end, *_ = self.snapshot.unit(unit)
         text = self._text(file)
         return self.pattern.spans(text, text.rfind(b"\n", 0, first) + 1, end)
@@ -96,7 +119,8 @@ class LiteralMatches:
     def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
         text = self._text(file)
         places = _Places(text)
-        return tuple(Match(*places.of(low), *places.of(high)) for low, high in self.pattern.spans(text, start, end))
+        spans = islice(self.pattern.spans(text, start, end), _MOST_SHOWN)
+        return tuple([Match(*places.of(low), *places.of(high)) for low, high in spans])
 
 
 class _Places:
@@ -125,16 +149,60 @@ def run(request: Request) -> LiteralMatches:
 def search(
     snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_], most: int | None = None
 ) -> LiteralMatches:
-    """The units of allowed files that match; none where more than `most` bytes would have to be read."""
+    """The units of allowed files that match; none where more than `most` bytes would have to be read.
+
+    Files are searched by path until enough matches are known, so what is found does not depend on how they lie in segments.
+    """
     spans = _spans(snapshot, allowed, candidates(snapshot, pattern, every=most is None))
     if most is not None and sum(int(part.size.sum()) for part in spans) > most:
         spans = []
-    found = [part for part in _by_group(snapshot, pattern, spans) if len(part[0])]
-    if not found:
-        empty = np.zeros(0, np.int64)
-        return LiteralMatches(snapshot, pattern, empty, empty, empty)
-    units, firsts, counts = (np.concatenate(column) for column in zip(*found, strict=True))
-    return LiteralMatches(snapshot, pattern, units, counts, firsts)
+    found, partial = _search_spans(snapshot, pattern, spans)
+    if partial:
+        rest = _defining_files(snapshot, pattern, allowed)
+        rest[snapshot.unit_file[found.units]] = False
+        more, _ = _search_spans(snapshot, pattern, _spans(snapshot, rest, None))
+        found = Group(*(np.concatenate(columns) for columns in zip(found, more, strict=True)))
+    order = np.argsort(found.units, kind="stable")
+    return LiteralMatches(snapshot, pattern, found.units[order], found.counts[order], found.first[order], partial)
+
+
+def _search_spans(snapshot: Snapshot, pattern: Pattern, spans: Sequence[Spans]) -> tuple[Group, bool]:
+    """What is found in spans by path, and whether there is more: after the file in which enough matches are known, it stops."""
+    empty = np.zeros(0, np.int64)
+    parts = [Group(empty, empty, empty)]
+    matches, stopped = 0, False
+    for groups in _by_path(snapshot, pattern, spans):
+        if stopped:
+            break
+        check()
+        for segment, first_unit, part in groups:
+            found = _search_group(segment, pattern, part)
+            if found is not None:
+                parts.append(found._replace(units=found.units + first_unit))
+                matches += int(found.counts.sum())
+        stopped = matches >= _MOST_MATCHES
+    else:
+        stopped = False
+    whole = Group(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    if matches < _MOST_MATCHES:
+        return whole, False
+    ranks = snapshot.path_rank[snapshot.unit_file[whole.units]]
+    order = np.lexsort((whole.units, ranks))
+    enough = int(np.searchsorted(np.cumsum(whole.counts[order]), _MOST_MATCHES))
+    kept = ranks <= ranks[order[enough]]
+    return Group(*(column[kept] for column in whole)), stopped or not kept.all()
+
+
+def _defining_files(snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which allowed files define what a pattern names, the first so many by path."""
+    mask = np.zeros(len(allowed), bool)
+    names = [name for run in pattern.syntax.runs for name in words(run)]
+    if len(names) == 1:
+        numbers, _ = snapshot.postings("definitions", compound(names[0]))
+        files = np.unique(snapshot.definition_file[numbers])
+        files = files[allowed[files]]
+        mask[files[np.argsort(snapshot.path_rank[files], kind="stable")][:_MOST_DEFINING]] = True
+    return mask
 
 
 def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> NDArray[np.int64] | None:
@@ -198,6 +266,7 @@ class Spans(NamedTuple):
     unit: NDArray[np.int64]
     """Its first unit."""
     units: NDArray[np.int64]
+    file: NDArray[np.int64]
 
 
 def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.int64] | None) -> list[Spans]:
@@ -210,18 +279,18 @@ def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.in
         if wanted is None:
             rows = np.flatnonzero(may)
             text, size = (files[column].astype(np.int64)[rows] for column in ("text", "size"))
-            counts = [files[column].astype(np.int64)[rows] for column in ("unit", "units")]
-            found.append(Spans(text, size, np.zeros(len(rows), np.int64), *counts))
+            unit, many = (files[column].astype(np.int64)[rows] for column in ("unit", "units"))
+            found.append(Spans(text, size, np.zeros(len(rows), np.int64), unit, many, rows + base))
         else:
             here = wanted[int(wanted.searchsorted(first_unit)) : int(wanted.searchsorted(first_unit + len(units)))] - first_unit
-            found.append(_runs(segment, here[may[units["file"][here]]]))
+            found.append(_runs(segment, here[may[units["file"][here]]], base))
         base += len(files)
         first_unit += len(units)
     return found
 
 
-def _runs(segment: Segment, units: NDArray[np.int64]) -> Spans:
-    """Units next to each other in one file, taken together."""
+def _runs(segment: Segment, units: NDArray[np.int64], base: int) -> Spans:
+    """Units next to each other in one file, taken together; `base` is the number of the segment's first file."""
     rows = segment.units
     file, begin, end = (rows[column][units].astype(np.int64) for column in ("file", "start", "end"))
     new = np.full(len(units), True)
@@ -230,7 +299,7 @@ def _runs(segment: Segment, units: NDArray[np.int64]) -> Spans:
     counts = np.diff(np.append(first, len(units)))
     start = begin[first]
     text = segment.files["text"][file[first]].astype(np.int64) + start
-    return Spans(text, end[first + counts - 1] - start, start, units[first], counts)
+    return Spans(text, end[first + counts - 1] - start, start, units[first], counts, file[first] + base)
 
 
 def _units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
@@ -279,30 +348,57 @@ def terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
     return numbers
 
 
-Group = tuple["NDArray[np.int64]", "NDArray[np.int64]", "NDArray[np.int64]"]
-"""Units, the first match in each, and how many there are."""
+class Group(NamedTuple):
+    """Units with a match: how many there are in each, as far as they are counted, and where the first begins in its file."""
+
+    units: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    first: NDArray[np.int64]
 
 
-def _by_group(snapshot: Snapshot, pattern: Pattern, spans: Sequence[Spans]) -> Iterator[Group]:
-    """What is found in the spans of each segment, many at a time: to go through them one by one would take longer."""
-    first_unit = 0
-    for segment, whole in zip(snapshot.segments, spans, strict=False):
-        units = segment.units
-        for first, last in _groups(whole.size.tolist()):
-            part = Spans(*(column[first:last] for column in whole))
-            starts, begin = _found(pattern, _texts_of(segment, part, pattern.plain is not None))
-            if not len(starts):
-                continue
-            # All units of these spans by where they begin in the joined text, so that one look-up finds each match's.
-            counts = part.units
-            owner = np.repeat(np.arange(len(counts)), counts)
-            numbers = np.repeat(part.unit - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
-            shift = begin - part.start
-            borders = shift[owner] + units["start"][numbers]
-            place = np.searchsorted(borders, starts, "right") - 1
-            distinct, at, many = np.unique(place, return_index=True, return_counts=True)
-            yield numbers[distinct] + first_unit, starts[at] - shift[owner[distinct]], many
-        first_unit += len(units)
+def _by_path(
+    snapshot: Snapshot, pattern: Pattern, spans: Sequence[Spans]
+) -> Iterator[list[tuple[Segment, int, Spans]]]:
+    """Spans as many at a time as are searched at once, files in the order of their paths and none in two groups; each group
+    with the segments that it is from, and the number of the first unit of each."""
+    if not spans:
+        return
+    bases, first_unit = [], 0
+    for segment in snapshot.segments:
+        bases.append(first_unit)
+        first_unit += len(segment.units)
+    most = max(_SMALLEST_GROUP, min(_GROUP, _MOST_STEPS // pattern.steps))
+    if len(spans) == 1:  # files of a segment are in order already
+        for first, last in _groups(spans[0].size.tolist(), spans[0].file.tolist(), most):
+            yield [(snapshot.segments[0], 0, Spans(*(column[first:last] for column in spans[0])))]
+        return
+    whole = Spans(*(np.concatenate(columns) for columns in zip(*spans, strict=True)))
+    owner = np.repeat(np.arange(len(spans)), np.array([len(part.file) for part in spans], np.int64))
+    order = np.lexsort((whole.start, snapshot.path_rank[whole.file]))
+    for first, last in _groups(whole.size[order].tolist(), whole.file[order].tolist(), most):
+        rows = order[first:last]
+        owners = owner[rows]
+        yield [
+            (snapshot.segments[number], bases[number], Spans(*(column[rows[owners == number]] for column in whole)))
+            for number in sorted(set(owners.tolist()))
+        ]
+
+
+def _search_group(segment: Segment, pattern: Pattern, spans: Spans) -> Group | None:
+    """What is found in some spans of a segment, all at a time: to go through them one by one would take longer."""
+    texts = _texts_of(segment, spans, pattern.plain is not None)
+    # All units of these spans by where they begin in the joined text, so that one look-up finds each match's.
+    counts = spans.units
+    owner = np.repeat(np.arange(len(counts)), counts)
+    numbers = np.repeat(spans.unit - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
+    shift = texts.begin - spans.start
+    borders = shift[owner] + segment.units["start"][numbers]
+    starts = _found(pattern, texts, borders.tolist())
+    if not len(starts):
+        return None
+    place = np.searchsorted(borders, starts, "right") - 1
+    distinct, at, many = np.unique(place, return_index=True, return_counts=True)
+    return Group(numbers[distinct], many, starts[at] - shift[owner[distinct]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +406,8 @@ class _Texts:
     """Some spans' texts, one by one, or as they lie where they are neighbours."""
 
     sizes: NDArray[np.int64]
+    begin: NDArray[np.int64]
+    """Where each begins when they are put together."""
     apart: list[bytes]
     together: bytes | None = None
 
@@ -320,46 +418,51 @@ def _texts_of(segment: Segment, spans: Spans, plain: bool) -> _Texts:
     origin, end = int(places[0]), int(places[-1] + sizes[-1])
     section = segment.container.section
     if plain and end - origin == int(sizes.sum()):
-        return _Texts(sizes, [], bytes(section("text", origin, end)))
-    begin, lengths = places.tolist(), sizes.tolist()
+        return _Texts(sizes, np.cumsum(sizes) - sizes, [], bytes(section("text", origin, end)))
+    starts, lengths = places.tolist(), sizes.tolist()
+    joined = np.cumsum(sizes + 1) - (sizes + 1)  # with a line break behind each
     if end - origin > 2 * sum(lengths):  # far from each other
-        return _Texts(sizes, [bytes(section("text", a, a + n)) for a, n in zip(begin, lengths, strict=True)])
+        return _Texts(sizes, joined, [bytes(section("text", a, a + n)) for a, n in zip(starts, lengths, strict=True)])
     whole = section("text", origin, end)
-    return _Texts(sizes, [bytes(whole[a - origin : a - origin + n]) for a, n in zip(begin, lengths, strict=True)])
+    return _Texts(sizes, joined, [bytes(whole[a - origin : a - origin + n]) for a, n in zip(starts, lengths, strict=True)])
 
 
-def _found(pattern: Pattern, texts: _Texts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where matches begin in some texts put together, and where each of these texts does."""
-    sizes = texts.sizes
+def _found(pattern: Pattern, texts: _Texts, borders: list[int]) -> NDArray[np.int64]:
+    """Where matches begin in some texts put together, so many at most in each unit."""
+    sizes, begin = texts.sizes, texts.begin
     if texts.together is not None and pattern.plain is not None:
-        begin = np.cumsum(sizes) - sizes
-        starts = np.array(pattern.starts(texts.together), np.int64)
+        starts = np.array(pattern.starts(texts.together, borders, MOST_COUNTED), np.int64)
         text = np.searchsorted(begin, starts, "right") - 1
-        return starts[starts + len(pattern.plain) <= (begin + sizes)[text]], begin
-    begin = np.cumsum(sizes + 1) - (sizes + 1)
-    return _starts(pattern, texts.apart, begin), begin
-
-
-def _starts(pattern: Pattern, texts: list[bytes], begin: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where matches begin in the texts joined by line breaks."""
+        return starts[starts + len(pattern.plain) <= (begin + sizes)[text]]
     if pattern.multiline:  # one that reaches into the next text would hide others
-        parts = [np.array(pattern.starts(text), np.int64) + start for text, start in zip(texts, begin.tolist(), strict=True)]
-        return np.concatenate(parts)
-    joined = b"\n".join(texts)
-    starts = np.array(pattern.starts(joined), np.int64)
+        return _starts_apart(pattern, texts, borders)
+    joined = b"\n".join(texts.apart)
+    starts = np.array(pattern.starts(joined, borders, MOST_COUNTED), np.int64)
     # Behind the last line break of a text there is no line.
-    ends = begin + np.array([len(text) for text in texts], np.int64)
+    ends = begin + sizes
     text = np.searchsorted(begin, starts, "right") - 1
-    bare = np.array([not text or text.endswith(b"\n") for text in texts])
+    bare = np.array([not text or text.endswith(b"\n") for text in texts.apart])
     inside: NDArray[np.bool_] = (starts < ends[text]) | ((starts == ends[text]) & ~bare[text])
     return starts[inside]
 
 
-def _groups(sizes: list[int]) -> Iterator[tuple[int, int]]:
-    """The first and the last of some spans, at a time as many as are searched at once."""
+def _starts_apart(pattern: Pattern, texts: _Texts, borders: list[int]) -> NDArray[np.int64]:
+    """Where matches begin in texts that are searched one by one."""
+    parts, first = [np.zeros(0, np.int64)], 0
+    for text, start in zip(texts.apart, texts.begin.tolist(), strict=True):
+        check()
+        last = bisect_left(borders, start + len(text) + 1, first)
+        inner = [border - start for border in borders[first:last]]
+        parts.append(np.array(pattern.starts(text, inner, MOST_COUNTED), np.int64) + start)
+        first = last
+    return np.concatenate(parts)
+
+
+def _groups(sizes: list[int], files: list[int], most: int) -> Iterator[tuple[int, int]]:
+    """The first and the last of some spans, at a time about `most` bytes and whole files."""
     first = filled = 0
     for place, size in enumerate(sizes):
-        if place > first and filled + size > _GROUP:
+        if place > first and filled + size > most and files[place] != files[place - 1]:
             yield first, place
             first, filled = place, 0
         filled += size

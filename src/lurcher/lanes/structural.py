@@ -6,6 +6,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from lurcher.arrays import np
+from lurcher.cancel import check
 from lurcher.index.reader import Snapshot
 from lurcher.lanes.lane import Request
 from lurcher.light import TYPE_CHECKING
@@ -75,6 +76,7 @@ def run(request: Request) -> StructuralMatches:
     units: dict[int, UnitMatches] = {}
     failed: dict[str, str] = {}
     for file in _in_order(snapshot, [file for language in patterns for file in files.get(language, ())]):
+        check()
         pattern = patterns[snapshot.language(file)]
         data = snapshot.file_text(file)
         if not match.may_match(pattern, data):

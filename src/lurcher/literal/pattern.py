@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from lurcher.errors import QueryError
-from lurcher.light import TYPE_CHECKING, cached_property, dataclass
+from lurcher.light import TYPE_CHECKING, bisect_right, cached_property, dataclass
 from lurcher.literal.syntax import Syntax, read
 from lurcher.types import CASES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 
 SMART, IGNORE, EXACT = CASES
 _NO_WORD = r"[^\pL\pM\p{Nd}\p{Nl}\p{Pc}\n]"
 _MEMORY = 64 << 20
-_MANY = 500
+MOST_CHARS = 10_000
+_MOST_GROUPS = 50
+_MOST_STEPS = 20_000
+"""Steps of a compiled pattern. In the worst case each of them is taken for each byte of a text."""
 _SAME_IN_ANY_CASE = ((b"s", "\u017f".encode()), (b"k", "\u212a".encode()))
 """A long s and the sign for kelvin."""
 Span = tuple[int, int]
-
-
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,13 @@ class Pattern:
     def _expression(self) -> Any:
         import re2
 
+        if not self.fixed and len(self.text) > MOST_CHARS:
+            raise QueryError(
+                f"the pattern has {len(self.text):,} characters", f"a regular expression has at most {MOST_CHARS:,}"
+            )
         options = re2.Options()
         options.log_errors = False
+        options.never_capture = not self.word  # groups are not asked for, and each makes every step slower
         options.never_nl = not self.multiline
         options.case_sensitive = not self.ignores_case
         options.max_mem = _MEMORY
@@ -80,12 +86,25 @@ class Pattern:
         if not self.multiline and "\n" in self.text:
             raise QueryError("a line never holds a line break", "use --multiline for patterns over several lines")
         try:
-            re2.compile(inner, options)
+            groups = re2.compile(inner, options).groups
             source = f"(?m:(?:^|{_NO_WORD})({inner})(?:$|{_NO_WORD}))" if self.word else f"(?m)(?:{inner})"
-            return re2.compile(source, options)
+            compiled = re2.compile(source, options)
         except re2.error as error:
             hint = "use --fixed to look for it as it stands"
             raise QueryError(f"not a regular expression: {_reason(error)}", hint) from error
+        if groups > _MOST_GROUPS:
+            raise QueryError(f"the pattern has {groups:,} groups", "groups that need no number are written (?:…)")
+        if compiled.programsize > _MOST_STEPS:
+            raise QueryError("the pattern is too large", "use smaller repetitions, or fewer classes of letters")
+        return compiled
+
+    @property
+    def steps(self) -> int:
+        """How many steps a byte of text may take."""
+        if self.plain is not None or self._small is not None:
+            return 1
+        size: int = self._expression.programsize
+        return size
 
     def check(self) -> None:
         """Raise unless the pattern can be used."""
@@ -105,26 +124,51 @@ class Pattern:
         match = self._expression.search(data, start)
         return None if match is None else match.span(1 if self.word else 0)
 
-    def starts(self, data: bytes) -> list[int]:
-        """Where every match in a text begins, as far as they do not overlap; quick where there are many."""
+    def starts(self, data: bytes, borders: Sequence[int] = (), most: int | None = None) -> list[int]:
+        """Where every match in a text begins, as far as they do not overlap; between two `borders` the first `most` of them."""
         found: list[int] = []
+        after = self._after(data)
+        at, size = after(0), len(data)
+        while at >= 0:
+            following = bisect_right(borders, at)
+            end = borders[following] if following < len(borders) else size + 1
+            left = size + 1 if most is None else most
+            while 0 <= at < end and left:
+                found.append(at)
+                left -= 1
+                at = after(-1)
+            if 0 <= at < end:
+                if end > size:
+                    break
+                at = after(end)
+        return found
+
+    def _after(self, data: bytes) -> Callable[[int], int]:
+        """Gives the first match at or after a byte, or for -1 the one after the last that it gave; -1 where there is none."""
         wanted: bytes | None = self.plain
         if wanted is None and self._small is not None and (small := self._in_small(data)) is not None:
             wanted, data = self._small, small
-        if wanted is None:
-            group = 1 if self.word else 0
-            return [match.start(group) for match in self._expression.finditer(data)]
-        # Few are found sooner one by one, many by a loop that is not Python's.
-        at = data.find(wanted)
-        while at >= 0:
-            found.append(at)
-            if len(found) == _MANY:
-                import re
+        if wanted is not None:
+            find, step, size, last = data.find, len(wanted), len(data), 0
 
-                rest = re.compile(re.escape(wanted)).finditer(data, at + len(wanted))
-                return found + [match.start() for match in rest]
-            at = data.find(wanted, at + len(wanted))
-        return found
+            def next_plain(start: int) -> int:
+                nonlocal last
+                at = find(wanted, last if start < 0 else start)
+                last = size if at < 0 else at + step
+                return at
+
+            return next_plain
+        group, expression = 1 if self.word else 0, self._expression
+        matches = iter(())
+
+        def next_match(start: int) -> int:
+            nonlocal matches
+            if start >= 0:
+                matches = expression.finditer(data, start)
+            match = next(matches, None)
+            return -1 if match is None else match.start(group)
+
+        return next_match
 
     def lines(self, data: bytes) -> Iterator[Span]:
         """The first match of each matching line; one that reaches over lines ends the search in all of them."""
@@ -139,16 +183,14 @@ class Pattern:
                 return
             start = following + 1
 
-    def spans(self, data: bytes, start: int, end: int) -> list[Span]:
+    def spans(self, data: bytes, start: int, end: int) -> Iterator[Span]:
         """Every match that begins in [start, end), a run of whole lines, none overlapping the one before."""
-        found: list[Span] = []
         while start < end:
             match = self.first(data, start)
             if match is None or match[0] >= end:
                 break
-            found.append(match)
+            yield match
             start = match[1] if match[1] > match[0] else match[0] + 1
-        return found
 
 
 def compiled(text: str, *, fixed: bool = False, case: str = SMART, word: bool = False, multiline: bool = False) -> Pattern:

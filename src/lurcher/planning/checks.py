@@ -47,12 +47,23 @@ def clean_text(text: str) -> str:
         raise QueryError(
             f"the query has {len(text):,} characters", f"a query has at most {MAX_QUERY_CHARS:,}; send the part that matters"
         )
+    check_unicode(text, "the query")
     if "\x1b" in text:
         text = _TERMINAL_CODE.sub("", text)
-    clean = "".join(c if c in "\n\t\r" or c.isprintable() else " " for c in text)
+    clean = text if text.isprintable() else "".join([" " if _is_control(c) else c for c in text])
     if not clean.strip():
         raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
     return clean
+
+
+def _is_control(c: str) -> bool:
+    return (c < " " and c not in "\n\t\r") or "\x7f" <= c <= "\x9f"
+
+
+def check_unicode(text: str, what: str) -> None:
+    """Raise for a text that no file can hold: half of a surrogate pair, which also stands for a byte that is no UTF-8."""
+    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
+        raise QueryError(f"{what} is not valid Unicode", "send it as UTF-8")
 
 
 def check_page(query: Asked) -> None:

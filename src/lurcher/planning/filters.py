@@ -34,7 +34,8 @@ def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def check_globs(globs: tuple[str, ...]) -> tuple[str, ...]:
     for glob in globs:
-        if not glob or len(glob) > _MAX_GLOB or "\0" in glob or glob.count("**") > 8:
+        broken = not glob.isascii() and any("\ud800" <= c <= "\udfff" for c in glob)
+        if not glob or len(glob) > _MAX_GLOB or "\0" in glob or glob.count("**") > 8 or broken:
             raise FilterError(f"not a usable glob: {glob[:40]!r}", "for example: --path 'src/**/*.py'")
     return globs
 

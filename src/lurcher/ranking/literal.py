@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lurcher.arrays import np
 from lurcher.index.order import best_first
-from lurcher.lanes.literal import LiteralMatches
+from lurcher.lanes.literal import MOST_COUNTED, LiteralMatches
 from lurcher.light import TYPE_CHECKING, pattern
 from lurcher.literal.pattern import Pattern
 from lurcher.ranking.context import Context, Ranking, lane_whys
@@ -33,7 +33,8 @@ def rank(context: Context) -> Ranking:
     for place, strength in defining.items():
         base[place] = strength
     factors = noise.score(context)[snapshot.unit_file[found.units]]
-    scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, 20))  # of equals, the one that says it more often
+    # Of equals, the one that says it more often.
+    scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, MOST_COUNTED))
     order = best_first(snapshot, found.units, scores)
     names = {int(found.units[place]): strength for place, strength in defining.items()}
 

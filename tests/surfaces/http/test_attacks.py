@@ -247,6 +247,49 @@ def test_a_question_that_nobody_waits_for_is_not_worked_on(shared: Path, monkeyp
     assert asked == ["router", "cache"]
 
 
+@pytest.mark.parametrize("how", ["the client leaves", "the server stops", "its time is over"])
+def test_a_question_that_is_being_worked_on_ends(shared: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    import asyncio
+
+    from lurcher.cancel import Abandoned, check
+    from lurcher.errors import DeadlineExceeded
+    from lurcher.surfaces.http.endpoints import ENDPOINTS
+    from lurcher.surfaces.http.replies import Busy
+
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(self: Engine, text: str, **options: Any) -> Any:
+        begun.set()
+        try:
+            for _ in range(6000):
+                check()
+                time.sleep(0.01)
+        except (Abandoned, DeadlineExceeded):
+            ended.set()
+            raise
+
+    monkeypatch.setattr(Engine, "search", endless)
+    search = next(endpoint for endpoint in ENDPOINTS if endpoint.name == "search")
+
+    async def life() -> None:
+        service = Service(engine, workers=1, seconds=0.5 if how == "its time is over" else 60)
+        await service.start()
+        asking = asyncio.create_task(service.ask(search, {"q": "router"}))
+        await asyncio.to_thread(begun.wait, 30)
+        if how == "the client leaves":
+            asking.cancel()
+        elif how == "the server stops":
+            await service.stop()
+        expected = {"the client leaves": asyncio.CancelledError, "the server stops": Busy, "its time is over": DeadlineExceeded}
+        with pytest.raises(expected[how]):
+            await asking
+        assert await asyncio.to_thread(ended.wait, 30)
+        await service.stop()
+
+    with Engine.open(shared) as engine:
+        asyncio.run(asyncio.wait_for(life(), 90))
+
+
 IMPATIENT = """
 import lurcher.surfaces.http.server as server, lurcher.surfaces.http.guard as guard
 server.REQUEST_SECONDS = 0.6

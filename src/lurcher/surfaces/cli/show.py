@@ -196,7 +196,7 @@ def footer(answer: Answer, timings: bool) -> None:
         print("nothing found", file=sys.stderr)
     notes(answer.degraded)
     if answer.next:
-        print(f"{len(answer.hits)} of {answer.total:,} hits; more: --continue {answer.next}", file=sys.stderr)
+        print(f"{len(answer.hits)} of {answer.total_text} hits; more: --continue {answer.next}", file=sys.stderr)
     if timings:
         print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)
 

@@ -8,7 +8,16 @@ from typing import Any
 
 from starlette.responses import Response
 
-from lurcher.errors import ConfigError, IndexLocked, LurcherError, MissingExtra, PathError, ServerError, UsageError
+from lurcher.errors import (
+    ConfigError,
+    DeadlineExceeded,
+    IndexLocked,
+    LurcherError,
+    MissingExtra,
+    PathError,
+    ServerError,
+    UsageError,
+)
 
 JSON = "application/json"
 
@@ -32,6 +41,8 @@ def encoded(value: Any) -> bytes:
 def status_of(error: LurcherError) -> int:
     if isinstance(error, (Busy, IndexLocked)):
         return 503
+    if isinstance(error, DeadlineExceeded):
+        return 504
     if isinstance(error, PathError):
         return 404
     if isinstance(error, (UsageError, ConfigError)):

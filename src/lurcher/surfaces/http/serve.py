@@ -84,7 +84,7 @@ def run(engine: Engine, parsed: Namespace) -> None:
             import webbrowser
 
             webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
-        server = make_server(app, service.hub.close)
+        server = make_server(app, service.end)
         # Questions are worked on in threads; the loop that serves all connections must not wait long for its turn among them.
         sys.setswitchinterval(_TURN)
         with watching(engine.projects):

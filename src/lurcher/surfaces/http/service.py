@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from lurcher.cancel import Abandoned, watch
 from lurcher.errors import IndexError_, LurcherError
 from lurcher.surfaces.http.events import Hub
 from lurcher.surfaces.http.known import Known
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 WORKERS = 2
 MOST_WAITING = 64
+SECONDS = 30.0
+"""How long a question may take: others wait for its thread."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.01, 0.03, 1
 """Under load there is a pause between looks, as long as they take; one look serves all that came meanwhile, since each of them
 came before it began."""
@@ -33,7 +37,9 @@ _POLL = 2.0
 
 
 class Service:
-    def __init__(self, engine: Engine, *, workers: int = WORKERS, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(
+        self, engine: Engine, *, workers: int = WORKERS, most_waiting: int = MOST_WAITING, seconds: float = SECONDS
+    ) -> None:
         self.engine = engine
         self.hub = Hub()
         self.known = Known()
@@ -42,6 +48,9 @@ class Service:
         """For what takes long: nobody's search waits behind somebody's blame."""
         self._looker = ThreadPoolExecutor(1, "lurcher-look")
         self._most_waiting = most_waiting
+        self._seconds = seconds
+        self._stops: set[threading.Event] = set()
+        """What ends each question that is being worked on."""
         self._running: dict[Hashable, _Shared] = {}
         self._look: asyncio.Task[Look] | None = None
         self._looking = asyncio.Lock()
@@ -61,8 +70,14 @@ class Service:
         threading.Thread(target=self._index, name="lurcher-index", daemon=True).start()
         self._poller = asyncio.create_task(self._poll())
 
-    async def stop(self) -> None:
+    def end(self) -> None:
+        """Open streams and questions that are being worked on end; safe to call out of a signal's handler."""
         self.hub.close()
+        for stop in list(self._stops):
+            stop.set()
+
+    async def stop(self) -> None:
+        self.end()
         if self._poller is not None:
             self._poller.cancel()
         for pool in (self._pool, self._slow, self._looker):
@@ -170,7 +185,16 @@ class Service:
         self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], endpoint: Endpoint, values: Mapping[str, Any],
         look: Look | None,
     ) -> bytes:  # fmt: skip
-        found, whole = await self._in_thread(pool, lambda: _told(self._worked(endpoint, values, look)))
+        stop = threading.Event()
+        work = partial(watch, lambda: _told(self._worked(endpoint, values, look)), stop, self._seconds)
+        self._stops.add(stop)
+        try:
+            found, whole = await self._in_thread(pool, work)
+        except Abandoned:
+            raise Busy("the server is ending") from None
+        finally:
+            stop.set()  # where all who waited are gone, the thread ends at its next step
+            self._stops.discard(stop)
         if look is not None and whole and not values.get("timings"):
             self.known.put(*key, found)  # before this ends, so that nobody finds it neither running nor known
         told: bytes = found

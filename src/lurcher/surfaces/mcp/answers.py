@@ -56,7 +56,7 @@ def hits_budget(budget: int) -> int:
 
 def search(answer: Answer, budget: int) -> Told:
     shown = [(_hit_text(hit), _hit_data(hit)) for hit in answer.hits]
-    total = f"{len(shown)} of {answer.total:,} hits" if answer.total > len(shown) else ""
+    total = f"{len(shown)} of {answer.total_text} hits" if answer.total > len(shown) else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
     below = _below(first, more, answer.degraded)
@@ -67,6 +67,7 @@ def search(answer: Answer, budget: int) -> Told:
     data = {
         "hits": [data for _, data in shown],
         "total": answer.total,
+        **({"at_least": True} if answer.at_least else {}),
         "next": answer.next,
         "mode": answer.mode,
         **_standing(answer.index, answer.degraded),

@@ -35,7 +35,7 @@ HIT = thing(
     "commit", "note", "library", "version", source=TEXT, path=TEXT, start_line=WHOLE, end_line=WHOLE, language=TEXT,
     symbol=MAYBE, kind=MAYBE, score=NUMBER, text=TEXT, commit=COMMIT, note={"type": "object"}, library=TEXT, version=TEXT,
 )  # fmt: skip
-SEARCH = thing(hits=many(HIT), total=WHOLE, next=MAYBE, mode=TEXT, index=INDEX, degraded=DEGRADED)
+SEARCH = thing("at_least", hits=many(HIT), total=WHOLE, at_least=YES, next=MAYBE, mode=TEXT, index=INDEX, degraded=DEGRADED)
 EXPLAIN = thing(path=TEXT, commits=many({"type": "object"}), total=WHOLE, degraded=DEGRADED)
 SYMBOL = thing(
     name=TEXT, qualified=TEXT, kind=TEXT, signature=TEXT, start_line=WHOLE, end_line=WHOLE, depth=WHOLE,

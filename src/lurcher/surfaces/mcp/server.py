@@ -26,6 +26,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lurcher import savings
+from lurcher.cancel import Abandoned, watch
 from lurcher.errors import LurcherError, PathError
 from lurcher.serving import Build, Served
 from lurcher.surfaces.mcp import resources
@@ -47,6 +48,8 @@ _THREADS = 8
 _ROOTS_SECONDS = 1.0
 """A client that does not tell its roots by then is served those of the command line."""
 _ROOTS_KEY = "roots"
+_MOST_SECONDS = 120.0
+"""No question takes longer on a repository of a million units; the making of an index has no such limit."""
 _PAUSE = 0.1
 """Seconds between two messages about progress."""
 NOT_FOUND = -32002
@@ -157,7 +160,8 @@ class Face:
     async def _thread(self, work: Callable[[], Any], stop: threading.Event) -> Any:
         """Do some work in a thread; if nobody waits for it any more, `stop` tells it so."""
         try:
-            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._limiter)
+            watched = partial(watch, work, stop, _MOST_SECONDS)
+            return await anyio.to_thread.run_sync(watched, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             stop.set()
 
@@ -307,10 +311,6 @@ class _Reporter:
                 anyio.from_thread.run(self._ctx.session.report_progress, self._base + done, self._base + total, what)
             except RuntimeError:  # called from a thread of the engine's own
                 self._wanted = False
-
-
-class Abandoned(BaseException):
-    """Nobody waits for the work any more; no handler of ordinary errors may take this for one."""
 
 
 def _started(served: Served, history: bool, rebuild: bool) -> Build:

@@ -107,5 +107,5 @@ function links(hit, state) {
 export function summary(answer, milliseconds) {
   const shown = answer.hits.length;
   const how = answer.mode === "hybrid" ? "words and meaning" : answer.mode;
-  return `${number(shown)} of ${number(answer.total)} hits · by ${how}${milliseconds ? ` · ${Math.round(milliseconds)} ms` : ""}`;
+  return `${number(shown)} of ${answer.at_least ? "at least " : ""}${number(answer.total)} hits · by ${how}${milliseconds ? ` · ${Math.round(milliseconds)} ms` : ""}`;
 }

@@ -1,0 +1,92 @@
+"""Work that nobody waits for ends at its next step."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from lurcher.cancel import Abandoned, check, watch
+from lurcher.engine import Engine
+from lurcher.errors import DeadlineExceeded
+from lurcher.lanes import literal
+from tests.conftest import write_repository
+
+
+def test_work_that_nobody_watches_is_not_ended() -> None:
+    check()
+    assert watch(lambda: 7, threading.Event(), 60.0) == 7
+
+
+def test_a_signal_ends_it() -> None:
+    stop = threading.Event()
+
+    def work() -> None:
+        check()
+        stop.set()
+        check()
+        raise AssertionError("went on")
+
+    with pytest.raises(Abandoned):
+        watch(work, stop)
+    check()  # what was watched is over
+
+
+def test_a_deadline_ends_it_with_an_error_that_says_so() -> None:
+    with pytest.raises(DeadlineExceeded, match="longer than"):
+        watch(lambda: 7, threading.Event(), -1.0)
+
+
+def test_another_thread_is_not_ended_with_it() -> None:
+    stop = threading.Event()
+    ended: list[str] = []
+
+    def work() -> None:
+        stop.set()
+        other = threading.Thread(target=lambda: (check(), ended.append("whole")))
+        other.start()
+        other.join()
+
+    watch(work, stop)
+    assert ended == ["whole"]
+
+
+@pytest.mark.parametrize("mode", ["literal", "hybrid", "structural"])
+def test_a_search_ends_before_its_lanes(tmp_path, mode: str) -> None:  # type: ignore[no-untyped-def]
+    write_repository(tmp_path)
+    with Engine.open(tmp_path) as engine:
+        engine.index()
+        stop = threading.Event()
+        seen: list[str] = []
+
+        def work() -> None:
+            stop.set()
+            engine.search("follow", mode=mode, check=False)
+            seen.append("answered")
+
+        with pytest.raises(Abandoned):
+            watch(work, stop)
+        assert not seen
+
+
+def test_a_search_for_exact_text_ends_between_two_groups_of_files(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    for number in range(6):
+        (tmp_path / f"m{number}.py").write_text(f"value_{number} = 1\n")
+    monkeypatch.setattr(literal, "_SMALLEST_GROUP", 1)
+    monkeypatch.setattr(literal, "_GROUP", 1)
+    searched: list[int] = []
+    stop = threading.Event()
+    whole = literal._search_group
+
+    def search_group(*arguments: object) -> object:
+        searched.append(1)
+        if len(searched) == 2:
+            stop.set()
+        return whole(*arguments)  # type: ignore[arg-type]
+
+    with Engine.open(tmp_path, root=tmp_path) as engine:
+        engine.index()
+        monkeypatch.setattr(literal, "_search_group", search_group)
+        with pytest.raises(Abandoned):
+            watch(lambda: engine.search("v.lue", mode="literal"), stop)
+    assert len(searched) == 2
