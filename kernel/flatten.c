@@ -46,7 +46,7 @@ static bool push_frame(Parser *parser, const Piece *piece, uint32_t owner, uint1
 static bool push_node(Parser *parser, uint32_t number, Symbol symbol, uint32_t parent, uint16_t field) {
     const Grammar *grammar = parser->grammar;
     const Piece *piece = &parser->pieces[number];
-    if (!room_for((void **)&parser->flat, &parser->flat_room, parser->flat_count + 1, sizeof(Visible))) {
+    if (!room_for(parser, (void **)&parser->flat, &parser->flat_room, parser->flat_count + 1, sizeof(Visible))) {
         return false;
     }
     bool is_error = symbol == SYMBOL_ERROR;

@@ -96,7 +96,7 @@ static uint32_t copy_version(Parser *parser, uint32_t version) {
     return parser->head_count++;
 }
 
-enum { MOST_REDUCTIONS = 256 };
+enum { MOST_REDUCTIONS = 256, TOKENS_PER_STEP = 4 /* that are looked up one after the other */ };
 
 /* Completes everything that could be, before any token or before one; whether that one could follow then. */
 static bool reduce_all(Parser *parser, uint32_t from, Symbol before) {
@@ -119,6 +119,7 @@ static bool reduce_all(Parser *parser, uint32_t from, Symbol before) {
         uint32_t reduction_count = 0;
         bool has_shift = false;
         Symbol first = before ? before : 1, end = before ? (Symbol)(before + 1) : (Symbol)parser->grammar->tokens;
+        parser->steps += (end - first) / TOKENS_PER_STEP;
         for (Symbol symbol = first; symbol < end; symbol++) {
             const ActionEntry *entry = actions_for(parser, state, symbol);
             for (uint32_t i = 0; i < entry->head.count; i++) {
@@ -161,6 +162,7 @@ static bool reduce_all(Parser *parser, uint32_t from, Symbol before) {
 static bool put_in_missing(Parser *parser, uint32_t version, uint32_t token) {
     Symbol symbol = parser->pieces[token].symbol;
     State state = parser->places[parser->heads[version].place].state;
+    parser->steps += parser->grammar->tokens / TOKENS_PER_STEP;
     for (Symbol missing = 1; missing < parser->grammar->tokens && !parser->failed; missing++) {
         State after = grammar_next(parser, state, missing);
         if (after == 0 || after == state) {

@@ -6,6 +6,8 @@
 #include "grammar.h"
 #include "kernel.h"
 
+#include <setjmp.h>
+
 #define NONE UINT32_MAX
 
 enum { IS_EXTRA = 1, IS_KEYWORD = 2, IS_EXTERNAL = 4, IS_CHANGING = 8, IS_MISSING = 16 };
@@ -38,7 +40,9 @@ typedef struct {
     const unsigned char *text;
     uint32_t size, at, width, token_start, token_end;
     uint32_t line, line_at, line_column; /* a place whose column is known, and the begin of its line */
-    uint64_t looks; /* at characters, all in all */
+    uint64_t looks; /* calls of the grammar's code for characters, all in all, and characters that these took */
+    uint64_t most_looks, token_looks; /* how many the text may take, and how many have been taken when a token is given up */
+    jmp_buf escape; /* where to go on when the grammar's code does not come back by itself */
     bool has_end, broken;
 } Reader;
 
@@ -102,7 +106,7 @@ enum { NODE_NAMED = 1, NODE_BROKEN = 2, NODE_MISSING = 4 };
 
 enum { MEMORY_SLOTS = 1 << 14 };
 
-typedef struct {
+typedef struct Parser {
     const Grammar *grammar;
     Reader reader;
     Piece *pieces;
@@ -131,12 +135,12 @@ typedef struct {
     void *scanner;
     uint32_t cached, cached_at, cached_scanned; /* the token read last */
     uint32_t finished, accepted;
-    uint64_t steps, most_steps, most_pieces, most_children, most_looks;
+    uint64_t steps, most_steps, most_pieces, most_children;
+    size_t memory; /* bytes of all that grows with the text */
     Visible *flat;
     uint32_t flat_count, flat_room;
     Bytes frames; /* what is being flattened */
-    bool failed; /* beyond us: somebody else's work, */
-    bool exhausted; /* unless it took too many steps: then it is nobody's */
+    bool failed; /* beyond us, or more work than any real text is */
     bool mends, must_mend; /* whether costs are counted; whether they have to be */
     struct {
         uint32_t key;
@@ -144,10 +148,10 @@ typedef struct {
     } known[MEMORY_SLOTS]; /* what was looked up in the tables of states */
 } Parser;
 
-bool room_make(void **data, uint32_t *room, uint32_t needed, size_t size);
+bool room_make(Parser *parser, void **data, uint32_t *room, uint32_t needed, size_t size);
 
-static inline bool room_for(void **data, uint32_t *room, uint32_t needed, size_t size) {
-    return needed <= *room || room_make(data, room, needed, size);
+static inline bool room_for(Parser *parser, void **data, uint32_t *room, uint32_t needed, size_t size) {
+    return needed <= *room || room_make(parser, data, room, needed, size);
 }
 
 static inline LexMode grammar_mode(const Grammar *grammar, State state) {
@@ -217,11 +221,12 @@ static inline uint32_t piece_cost(const Parser *parser, uint32_t piece) {
 }
 
 
-void reader_open(Reader *reader, const char *text, uint32_t size);
+/* Whoever reads sets `escape` first. */
+void reader_open(Reader *reader, const char *text, uint32_t size, uint64_t most_looks);
 
 /* A parser for any number of texts, or NULL without memory. */
 Parser *parser_new(const Grammar *grammar);
-/* Whether the text could be read; the tree is the piece `finished`. */
+/* Whether the text could be read, within limits of time and memory; the tree is the piece `finished`. */
 bool parser_read(Parser *parser, const char *text, size_t size);
 /* Gives back what only a large text needs. */
 void parser_rest(Parser *parser);

@@ -4,15 +4,15 @@
 
 uint32_t piece_new(Parser *parser) {
     if (parser->piece_count >= parser->most_pieces) {
-        parser->failed = parser->exhausted = true;
+        parser->failed = true;
         return NONE;
     }
-    if (!room_for((void **)&parser->pieces, &parser->piece_room, parser->piece_count + 1, sizeof(Piece))) {
+    if (!room_for(parser, (void **)&parser->pieces, &parser->piece_room, parser->piece_count + 1, sizeof(Piece))) {
         parser->failed = true;
         return NONE;
     }
     if (parser->mends) {
-        if (!room_for((void **)&parser->tallies, &parser->tally_room, parser->piece_count + 1, sizeof(Tally))) {
+        if (!room_for(parser, (void **)&parser->tallies, &parser->tally_room, parser->piece_count + 1, sizeof(Tally))) {
             parser->failed = true;
             return NONE;
         }
@@ -35,10 +35,10 @@ uint32_t piece_copy(Parser *parser, uint32_t number) {
 /* Room for `count` children more. An error that grows token by token lists all that it had each time. */
 bool children_room(Parser *parser, uint32_t count) {
     if ((uint64_t)parser->child_count + count > parser->most_children) {
-        parser->failed = parser->exhausted = true;
+        parser->failed = true;
         return false;
     }
-    if (!room_for((void **)&parser->children, &parser->child_room, parser->child_count + count, sizeof(uint32_t))) {
+    if (!room_for(parser, (void **)&parser->children, &parser->child_room, parser->child_count + count, sizeof(uint32_t))) {
         parser->failed = true;
         return false;
     }

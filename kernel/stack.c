@@ -6,29 +6,40 @@
 
 enum { DEEPEST_MERGE = 1024, DEEPEST_RESORT = 16 };
 
-bool room_make(void **data, uint32_t *room, uint32_t needed, size_t size) {
+enum {
+    MOST_MEMORY = 256 << 20, /* bytes for one text; real ones of a megabyte take 50 MB */
+    MOST_RESORTS = 32 << 20, /* bytes, beside these */
+    LARGE = 16 << 20, /* bytes from which on room grows by a quarter: doubled, it would soon be all that there may be */
+};
+
+bool room_make(Parser *parser, void **data, uint32_t *room, uint32_t needed, size_t size) {
     uint32_t wanted = *room ? *room : 256;
     while (wanted < needed) {
         if (wanted > UINT32_MAX / 4) {
             return false;
         }
-        wanted *= 2;
+        wanted += wanted * size < LARGE ? wanted : wanted / 4;
+    }
+    size_t more = (size_t)(wanted - *room) * size;
+    if (parser->memory + more > MOST_MEMORY) {
+        return false;
     }
     void *larger = realloc(*data, (size_t)wanted * size);
     if (larger == NULL) {
         return false;
     }
+    parser->memory += more;
     *data = larger;
     *room = wanted;
     return true;
 }
 
 static uint32_t place_new(Parser *parser) {
-    if (!room_for((void **)&parser->places, &parser->place_room, parser->place_count + 1, sizeof(Place))) {
+    if (!room_for(parser, (void **)&parser->places, &parser->place_room, parser->place_count + 1, sizeof(Place))) {
         parser->failed = true;
         return NONE;
     }
-    if (parser->mends && !room_for((void **)&parser->tolls, &parser->toll_room, parser->place_count + 1, sizeof(Toll))) {
+    if (parser->mends && !room_for(parser, (void **)&parser->tolls, &parser->toll_room, parser->place_count + 1, sizeof(Toll))) {
         parser->failed = true;
         return NONE;
     }
@@ -191,7 +202,7 @@ static void add_link(Parser *parser, uint32_t place, Link link, int depth) {
         return;
     }
     if (into->links == 1) {
-        if (!room_for((void **)&parser->links, &parser->link_room, parser->link_count + MOST_LINKS - 1, sizeof(Link))) {
+        if (!room_for(parser, (void **)&parser->links, &parser->link_room, parser->link_count + MOST_LINKS - 1, sizeof(Link))) {
             parser->failed = true;
             return;
         }
@@ -236,7 +247,7 @@ bool stack_merge(Parser *parser, uint32_t version, uint32_t other) {
 }
 
 static uint32_t cell_new(Parser *parser, uint32_t piece, uint32_t above) {
-    if (!room_for((void **)&parser->cells, &parser->cell_room, parser->cell_count + 1, sizeof(Cell))) {
+    if (!room_for(parser, (void **)&parser->cells, &parser->cell_room, parser->cell_count + 1, sizeof(Cell))) {
         parser->failed = true;
         return NONE;
     }
@@ -340,7 +351,7 @@ void stack_summarize(Parser *parser, uint32_t version) {
             }
             if (!is_known) {
                 Resort resort = {place->position, path.counted, place->state};
-                if (bytes_append(&parser->resorts, &resort, sizeof resort) < 0) {
+                if (parser->resorts.used > MOST_RESORTS || bytes_append(&parser->resorts, &resort, sizeof resort) < 0) {
                     parser->failed = true;
                     return;
                 }

@@ -118,13 +118,8 @@ static PyObject *language_parse(PyObject *object, PyObject *text) {
     allocfunc allocate = (allocfunc)PyType_GetSlot(tree_type, Py_tp_alloc);
     Tree *tree = is_read ? (Tree *)(void *)allocate(tree_type, 0) : NULL;
     if (tree == NULL) {
-        bool is_exhausted = parser->exhausted;
         release_parser(self, parser);
         if (is_read) {
-            return NULL;
-        }
-        if (is_exhausted) {
-            PyErr_SetString(PyExc_TimeoutError, "the text takes too many steps");
             return NULL;
         }
         Py_RETURN_NONE;
@@ -170,7 +165,7 @@ static PyObject *language_field(PyObject *object, PyObject *name) {
 }
 
 static PyMethodDef language_methods[] = {
-    {"parse", language_parse, METH_O, "The root of a text's tree; None where others have to read it, TimeoutError where nobody should."},
+    {"parse", language_parse, METH_O, "The root of a text's tree; None for one that takes too many steps or too much memory."},
     {"symbol", language_symbol, METH_VARARGS, "The number of a node's type, by its name and whether it is a named one."},
     {"field", language_field, METH_O, "The number of a field."},
     {NULL, NULL, 0, NULL},

@@ -58,13 +58,10 @@ class Parsing:
             at = self.random.randrange(len(text) + 1)
             wrong = self.random.choice((b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf8\x88\x80\x80"))
             self.fuzz.refusable(ours.parse, text[:at] + wrong + text[at:])
-        try:
-            root = ours.parse(text)
-        except TimeoutError:  # tree-sitter takes minutes for it
+        root = ours.parse(text)
+        if root is None:  # tree-sitter takes minutes for it
             return
         expected = reference.parse(text)
-        if root is None:
-            return
         assert _nodes(root) == _nodes(expected), f"another tree of {language}: {text!r}"
         assert sorted(_places(ours.matches(root))) == sorted(_places(reference.matches(expected))), f"other matches in {text!r}"
 

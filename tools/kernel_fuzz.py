@@ -30,7 +30,7 @@ from lurcher.index import bloom
 from lurcher.kernel import native
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 
-REFUSED = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError, TimeoutError)
+REFUSED = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError)
 EDGES = (0, 1, -1, 2, 7, 8, 63, 64, 65, 127, 128, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 61, (1 << 63) - 1, -(1 << 63))
 AMOUNTS = tuple(edge for edge in EDGES if abs(edge) < 1 << 20 or abs(edge) > 1 << 60)
 """Edges that may be how many there are of something: memory for those between would be had, and take its time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -20,6 +21,7 @@ from lurcher.chunking.patterns import compiled
 from tests.chunking.snippets import SNIPPETS
 from tests.kernel import kernel
 from tests.kernel.test_reading import PARSED, broken
+from tools import mutate_sources
 
 pytestmark = kernel.needed
 # Its scanner reads outside of a table for characters beyond ASCII, and what it finds there is left to chance.
@@ -80,11 +82,7 @@ def described(root: Any, names: list[str]) -> list[Any]:
 
 def is_endless(text: bytes, language: str) -> bool:
     """Whether the kernel gives up on a text: tree-sitter takes minutes for it."""
-    try:
-        readers(language)[0].parse(shown(text, language))
-    except TimeoutError:
-        return True
-    return False
+    return readers(language)[0].parse(shown(text, language)) is None
 
 
 def same_trees(text: bytes, language: str) -> None:
@@ -169,15 +167,55 @@ def test_files_are_cut_and_named_alike(file: tuple[bytes, str], target: int) -> 
         assert code.parse(text, language, target) == ours
 
 
-def test_what_the_kernel_cannot_read_is_left_to_tree_sitter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_kernel_gives_up_on_is_given_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     text = SNIPPETS["python"][0].encode()
-    expected = code.parse(text, "python")
     monkeypatch.setattr(KernelReader, "parse", lambda self, text: None)
-    grammar = grammar_of("python")
-    assert grammar is not None
-    tree = grammar.parsed(text)
-    assert tree is not None and isinstance(tree[1], TreeSitterReader)
-    assert code.parse(text, "python") == expected
+    monkeypatch.setattr(TreeSitterReader, "parse", lambda self, text: pytest.fail("it has no limits"))
+    parsed = code.parse(text, "python")
+    assert parsed.gave_up and parsed.definitions == () and parsed.chunks
+
+
+HANGING = ("val x\n@a", "val x\n@ab", "class A {\n val x\n@B")
+"""Texts at whose end the scanner of Kotlin's grammar looks for ever."""
+GREEDY = [
+    ("python", b"/*\n" * 2000 + b"x" + b"*/\n" * 2000),
+    ("python", b"/*\n" * 16000 + b"x" + b"*/\n" * 16000),
+    ("csharp", b"/*\n" * 4000 + b"x" + b"*/\n" * 4000),
+    ("java", b"{(" * 330_000 + b"\n" * 1000),
+    ("cpp", b"a<b(\n" * 190_000),
+    ("javascript", b"{(" * 330_000 + b"\n" * 1000),
+]
+"""Texts for which tree-sitter takes gigabytes."""
+
+
+@pytest.mark.parametrize("text", HANGING)
+def test_a_scanner_that_never_ends_is_left(text: str) -> None:
+    assert readers("kotlin")[0].parse(text.encode()) is None
+    parsed = code.parse(text.encode(), "kotlin")
+    assert parsed.gave_up and parsed.chunks and parsed.definitions == ()
+    # Nothing of that stays behind.
+    same_trees(b"fun f() {}\n", "kotlin")
+
+
+def test_threads_leave_their_own_scanners_only() -> None:
+    def work(number: int) -> bool:
+        text = (HANGING[number % len(HANGING)] if number % 2 else SNIPPETS["kotlin"][0]).encode()
+        return code.parse(text, "kotlin").gave_up == bool(number % 2)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(work, range(200)))
+
+
+@pytest.mark.parametrize(("language", "text"), GREEDY)
+def test_no_text_takes_long_or_much_memory(language: str, text: bytes) -> None:
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    assert code.parse(text, language).chunks
+    assert time.process_time() - began < 4  # two, on a machine with nothing else to do
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
+
+
+def test_damaged_sources_take_neither_long_nor_much_memory() -> None:
+    assert mutate_sources.run(150, seed=11, seconds_limit=5.0) == []
 
 
 def test_what_would_take_for_ever_is_cut_by_lines() -> None:

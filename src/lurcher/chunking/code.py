@@ -11,6 +11,8 @@ from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
 from lurcher.imports.extract import imports_among, imports_of
+from lurcher.isolated import GaveUp, call, possible
+from lurcher.light import replace
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:
@@ -44,9 +46,30 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     Without a grammar, or where it cannot cope with the text, the text is cut by lines and defines nothing.
     """
     grammar = grammar_of(language) if text else None
+    if grammar is None:
+        return ParsedFile(language, chunk_lines(text, target), (), ())
+    try:
+        if grammar.kernel is not None or not possible():
+            return parse_by(grammar, text, target)
+        found: ParsedFile = call(f"{__name__}:parse_alone", text, language, target, grammar.rules is not None)
+        return found
+    except GaveUp:
+        return ParsedFile(language, chunk_lines(text, target), (), (), gave_up=True)
+
+
+def parse_alone(text: bytes, language: str, target: int, with_rules: bool) -> ParsedFile:
+    """What `parse` does, by tree-sitter, in a process that may be stopped."""
+    grammar = grammar_of(language)
+    assert grammar is not None
+    return parse_by(replace(grammar, kernel=None, rules=grammar.rules if with_rules else None), text, target)
+
+
+def parse_by(grammar: Grammar, text: bytes, target: int) -> ParsedFile:
+    """What `parse` does, by this grammar and in this process; GaveUp where the kernel does."""
+    language = grammar.name
     seen = text.translate(LETTERS) if language in ASCII_ONLY else text
-    tree = tree_of(seen, grammar) if grammar is not None else None
-    if grammar is None or tree is None:
+    tree = tree_of(seen, grammar)
+    if tree is None:
         return ParsedFile(language, chunk_lines(text, target), (), ())
     root, reader = tree
     matches = reader.matches(root)
@@ -74,14 +97,16 @@ def load(language: str) -> None:
 
 def tree_of(text: bytes, grammar: Grammar) -> tuple[Node, Reader] | None:
     """The root of the syntax tree and who made it; None for text that would cost quadratic time: data, minified code, the wrong
-    language."""
+    language. GaveUp where the kernel takes too many steps."""
     if len(text) > _UNCHECKED:
         if len(text) > _LONGEST_LINES * text.count(b"\n"):
             return None
         if _probed(grammar.parsed(text[: text.rfind(b"\n", 0, _PROBE) + 1])) > _PROBE_ERRORS:
             return None
     tree = grammar.parsed(text)
-    if tree is None or (tree[0].is_error and tree[0].child_count > _UNRECOVERED):
+    if tree is None:
+        raise GaveUp("it takes too many steps or too much memory")
+    if tree[0].is_error and tree[0].child_count > _UNRECOVERED:
         return None
     return tree
 

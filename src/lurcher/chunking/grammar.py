@@ -1,7 +1,8 @@
 """A language's grammar, loaded when the first file needs it, and the two that read texts by it.
 
-tree-sitter is the reference. The kernel's parser takes the same tables and makes the same trees in less than half the time;
-tree-sitter reads what the kernel gives up on, and everything where there is no kernel.
+tree-sitter is the reference. The kernel's parser takes the same tables and makes the same trees in less than half the time. It
+counts what it does: on a text that takes more steps or memory than any real one it gives up, in the middle of a grammar's own
+code if need be, and nobody else is asked. tree-sitter cannot be stopped so, and is asked only where there is no kernel.
 """
 
 from __future__ import annotations
@@ -95,14 +96,13 @@ class Grammar:
     kernel: KernelReader | None
 
     def parsed(self, text: bytes) -> tuple[Node, Reader] | None:
-        """The root of a text's tree, and who made it; None for a text that would take for ever."""
+        """The root of a text's tree, and who made it; None where the kernel gives up.
+
+        Without a kernel this may take for ever: see isolated.py.
+        """
         if self.kernel is not None:
-            try:
-                root = self.kernel.parse(text)
-            except TimeoutError:
-                return None
-            if root is not None:
-                return root, self.kernel
+            root = self.kernel.parse(text)
+            return None if root is None else (root, self.kernel)
         reader = tree_sitter_reader(self.name, self.capsule)
         assert reader is not None
         root = reader.parse(text)

@@ -3,8 +3,8 @@
 Copies build shards, and one lists the files of a tree while this process loads what a first index needs.
 
 A copy is only sound where nothing else runs in the process: of several threads it would have one, and every lock that another
-one held. So it is for a program that is ours alone (see guard.py), before its first thread, on a system where that is known to
-work; everywhere else children are started afresh.
+one held. So it is for a program that is ours alone (process.py), before its first thread, where that is known to work;
+everywhere else children are started afresh.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ import time
 from collections.abc import Callable
 from typing import IO, Generic, TypeVar
 
-from lurcher.index import guard
+from lurcher import process
 
 Value = TypeVar("Value")
 
 _PAUSE = 0.001
-_ORDINARY = ("SIGINT", "SIGTERM", "SIGHUP", "SIGALRM")
+_ORDINARY = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 def possible() -> bool:
-    return sys.platform == "linux" and guard.is_enabled() and threading.active_count() == 1 and _threads() == 1
+    return sys.platform == "linux" and process.is_ours() and threading.active_count() == 1 and _threads() == 1
 
 
 def _threads() -> int:

@@ -43,8 +43,9 @@ TYPE_KINDS = frozenset(
 FUNCTION_KINDS = frozenset(("function", "method", "constructor", "macro"))
 
 EXPORTED = 1
-UNSEEN = 1
-"""A file may hold words that are not among its terms: overlong ones, accents apart from their letters, one cut by a border."""
+UNSEEN, GAVE_UP = 1, 2
+"""Flags of files. UNSEEN: it may hold words that are not among its terms: overlong ones, accents apart from their letters, one
+cut by a border. GAVE_UP: it is cut by lines because its grammar took too much time or memory."""
 
 FILE = [
     ("text", "<u8"), ("size", "<u4"), ("unit", "<u4"), ("units", "<u4"), ("definition", "<u4"), ("definitions", "<u4"),

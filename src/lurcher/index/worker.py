@@ -3,7 +3,8 @@
 A child is a fresh interpreter started in lurcher's own folder, or a copy of this process where that is sound (forked.py), so
 neither the caller's main module nor anything in the repository is ever imported by it. It reads its files itself, and what it
 built goes to a file of its own, so that memory holds a few shards at a time however large the tree. A child that a grammar
-brings down costs its file the grammar, nothing else.
+brings down costs its file the grammar, nothing else. (One that takes too long is given up by the parser itself, or ends with a
+process of its own: chunking/grammar.py.)
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.embedding.table import Table
@@ -296,7 +298,7 @@ class Child:
     @contextlib.contextmanager
     def _limit(self, seconds: float) -> Iterator[None]:
         """The child ends after so long."""
-        limit = threading.Timer(seconds, self._too_long)
+        limit = Timer(seconds, self._too_long)
         limit.start()
         try:
             yield

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.chunking.languages import detect
-from lurcher.index import guard
 from lurcher.index.build import build
 from lurcher.index.container import Container
 from lurcher.index.encoding import write
@@ -276,7 +275,6 @@ class _Making:
         try:
             return self._segment()
         finally:
-            guard.end()
             if enabled:
                 gc.enable()
 
@@ -320,10 +318,6 @@ class _Making:
         """A grammar gets a file now; none, where there is no path."""
         if self._store.held is not None:
             self._store.held.reading(path)
-        if path:
-            guard.begin()
-        else:
-            guard.end()
 
     def _plain(self, shard: Files) -> frozenset[str]:
         """The file that the last writer died of, if it is among these and brings down a child too."""

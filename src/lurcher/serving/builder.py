@@ -172,9 +172,9 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
 def work() -> None:
     """The other side: build what was ordered, telling of progress line by line."""
     from lurcher.engine import Engine
-    from lurcher.index import guard
+    from lurcher.process import claim
 
-    guard.enable()
+    claim()
     with contextlib.suppress(OSError):
         os.nice(5)  # whoever asks meanwhile goes first
     order = json.loads(sys.stdin.buffer.readline())

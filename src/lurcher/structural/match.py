@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from lurcher.index import guard
+from lurcher.isolated import GaveUp, call, possible
 from lurcher.structural.languages import grammar_name, parser
 from lurcher.structural.pattern import Pattern, shown_to_grammar
 from lurcher.types import Captures, Match
@@ -33,7 +33,6 @@ def may_match(pattern: Pattern, data: bytes) -> bool:
 def nodes(pattern: Pattern, text: str) -> list[Any]:
     """The matching nodes of a text."""
     shown = shown_to_grammar(text, pattern.language)
-    guard.begin()
     try:
         if len(text) > _UNCHECKED and _misplaced(shown[:_PROBE], pattern.language) > _PROBE_ERRORS:
             raise Unreadable("is not in the language that its name says")
@@ -44,8 +43,6 @@ def nodes(pattern: Pattern, text: str) -> list[Any]:
         if type(error).__name__ == "PanicException":  # Rust's own, which is derived from nothing else
             raise Unreadable("makes ast-grep panic") from error
         raise
-    finally:
-        guard.end()
     return list(found)
 
 
@@ -56,6 +53,27 @@ def _misplaced(head: str, language: str) -> int:
 
 def spans(pattern: Pattern, text: str) -> list[tuple[int, int]]:
     """Start and end of each match, as bytes of the text."""
+    found: list[tuple[int, int]] = _isolated("spans_alone", pattern, text)
+    return found
+
+
+def described(pattern: Pattern, text: str) -> list[tuple[int, Match]]:
+    """Each match with the byte at which it begins, in the order of `spans`."""
+    found: list[tuple[int, Match]] = _isolated("described_alone", pattern, text)
+    return found
+
+
+def _isolated(name: str, pattern: Pattern, text: str) -> Any:
+    if not possible():
+        return globals()[name](pattern, text)
+    try:
+        return call(f"{__name__}:{name}", pattern, text)
+    except GaveUp:
+        raise Unreadable("takes its grammar too much time or memory") from None
+
+
+def spans_alone(pattern: Pattern, text: str) -> list[tuple[int, int]]:
+    """What `spans` gives, in a process that may be stopped."""
     found = [(start, end) for start, end, _ in _placed(nodes(pattern, text))]
     if text.isascii() or not found:
         return found
@@ -83,12 +101,11 @@ def _byte_offsets(text: str, offsets: Sequence[int]) -> dict[int, int]:
     return found
 
 
-def described(pattern: Pattern, text: str) -> Iterator[tuple[int, Match]]:
-    """Each match with the byte at which it begins, in the order of `spans`."""
+def described_alone(pattern: Pattern, text: str) -> list[tuple[int, Match]]:
+    """What `described` gives, in a process that may be stopped."""
     found = _placed(nodes(pattern, text))
     at = _byte_offsets(text, sorted({start for start, _, _ in found}))
-    for start, end, node in found:
-        yield at[start], _match(text, start, end, captures(pattern, node, text))
+    return [(at[start], _match(text, start, end, captures(pattern, node, text))) for start, end, node in found]
 
 
 def _match(text: str, start: int, end: int, captured: Captures) -> Match:

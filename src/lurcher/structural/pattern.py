@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from lurcher.errors import QueryError
-from lurcher.index import guard
-from lurcher.structural.languages import SIGILS, grammar_name, parser
+from lurcher.isolated import GaveUp, call, possible
+from lurcher.structural.languages import SIGILS, grammar_name, installed, parser
 
 MAX_CHARS = 4_000
 MAX_DEPTH = 200
@@ -90,19 +90,26 @@ def checked(text: str) -> str:
 
 def read(text: str, language: str) -> Pattern | Flaw:
     """The pattern as `language` reads it, by itself or where such code may stand, or else its first flaw."""
-    flaw = None
-    guard.begin()
+    if not installed() or not possible():
+        return read_alone(text, language)
     try:
-        for before, after in (("", ""), *_PLACES.get(language, ())):
-            found = _Reading(text, language, before, after).result()
-            if isinstance(found, Pattern):
-                return found
-            if not before and text.endswith(";") and found.start == len(text) - 1:
-                # A declaration ends before its semicolon, as in C.
-                return read(text[:-1].rstrip(), language)
-            flaw = flaw or found
-    finally:
-        guard.end()
+        found: Pattern | Flaw = call(f"{__name__}:read_alone", text, language)
+        return found
+    except GaveUp:
+        return Flaw(language, 0, len(text), "it takes the grammar too much time or memory")
+
+
+def read_alone(text: str, language: str) -> Pattern | Flaw:
+    """What `read` does, in a process that may be stopped."""
+    flaw = None
+    for before, after in (("", ""), *_PLACES.get(language, ())):
+        found = _Reading(text, language, before, after).result()
+        if isinstance(found, Pattern):
+            return found
+        if not before and text.endswith(";") and found.start == len(text) - 1:
+            # A declaration ends before its semicolon, as in C.
+            return read_alone(text[:-1].rstrip(), language)
+        flaw = flaw or found
     assert flaw is not None
     return flaw
 

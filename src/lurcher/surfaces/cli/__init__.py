@@ -6,8 +6,8 @@ import gc
 import os
 import sys
 
+from lurcher import process
 from lurcher.errors import LurcherError
-from lurcher.index import guard
 from lurcher.light import TYPE_CHECKING, suppress
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _as_a_process() -> int:
     """The command that this process was started for."""
-    guard.enable()
+    process.claim()
     # Most commands make little that refers to itself, and end soon: looking for it took a tenth of a query's time.
     gc.set_threshold(10_000, 20, 20)
     try:

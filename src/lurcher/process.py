@@ -1,0 +1,18 @@
+"""Whether this process is lurcher's own, as that of a command is, or a program that uses lurcher as a library.
+
+Only our own may be copied (index/forked.py): we know what runs in it.
+"""
+
+from __future__ import annotations
+
+_ours = False
+
+
+def claim() -> None:
+    """From now on this process counts as ours."""
+    global _ours
+    _ours = True
+
+
+def is_ours() -> bool:
+    return _ours
