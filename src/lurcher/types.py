@@ -97,6 +97,8 @@ class ParsedFile:
     """Of a note, for each chunk: its title and headings, which count when notes are ranked and are not shown."""
     gave_up: bool = False
     """Whether it is cut by lines because its grammar took too much time or memory, or crashed."""
+    no_grammar: bool = False
+    """Whether it is cut by lines because the grammar of its language cannot be loaded."""
 
 
 Progress: TypeAlias = "Callable[[str, int, int], None]"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lurcher.chunking.compiled import read
 from lurcher.chunking.definitions.extract import extract
 from lurcher.chunking.grammar import Grammar, Reader, grammar_of
+from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
@@ -47,7 +48,9 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     """
     grammar = grammar_of(language) if text else None
     if grammar is None:
-        return ParsedFile(language, chunk_lines(text, target), (), ())
+        known = LANGUAGES.get(language)
+        missing = known is not None and known.grammar is not None and bool(text)
+        return ParsedFile(language, chunk_lines(text, target), (), (), no_grammar=missing)
     try:
         if grammar.kernel is not None or not possible():
             return parse_by(grammar, text, target)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.chunking.compiled import Rules, rules_of
 from lurcher.chunking.definitions import spec_for
 from lurcher.chunking.definitions.spec import Captures, Spec
+from lurcher.chunking.installed import installed
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.patterns import compiled
 from lurcher.imports.extract import Windows, asked_together, find_imports, query_of
@@ -117,6 +118,7 @@ def grammar_of(language: str) -> Grammar | None:
     if entry is None or entry.grammar is None:
         return None
     module, function = entry.grammar
+    installed(module)  # as it is now, whatever comes later
     try:
         capsule = getattr(import_module(module), function)()
     except (ImportError, AttributeError):

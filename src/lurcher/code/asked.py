@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from lurcher.answering import Findings, answer_of, with_notes
+from lurcher.arrays import np
 from lurcher.budget import cursor as cursors
 from lurcher.budget.hits import Focus, Shown, places_of
 from lurcher.clock import Clock
@@ -13,6 +14,7 @@ from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, ModelError
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
+from lurcher.index.segment import GAVE_UP, NO_GRAMMAR
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
@@ -220,6 +222,10 @@ class Codes(ABC):
         )
         searched, said = _searched(query, context, len(places))
         notes = ranked.notes + said + _unknown_name(context) + tuple(note for view in ranked.views for note in view.degraded)
+        if shared is None and snapshot.flagged(GAVE_UP):
+            from lurcher.index.unparsed import given_up
+
+            notes += given_up(snapshot)
         return Findings(
             ("code",), Shown(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
             ranked.name, stand.index if stand else state_of(snapshot, ranked.views), print_, notes, searched,
@@ -367,6 +373,11 @@ class Codes(ABC):
         allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
         matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
         degraded = notes + tuple(note for view in views for note in view.degraded)
+        if snapshot.flagged(GAVE_UP) or snapshot.flagged(NO_GRAMMAR):
+            from lurcher.index.unparsed import given_up, without_grammar
+
+            files = set(np.flatnonzero(allowed).tolist())
+            degraded += given_up(snapshot, files) + without_grammar(snapshot, files)
         if matches and not any(match.fits for match in matches):
             degraded += (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
         best = symbol.best(snapshot, symbol.fitting(matches), query.limit)

@@ -14,7 +14,7 @@ from lurcher.index.container import checksum
 from lurcher.index.encoding import SegmentData, StringPool
 from lurcher.index.imports import ImportPool
 from lurcher.index.roles import roles
-from lurcher.index.segment import FILE, GAVE_UP, NAMED, UNIT_FAMILIES, UNSEEN
+from lurcher.index.segment import FILE, GAVE_UP, NAMED, NO_GRAMMAR, UNIT_FAMILIES, UNSEEN
 from lurcher.index.shelf import shelf
 from lurcher.notes.kinds import is_note
 from lurcher.notes.parse import parse_note
@@ -77,7 +77,7 @@ def build(
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
             first_string, crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
             len(parts), min(_length(" ".join(folders)), 65535), int(len(parts) > 1),
-            (UNSEEN if _unseen(text, parsed.chunks) else 0) | (GAVE_UP if parsed.gave_up else 0),
+            UNSEEN * _unseen(text, parsed.chunks) | GAVE_UP * parsed.gave_up | NO_GRAMMAR * parsed.no_grammar,
         ))  # fmt: skip
         texts.append(text)
         offset += len(text)

@@ -10,6 +10,7 @@ import os
 from _collections_abc import Mapping
 
 from lurcher.arrays import np
+from lurcher.chunking.installed import Used, checked
 from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.index.container import Container
 from lurcher.index.segment import FORMAT
@@ -148,6 +149,8 @@ class Manifest:
     """What the list of files itself depends on."""
     vectors: Mapping[str, Apart] = field(default_factory=dict)
     """Vectors that lie apart from the segments, by the digest of the model that made them."""
+    grammars: Mapping[str, Used] = field(default_factory=dict)
+    """Language → the oldest grammar that files were read with."""
     stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
     """Of files that it names, as whoever wrote them left them."""
 
@@ -197,6 +200,8 @@ def pack(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[
         meta["settled"] = sorted(manifest.settled)
     if manifest.vectors:
         meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
+    if manifest.grammars:
+        meta["grammars"] = {language: list(grammar) for language, grammar in sorted(manifest.grammars.items())}
     kept = {name: list(stamps[name]) for name in sorted(_files_of(manifest)) if name in stamps} if stamps else {}
     if kept:
         meta["stamps"] = kept
@@ -240,7 +245,7 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
             raise ValueError("it does not say which files are believed")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
-            frozenset(settled), _standing(meta, container), _vectors(meta), _stamps(meta),
+            frozenset(settled), _standing(meta, container), _vectors(meta), checked(meta.get("grammars", {})), _stamps(meta),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error

@@ -7,6 +7,7 @@ import time
 from _thread import RLock
 
 from lurcher import config
+from lurcher.chunking.installed import outdated
 from lurcher.config import Settings
 from lurcher.embedding.model import Model, model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
@@ -440,7 +441,15 @@ class Project:
             identity = self._disk_identity()
             try:
                 manifest = self.store.read(self.fingerprint)
-                return identity, None if manifest is None else (manifest, snapshot(self.store, manifest, self.model.digest))
+                if manifest is None:
+                    return identity, None
+                opened = snapshot(self.store, manifest, self.model.digest)
+                languages = outdated(manifest.grammars)
+                if languages:
+                    from lurcher.index.unparsed import forget
+
+                    manifest = forget(manifest, opened.segments, languages)
+                return identity, (manifest, opened)
             except CorruptIndex:
                 if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
                     raise

@@ -225,6 +225,14 @@ class Snapshot:
             return columns[0]  # type: ignore[no-any-return]
         return np.concatenate(columns) if columns else np.zeros(0, np.int64)
 
+    def flagged(self, flag: int) -> list[int]:
+        """The live files that have a flag."""
+        flags = self.file_column("flags")
+        if not len(flags) or int(flags.max()) < flag:
+            return []
+        found: list[int] = np.flatnonzero(((flags & flag) != 0) & self.live_files).tolist()
+        return found
+
     @cached_property
     def file_roles(self) -> NDArray[Any]:
         return self.file_column("roles")

@@ -43,9 +43,10 @@ TYPE_KINDS = frozenset(
 FUNCTION_KINDS = frozenset(("function", "method", "constructor", "macro"))
 
 EXPORTED = 1
-UNSEEN, GAVE_UP = 1, 2
+UNSEEN, GAVE_UP, NO_GRAMMAR = 1, 2, 4
 """Flags of files. UNSEEN: it may hold words that are not among its terms: overlong ones, accents apart from their letters, one
-cut by a border. GAVE_UP: it is cut by lines because its grammar took too much time or memory."""
+cut by a border. GAVE_UP: it is cut by lines because its grammar took too much time or memory. NO_GRAMMAR: because that is
+missing."""
 
 FILE = [
     ("text", "<u8"), ("size", "<u4"), ("unit", "<u4"), ("units", "<u4"), ("definition", "<u4"), ("definitions", "<u4"),

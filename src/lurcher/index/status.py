@@ -12,6 +12,7 @@ from lurcher.history.status import history_entry
 from lurcher.index.freshness import compare
 from lurcher.index.lock import holder
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
+from lurcher.index.segment import GAVE_UP, NO_GRAMMAR
 from lurcher.kernel import description
 from lurcher.light import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from lurcher.index.project import Project
     from lurcher.index.reader import Snapshot
 
+_MOST_PATHS = 100
 _VECTORS = ("vectors", "vector_scales", "cards", "card_scales")
 
 
@@ -87,6 +89,7 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
         "listed_by": listing.method,
         "files": sum(row.segment != NO_SEGMENT for row in manifest.rows.values()),
         **content,
+        "by_lines": by_lines_entry(snapshot),
         "disk_bytes": disk_bytes,
         "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
         "model": {**model_entry(project.model), **embedded_entry(project.model, manifest, snapshot)},
@@ -94,6 +97,16 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
         "skipped": replace(manifest, skipped=listing.skipped).skip_counts(),
         **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
     }
+
+
+def by_lines_entry(snapshot: Snapshot) -> dict[str, Any]:
+    """Files that are cut by lines since a grammar gave up on them, by path, or is missing, by language."""
+    paths = sorted(map(snapshot.path, snapshot.flagged(GAVE_UP)))
+    missing: dict[str, int] = {}
+    for file in snapshot.flagged(NO_GRAMMAR):
+        language = snapshot.language(file)
+        missing[language] = missing.get(language, 0) + 1
+    return {"gave_up": len(paths), "paths": paths[:_MOST_PATHS], "no_grammar": dict(sorted(missing.items()))}
 
 
 def lock_entry(folder: Path) -> dict[str, Any]:

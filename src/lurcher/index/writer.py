@@ -18,6 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.chunking.installed import merged
 from lurcher.chunking.languages import detect
 from lurcher.index.build import build
 from lurcher.index.container import Container
@@ -96,6 +97,7 @@ def update(
         {**listing.skipped, WAITING: waiting} if waiting else listing.skipped, checked_ns, frozenset(reading.settled),
         # What the list of files depends on does not tell that some of them are waiting.
         None if waiting else settle(listing.standing, current.standing, checked_ns), current.vectors,
+        merged(current.grammars, store.container(name).meta["languages"]) if name else current.grammars,
     )  # fmt: skip
     manifest = _compact(store, _sorted(manifest), whole=in_waves and not waiting)
     store.commit(manifest)

@@ -11,6 +11,7 @@ from lurcher.imports.types import Link
 from lurcher.index.graph import graph_around
 from lurcher.index.reader import Snapshot
 from lurcher.index.roles import TEST
+from lurcher.index.unparsed import given_up, without_grammar
 from lurcher.planning.intent import parts_of
 from lurcher.survey.answers import Dependent, Hop, ImpactAnswer, Standing
 from lurcher.terms.split import compound
@@ -34,7 +35,7 @@ def impact(
         here = [link for link in links if link.hop == hop]
         by_hop.append(Hop(hop, len(here), sum(tests[link.path] for link in here), min(len(here), most)))
         shown += [_dependent(snapshot, prefix, link, tests[link.path], name) for link in here[:most]]
-    notes = index.degraded + _notes(snapshot, file, name)
+    notes = index.degraded + given_up(snapshot) + without_grammar(snapshot) + _notes(snapshot, file, name)
     return ImpactAnswer(
         snapshot.path(file), snapshot.language(file), symbol, hops, tuple(shown), tuple(by_hop), Standing(index.index, notes)
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from lurcher.errors import FilterError
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import KINDS
+from lurcher.index.unparsed import given_up, without_grammar
 from lurcher.survey.answers import OutlineAnswer, OutlineFile, OutlineSymbol, Standing
 from lurcher.types import Definition
 
@@ -39,7 +40,8 @@ def outline(
             symbols = tuple(_symbol(item) for item in definitions if not item.container)
         if symbols or whole:
             found.append(OutlineFile(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), symbols))
-    return OutlineAnswer(path, kinds, tuple(found), index)
+    notes = index.degraded + given_up(snapshot, files) + without_grammar(snapshot, files)
+    return OutlineAnswer(path, kinds, tuple(found), Standing(index.index, notes))
 
 
 def nested(definitions: Sequence[Definition]) -> tuple[OutlineSymbol, ...]:

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from lurcher.chunking.installed import outdated
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.index import manifest as manifests
 from lurcher.index.apart import KIND, names_in
@@ -17,6 +18,7 @@ from lurcher.index.manifest import NAME, Manifest
 from lurcher.index.project import Project
 from lurcher.index.segment import check_shape
 from lurcher.index.store import live_places
+from lurcher.index.unparsed import given_up, without_grammar
 from lurcher.types import Progress
 
 _ATTEMPTS = 3
@@ -83,11 +85,25 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
         held = "every file opens" if quick else "every byte, table and text is as it was written"
         message = f"generation {manifest.generation}: {len(manifest.rows):,} files in {len(manifest.segments)} segments"
         yield Finding("index", OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
+        yield from _grammars(project, manifest)
     present += sorted(path.name for path in folder.glob(f"*.{KIND}"))
     unused = [name for name in present if name not in manifest.segments and name not in kept]
     if unused:
         message = f"segments or vectors that no manifest names: {few(unused)}"
         yield Finding("index", NOTE, message, f"the next update removes them; {_mend(project, NAME)}")
+
+
+def _grammars(project: Project, manifest: Manifest) -> Iterator[Finding]:
+    """Files that are cut by lines although there is, or could be, a grammar for them."""
+    languages = outdated(manifest.grammars)
+    if languages:
+        message = f"{few(sorted(languages))} files were read without the grammar that is installed now, or with an older one"
+        yield Finding("index", NOTE, f"{message}: the next query reads them again", command("lurcher index", project.root.path))
+    found = project.on_disk()
+    if found is None:
+        return
+    for note in (*given_up(found[1]), *(() if languages else without_grammar(found[1]))):
+        yield Finding("index", NOTE, note.reason, note.hint)
 
 
 def _check_segment(path: Path, manifest: Manifest, number: int, places: list[int], *, quick: bool) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from lurcher.services.health import Health
 
 _BAR = 10
+_FEW = 5
+"""Paths that are named where there may be many."""
 _TERMINAL_LINES = 12
 _MOST_STEPS_UP = 3
 _MOST_MATCHES = 5
@@ -267,6 +269,20 @@ def _shared(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
             row("sent", f"{done['sent_files']:,} files, {done['sent_units']:,} units; {done['removed_files']:,} files removed")
 
 
+def _by_lines(entry: dict[str, Any], row: Callable[[str, str], None]) -> None:
+    """Files of which no definitions are known, and why."""
+    if entry["gave_up"]:
+        many = "1 file, whose grammar" if entry["gave_up"] == 1 else f"{entry['gave_up']:,} files, whose grammars"
+        more = ", …" if entry["gave_up"] > _FEW else ""
+        row("by lines", f"{many} gave up: {', '.join(entry['paths'][:_FEW])}{more}")
+    if entry["no_grammar"]:
+        from lurcher.index.unparsed import package_of
+
+        counts = ", ".join(f"{count:,} {language}" for language, count in entry["no_grammar"].items())
+        packages = " ".join(dict.fromkeys(package_of(language) for language in entry["no_grammar"]))
+        row("by lines", f"{counts}, without a grammar (run: pip install {packages})")
+
+
 def _status(entry: dict[str, Any]) -> None:
     painter = Painter(colours())
 
@@ -292,6 +308,7 @@ def _status(entry: dict[str, Any]) -> None:
         row("files", f"{entry['files']:,}, {_size(entry['text_bytes'])} of text, listed by {_LISTED[entry['listed_by']]}")
         row("units", f"{entry['units']:,}")
         row("definitions", f"{entry['definitions']:,}")
+        _by_lines(entry["by_lines"], row)
         ratio = f", {entry['ratio']:.2f} times the text" if entry["ratio"] is not None else ""
         row("size", f"{_size(entry['disk_bytes'])}{ratio}")
         for segment in entry["segments"]:
