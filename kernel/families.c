@@ -435,7 +435,7 @@ static int merge_lists(Lists *lists, size_t parts, uint64_t *heap, Merged *merge
 /* Whether a part's owners stay next to each other. */
 static int stay_together(const int64_t *targets, size_t count) {
     size_t i = 1;
-    if (count == 0 || targets[0] < 0 || targets[0] + (int64_t)count > UINT32_MAX) {
+    if (count == 0 || targets[0] < 0 || targets[0] > (int64_t)UINT32_MAX - (int64_t)count) {
         return 0;
     }
     while (i < count && targets[i] == targets[i - 1] + 1) {

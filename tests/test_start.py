@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -171,6 +172,20 @@ def test_a_damaged_file_is_done_without_and_written_anew(run: Run, package: Path
         place.write_bytes(broken)
         assert run() == first
         assert place.read_bytes()[:16] == whole[:16]
+        assert len(place.read_bytes()) == len(whole)
+
+
+def test_a_byte_that_changed_anywhere_does_no_harm(run: Run, package: Path) -> None:
+    first = run()
+    run()
+    place = bundles(package)[0]
+    whole = place.read_bytes()
+    rng = random.Random(20)
+    for _ in range(25):
+        at = rng.randrange(len(whole))
+        place.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :])
+        assert run() == first
+        assert run() == first  # which has the order in it again
         assert len(place.read_bytes()) == len(whole)
 
 

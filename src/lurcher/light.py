@@ -266,8 +266,9 @@ else:
             else:
                 get = _nothing if not names else _alone(attrgetter(names[0]))
             get = staticmethod(get)
-            owner = next(parent for parent in cls.__mro__ if parent.__dict__.get("__light_values__") is self)
-            owner.__light_values__ = get
+            for owner in cls.__mro__:  # where another thread was first, none has it any more
+                if owner.__dict__.get("__light_values__") is self:
+                    owner.__light_values__ = get
             return get.__func__
 
     _VALUES = _Values()
@@ -347,7 +348,8 @@ else:
             kept = one.__dict__
             value = kept.get(self.name, _NONE)
             if value is _NONE:
-                value = kept[self.name] = self.function(one)
+                # Of several threads the first one's value is everybody's: some of them are rooms that others fill.
+                value = kept.setdefault(self.name, self.function(one))
             return value
 
     class _Named(type):

@@ -22,9 +22,9 @@ class Later(ABCMeta):
     """
 
     def __getattr__(cls, name: str) -> Any:
-        if name.startswith("__") or not complete(cls):
-            raise AttributeError(f"type object '{cls.__name__}' has no attribute '{name}'")
-        return getattr(cls, name)
+        if not name.startswith("__"):
+            complete(cls)  # or another thread has done so since the name was looked for
+        return super().__getattribute__(name)
 
 
 class Completed(metaclass=Later):
@@ -33,16 +33,16 @@ class Completed(metaclass=Later):
     LATER: tuple[tuple[str, str], ...] = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not complete(type(self)):
-            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        return getattr(self, name)
+        if not name.startswith("__"):
+            complete(type(self))  # or another thread has done so since the name was looked for
+        return super().__getattribute__(name)
 
 
-def complete(cls: Any) -> bool:
-    """Put in what is still to come; False where all is there."""
+def complete(cls: Any) -> None:
+    """Put in what is still to come."""
     parts: tuple[tuple[str, str], ...] = cls.LATER
     if not parts:
-        return False
+        return
     found: dict[str, Any] = {}
     for module, name in parts:
         __import__(module)
@@ -56,7 +56,6 @@ def complete(cls: Any) -> bool:
         if key not in known:
             setattr(owner, key, value)
     owner.LATER = ()
-    return True
 
 
 class Warm:

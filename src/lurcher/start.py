@@ -3,7 +3,8 @@
 Python looks for each module in several places, opens a file for it, reads and checks that, which for a hundred modules takes
 longer than finding the answer does. So what a question has loaded is kept together, in the folder where Python keeps each
 compiled module, and by Python's rule: it counts as long as the source has the size and the time that it was compiled from.
-Where Python keeps nothing, nothing is kept (`-B`), and what cannot be read or written is done without.
+Where Python keeps nothing, nothing is kept (`-B`), and what cannot be read or written is done without. A file that fails its
+checksum is passed over and written anew: damaged code would break every command, and bring the interpreter down at worst.
 
 Python's own way of making a module out of its code takes its time too. What two questions have needed is made in the order in
 which it was finished then: whoever asks for one of these modules finds those before it made, and so finds what it imports.
@@ -30,8 +31,10 @@ if TYPE_CHECKING:
     """Whether a module is a package, time and size of its source as the compiled one has them, and the compiled one."""
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-_HEAD = b"lurcher 3 " + MAGIC_NUMBER
-_TABLE = len(_HEAD) + 8
+_HEAD = b"lurcher 4 " + MAGIC_NUMBER
+_SUMMED = len(_HEAD) + 4
+"""Where that begins which the checksum is of; it stands before it."""
+_TABLE = _SUMMED + 8
 """Where the table of what is in the file begins; its length stands before it."""
 _CODE = 16
 """Where a compiled module has its code; before are the version, its flags, time and size of its source, four bytes each."""
@@ -204,7 +207,9 @@ def _read(place: str) -> tuple[dict[str, Entry], tuple[str, ...]]:
             data = memoryview(mmap(handle.fileno(), 0, access=ACCESS_READ))
         if data[: len(_HEAD)] != _HEAD or len(data) > _LARGEST:
             return {}, ()
-        first = _TABLE + int.from_bytes(data[len(_HEAD) : _TABLE], "little")
+        if data[len(_HEAD) : _SUMMED] != _checksum(data[_SUMMED:]):
+            return {}, ()
+        first = _TABLE + int.from_bytes(data[_SUMMED:_TABLE], "little")
         table, order = marshal.loads(data[_TABLE:first])
         entries: dict[str, Entry] = {}
         for name, (package, time, size, start, end) in table.items():
@@ -216,6 +221,19 @@ def _read(place: str) -> tuple[dict[str, Entry], tuple[str, ...]]:
         return {}, ()
 
 
+def _checksum(data: memoryview | bytes) -> bytes:
+    """The CRC-32 of some bytes; by the kernel, which a question loads anyway, where that is faster."""
+    try:
+        __import__("lurcher._kernel")
+        kernel: Any = sys.modules["lurcher._kernel"]
+        if not kernel.FAST_CRC32:
+            raise ImportError
+    except (ImportError, AttributeError):
+        import zlib as kernel
+    found: int = kernel.crc32(data)
+    return found.to_bytes(4, "little")
+
+
 def _write(place: str, entries: Mapping[str, Entry], order: tuple[str, ...]) -> None:
     table, codes, total = {}, [], 0
     for name, (package, time, size, code) in entries.items():
@@ -223,11 +241,11 @@ def _write(place: str, entries: Mapping[str, Entry], order: tuple[str, ...]) -> 
         codes.append(code)
         total += len(code)
     head = marshal.dumps((table, order))
+    summed = b"".join([len(head).to_bytes(8, "little"), head, *codes])
     draft = f"{place}.{os.getpid()}"
     try:
         with open(draft, "xb") as handle:
-            handle.write(_HEAD + len(head).to_bytes(8, "little") + head)
-            handle.writelines(codes)
+            handle.write(_HEAD + _checksum(summed) + summed)
         os.replace(draft, place)
     except OSError:
         from contextlib import suppress

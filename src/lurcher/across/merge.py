@@ -42,37 +42,13 @@ class Merged:
 
     def __init__(self, parts: Sequence[Findings], strengths: Sequence[Strength], limit: int) -> None:
         self._parts, self._strengths = parts, strengths
-        self._limit = limit
         self._tops = [part.listing.score(0) if len(part.listing) else 0.0 for part in parts]
-        self._merging = self._in_order()
+        # It does not refer to what holds it: a cycle would keep the snapshot, and its files, for longer than the answer.
+        self._merging = _in_order(parts, strengths, self._tops, limit)
         self._order: list[tuple[float, int, int]] = []
 
     def _scored(self, part: int, i: int) -> float:
-        listing = self._parts[part].listing
-        return self._strengths[part].of(listing.score(i) / self._tops[part] if self._tops[part] > 0 else 1.0)
-
-    def _in_order(self) -> Iterator[tuple[float, int, int]]:
-        """(score, part, position) of every hit; of equals the one of the earlier source."""
-        waiting = [(-self._scored(part, 0), part, 0) for part, found in enumerate(self._parts) if len(found.listing)]
-        heapq.heapify(waiting)
-        heard = [part for part, strength in enumerate(self._strengths) if strength.relevant and self._tops[part] > 0]
-        owed = set(sorted(heard, key=lambda part: -self._strengths[part].value)[: self._limit // _ROOM])
-        given, floor = 0, 1.0
-        while waiting:
-            if owed and given >= self._limit - len(owed):
-                # The page ends here: who has something relevant and was not heard yet has its best hit on it.
-                late = [entry for entry in waiting if entry[1] in owed]
-                score, part, i = min(late)
-                waiting.remove((score, part, i))
-                heapq.heapify(waiting)
-            else:
-                score, part, i = heapq.heappop(waiting)
-            owed.discard(part)
-            given += 1
-            floor = min(floor, -score)
-            yield floor, part, i
-            if i + 1 < len(self._parts[part].listing):
-                heapq.heappush(waiting, (-self._scored(part, i + 1), part, i + 1))
+        return _calibrated(self._parts[part], self._strengths[part], self._tops[part], i)
 
     def _at(self, i: int) -> tuple[float, int, int]:
         while len(self._order) <= i:
@@ -123,3 +99,38 @@ class Merged:
             return own[part][1](position) if part in own else (1.0, "")
 
         return max(most for most, _ in own.values()), factor
+
+
+def _calibrated(part: Findings, strength: Strength, top: float, i: int) -> float:
+    """What a hit of a source counts beside those of others."""
+    return strength.of(part.listing.score(i) / top if top > 0 else 1.0)
+
+
+def _in_order(
+    parts: Sequence[Findings], strengths: Sequence[Strength], tops: Sequence[float], limit: int
+) -> Iterator[tuple[float, int, int]]:
+    """(score, part, position) of every hit; of equals the one of the earlier source."""
+
+    def scored(part: int, i: int) -> float:
+        return _calibrated(parts[part], strengths[part], tops[part], i)
+
+    waiting = [(-scored(part, 0), part, 0) for part, found in enumerate(parts) if len(found.listing)]
+    heapq.heapify(waiting)
+    heard = [part for part, strength in enumerate(strengths) if strength.relevant and tops[part] > 0]
+    owed = set(sorted(heard, key=lambda part: -strengths[part].value)[: limit // _ROOM])
+    given, floor = 0, 1.0
+    while waiting:
+        if owed and given >= limit - len(owed):
+            # The page ends here: who has something relevant and was not heard yet has its best hit on it.
+            late = [entry for entry in waiting if entry[1] in owed]
+            score, part, i = min(late)
+            waiting.remove((score, part, i))
+            heapq.heapify(waiting)
+        else:
+            score, part, i = heapq.heappop(waiting)
+        owed.discard(part)
+        given += 1
+        floor = min(floor, -score)
+        yield floor, part, i
+        if i + 1 < len(parts[part].listing):
+            heapq.heappush(waiting, (-scored(part, i + 1), part, i + 1))

@@ -47,15 +47,14 @@ class Gathered(ABC):
         return with_notes(replace(answer, hits=hits, sources=(name,)), notes)
 
     def _shelf(self, name: str) -> tuple[list[GatheredProject], Engine]:
-        if not hasattr(self, "_shelves"):
-            self._shelves = {}
-        known = self._shelves.get(name)
+        shelves: dict[str, tuple[list[GatheredProject], Engine]] = self.__dict__.setdefault("_shelves", {})
+        known = shelves.get(name)
         if known is None:
             from lurcher.gathered.project import GatheredProject
 
             projects = [GatheredProject(owner, name) for owner in self._together.projects]
             together = _Shelf(projects, self._together.labels())
-            known = self._shelves.setdefault(name, (projects, self._beside(together)))
+            known = shelves.setdefault(name, (projects, self._beside(together)))
         return known
 
     def _in_source(self, path: str) -> Path | None:

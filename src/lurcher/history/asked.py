@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from _thread import allocate_lock
 from abc import ABC, abstractmethod
 
 from lurcher.clock import Clock
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from lurcher.survey.answers import Standing
 
     Kind = TypeVar("Kind")
+
+_MAKING = allocate_lock()
 
 
 class Histories(ABC):
@@ -204,10 +207,12 @@ class Histories(ABC):
     def _past_of(self, project: Project) -> PastProject:
         from lurcher.history.project import PastProject
 
-        known = self._pasts.get(project.root.path)
-        if known is None or known.settings is not project.settings:
-            known = self._pasts[project.root.path] = PastProject.beside(project)
-        return known
+        # One for all threads: two would take each other for writers of another process.
+        with _MAKING:
+            known = self._pasts.get(project.root.path)
+            if known is None or known.settings is not project.settings:
+                known = self._pasts[project.root.path] = PastProject.beside(project)
+            return known
 
     def _known_of(self, project: Project) -> Known | None:
         """What is known of the commits of a project already; nothing is indexed for it."""

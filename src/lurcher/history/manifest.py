@@ -179,9 +179,13 @@ class PastStore(Store):
         """The file of that name, in which outcomes are kept."""
         return self.other(name, "outcomes")
 
+    def named_by(self, manifest: Naming) -> set[str]:
+        judged = manifest.judged.name if isinstance(manifest, PastManifest) else ""
+        return super().named_by(manifest) | ({judged} if judged else set())
+
     def leftovers(self, manifest: Naming) -> list[Path]:
-        kept = manifest.judged.name if isinstance(manifest, PastManifest) else ""
-        old = (path for path in self.folder.glob("*.outcomes") if path.name != kept)
+        kept = self.named_by(manifest)
+        old = (path for path in self.folder.glob("*.outcomes") if path.name not in kept)
         return sorted([*super().leftovers(manifest), *old])
 
     def prepare(self) -> None:
@@ -190,6 +194,7 @@ class PastStore(Store):
         super().prepare()
 
     def commit_past(self, manifest: PastManifest) -> None:
+        self.forget_others(manifest)
         if self.writable and not self.memory:
             try:
                 self.prepare()

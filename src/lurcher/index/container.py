@@ -20,7 +20,7 @@ import stat
 
 from lurcher.errors import CorruptIndex, LurcherError
 from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, NamedTuple, Struct, cache
+from lurcher.light import TYPE_CHECKING, NamedTuple, Struct, cache, partial
 from lurcher.quick import blake2b, loads
 
 if TYPE_CHECKING:
@@ -90,6 +90,8 @@ class Container:
     ERROR: type[LurcherError] = CorruptIndex
     trusted = False
     """Whether it is the very file that was written, untouched since: then there is nothing to verify."""
+    stamp: Stamp | None = None
+    """What the file looked like when it was opened."""
 
     def __init__(self, buffer: bytes | mmap.mmap, name: str) -> None:
         self.name = name
@@ -128,7 +130,8 @@ class Container:
                 if status.st_size == 0:
                     raise cls.ERROR(f"{cls.WHAT} {name} is damaged: it is empty", cls.HINT)
                 found = cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), name)
-                found.trusted = stamp is not None and stamp == stamp_of(status)
+                found.stamp = stamp_of(status)
+                found.trusted = stamp is not None and stamp == found.stamp
                 return found
             finally:
                 os.close(descriptor)
@@ -138,6 +141,13 @@ class Container:
             if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
                 raise
             raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT) from error
+
+    def is_at(self, path: str) -> bool:
+        """Whether the file at a path is the one that was opened, untouched since."""
+        try:
+            return self.stamp is not None and self.stamp == stamp_of(os.lstat(path))
+        except OSError:
+            return False
 
     def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
         """Bytes [start, end) of a section, verified."""
@@ -184,7 +194,8 @@ class Container:
         known = self._unpackers.get(name)
         if known is None:
             _, position, length, _ = self._table[name]
-            known = self._unpackers[name] = _Unpacker(self, name, self._buffer[position : position + length])
+            stored, blocks = self._buffer[position : position + length], self.section(name + BLOCKS)
+            known = self._unpackers[name] = _Unpacker(name, stored, blocks, partial(self._damaged, self.name))
         return known
 
     def blocks(self, name: str, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
@@ -291,7 +302,11 @@ class Container:
 
     def corrupt(self, reason: str) -> LurcherError:
         """The error for a file that does not hold what it should."""
-        return self.ERROR(f"{self.WHAT} {self.name} is damaged: {reason}", self.HINT)
+        return self._damaged(self.name, reason)
+
+    @classmethod
+    def _damaged(cls, name: str, reason: str) -> LurcherError:
+        return cls.ERROR(f"{cls.WHAT} {name} is damaged: {reason}", cls.HINT)
 
     def forget(self) -> None:
         """Let the system take back the memory of what was read from the file; it can be read again."""
@@ -334,25 +349,29 @@ def checksum() -> Checksum:
 
 
 class _Unpacker:
-    """Reads from the blocks of a packed section."""
+    """Reads from the blocks of a packed section.
 
-    def __init__(self, container: Container, name: str, stored: memoryview) -> None:
-        self._container = container
+    It does not refer to its container, which refers to it: the file is to be closed when the last reader lets go of it, not
+    when Python next looks for cycles.
+    """
+
+    def __init__(self, name: str, stored: memoryview, listed: memoryview, corrupt: Callable[[str], LurcherError]) -> None:
         self._name = name
         self._stored = stored
-        blocks = container.section(name + BLOCKS).cast("I")
-        if len(blocks) < 2 or len(blocks) % 2:
-            raise container.corrupt(f"section '{name}' has no blocks")
+        self._corrupt = corrupt
+        if len(listed) < 8 or len(listed) % 8:
+            raise corrupt(f"section '{name}' has no blocks")
+        blocks = listed.cast("I")
         self.length = blocks[0] | blocks[1] << 32
         self._blocks = blocks[2:]
         if len(self._blocks) // 2 != -(-self.length // PACK) or (self._blocks[-2] if self._blocks else 0) != len(stored):
-            raise container.corrupt(f"section '{name}' has other blocks than it should")
+            raise corrupt(f"section '{name}' has other blocks than it should")
         self._known: dict[int, bytes] = {}
 
     def read(self, start: int, end: int | None) -> memoryview:
         end = self.length if end is None else end
         if not 0 <= start <= end <= self.length:
-            raise self._container.corrupt(f"section '{self._name}' is shorter than it should be")
+            raise self._corrupt(f"section '{self._name}' is shorter than it should be")
         if start == end:
             return memoryview(b"")
         first, last = start // PACK, (end - 1) // PACK
@@ -378,14 +397,14 @@ class _Unpacker:
         data = unpacked(packed, size) if start < end and checksum()(packed) == expected else None
         if data is not None:
             return data
-        raise self._container.corrupt(f"section '{self._name}' fails its checksum")
+        raise self._corrupt(f"section '{self._name}' fails its checksum")
 
     def stored(self, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
         start = self._blocks[2 * first - 2] if first else 0
         for number in range(first, last):
             end = self._blocks[2 * number]
             if not start < end <= len(self._stored):
-                raise self._container.corrupt(f"section '{self._name}' has other blocks than it should")
+                raise self._corrupt(f"section '{self._name}' has other blocks than it should")
             yield self._stored[start:end], self._blocks[2 * number + 1]
             start = end
 

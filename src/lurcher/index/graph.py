@@ -5,11 +5,10 @@ There is one for each ecosystem, since no import leads from one to another: a qu
 
 from __future__ import annotations
 
-import gc
-
 from lurcher.imports.graph import Graph
 from lurcher.imports.resolvers import ecosystem_of
 from lurcher.index.reader import Snapshot
+from lurcher.index.uncollected import UNCOLLECTED
 
 
 def graph_around(snapshot: Snapshot, file: int) -> Graph:
@@ -18,13 +17,8 @@ def graph_around(snapshot: Snapshot, file: int) -> Graph:
     known: Graph | None = snapshot.graphs.get(key)
     if known is None:
         # Half of the time would go into looking for garbage among hundreds of thousands of new tuples.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
+        with UNCOLLECTED:
             known = snapshot.graphs[key] = _made(snapshot, *key)
-        finally:
-            if collecting:
-                gc.enable()
     return known
 
 

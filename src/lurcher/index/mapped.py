@@ -58,6 +58,11 @@ class Segment:
         """Which units have a term with some bytes in it, as the literal lane found out."""
         self.meta = container.meta
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether its files are the very ones that were written, untouched since, or never left memory."""
+        return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
+
     @cached_property
     def files(self) -> NDArray[Any]:
         return files_of(self.container, self.container.rows)

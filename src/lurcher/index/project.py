@@ -427,6 +427,11 @@ class Project:
             except IndexError_:
                 return False
 
+    def is_ours(self) -> bool:
+        """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
+        view = self._view
+        return view is None or all(segment.is_ours for segment in view[1].segments)
+
     def on_disk(self) -> tuple[Manifest, Snapshot] | None:
         """The index as it is on disk, opened; None where there is none."""
         return self._read()[1]

@@ -472,6 +472,10 @@ class Snapshot:
         """Room for import graphs, by root and ecosystem, which are made when they are first asked for."""
         return {}
 
+    def corrupt(self, file: int, reason: str) -> Exception:
+        """The error for what the index says of a file and cannot be."""
+        return self._place("files", file)[0].container.corrupt(reason)
+
     def segment_of(self, file: int) -> int:
         """The place of the file's segment among `segments`."""
         return self.segments.index(self._place("files", file)[0])

@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import time
+from _weakref import ref
 
 from lurcher.errors import CorruptIndex
 from lurcher.index import manifest as manifests
@@ -67,6 +68,8 @@ class Store:
     """The tree around the folder, if it lies in one: that is not made anew when it is gone."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Those of files that were written here, or that a manifest has from whoever wrote them."""
+    _opened: dict[str, ref[Container]] = field(default_factory=dict)
+    """Files that somebody may still have mapped: the next generation has most of them too, and need not map them again."""
     _retry_at: float = math.inf
     _pause: float = 30.0
 
@@ -79,18 +82,27 @@ class Store:
     def container(self, name: str) -> Container:
         if name in self.memory:
             return self.memory[name]
-        container = self.checked(Container.open(os.path.join(self.place, name), self.stamps.get(name)))
-        if name != f"{container.digest()}.segment":
-            raise container.corrupt("it holds what belongs under another name")
-        return container
+        return self._mapped(name, "segment")
 
     def other(self, name: str, kind: str) -> Container:
         """The file of that name, which is of `kind` and no segment."""
         if name in self.memory:
             return self.memory[name]
-        container = Container.open(os.path.join(self.place, name), self.stamps.get(name))
+        return self._mapped(name, kind)
+
+    def _mapped(self, name: str, kind: str) -> Container:
+        place = os.path.join(self.place, name)
+        kept = self._opened.get(name)
+        known = None if kept is None else kept()
+        if known is not None and known.is_at(place):
+            return known
+        container = Container.open(place, self.stamps.get(name))
+        if kind == "segment":
+            self.checked(container)
         if name != f"{container.digest()}.{kind}":
             raise container.corrupt("it holds what belongs under another name")
+        self._opened = {other: kept for other, kept in self._opened.items() if kept() is not None}
+        self._opened[name] = ref(container)
         return container
 
     def sound(self, vectors: Mapping[str, Apart]) -> dict[str, Apart]:
@@ -146,6 +158,7 @@ class Store:
         return self.folder / f".scratch.{os.getpid()}-{next(_numbers)}.tmp" if self.writable else None
 
     def commit(self, manifest: Manifest) -> None:
+        self.forget_others(manifest)
         if self.writable and not self.memory:
             try:
                 self.prepare()
@@ -153,6 +166,12 @@ class Store:
                 self.sweep(manifest)
             except OSError as error:
                 self.give_up(error)
+
+    def forget_others(self, manifest: Naming) -> None:
+        """Let go of what a new generation does not name: its readers have what they read from."""
+        named = self.named_by(manifest)
+        self.memory = {name: container for name, container in self.memory.items() if name in named}
+        self.stamps = {name: stamp for name, stamp in self.stamps.items() if name in named}
 
     def give_up(self, error: OSError) -> None:
         """Stay in memory from now on; for a while only, if the reason may pass."""
@@ -198,12 +217,16 @@ class Store:
                     return False
         return all(_OWN_NAME.fullmatch(name) for name in names)
 
-    def leftovers(self, manifest: Naming) -> list[Path]:
-        """Segments and vectors that no manifest names, and what a killed writer left."""
+    def named_by(self, manifest: Naming) -> set[str]:
+        """The files that a generation is made of."""
         from lurcher.index.apart import names_in
 
+        return {*manifest.segments, *names_in(manifest.vectors)}
+
+    def leftovers(self, manifest: Naming) -> list[Path]:
+        """Segments and vectors that no manifest names, and what a killed writer left."""
         found = (path for pattern in _SWEPT for path in self.folder.glob(pattern))
-        kept = {*manifest.segments, *names_in(manifest.vectors)}
+        kept = self.named_by(manifest)
         return sorted(path for path in found if path.name not in kept)
 
     def sweep(self, manifest: Naming) -> None:

@@ -8,7 +8,6 @@ place.
 
 from __future__ import annotations
 
-import gc
 import itertools
 import os
 import time
@@ -28,6 +27,7 @@ from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest, 
 from lurcher.index.merge import merge
 from lurcher.index.store import Store, live_mask, live_places
 from lurcher.index.texts import Files, Seen, Tree, texts_of
+from lurcher.index.uncollected import UNCOLLECTED
 from lurcher.index.waves import most_telling_first
 from lurcher.kernel import give_back
 from lurcher.sources.decode import Skip, Text
@@ -272,13 +272,8 @@ class _Making:
     def segment(self) -> str | None:
         """The name of the segment; None where no text is new."""
         # Building makes millions of small objects and no cycles: looking for cycles would cost a tenth of the time.
-        enabled = gc.isenabled()
-        gc.disable()
-        try:
+        with UNCOLLECTED:
             return self._segment()
-        finally:
-            if enabled:
-                gc.enable()
 
     def _segment(self) -> str | None:
         shards = self._reading.shards()

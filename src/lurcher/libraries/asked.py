@@ -84,22 +84,23 @@ class Libraries(ABC):
 
     def libraries(self) -> list[dict[str, Any]]:
         """The libraries that have an index: name, ecosystem, version, where they are, and what the index holds."""
-        return [_entry(project) for project in self._kept()[0]]
+        return [_entry(project) for project in self._kept().projects]
 
-    def _kept(self) -> tuple[list[LibraryProject], tuple[Degraded, ...]]:
+    def _kept(self) -> _Known:
         """The libraries with an index, opened once as long as their indexes are the same, and what is wrong with others."""
         from lurcher.libraries.project import kept_in, standing_of
 
         standing = tuple(standing_of(owner) for owner in self._together.projects)
-        if self._known is None or self._known.standing != standing:
+        known = self._known
+        if known is None or known.standing != standing:
             found: list[LibraryProject] = []
             notes: list[Degraded] = []
             for owner in self._together.projects:
                 kept, said = kept_in(owner)
                 found += [item for item in kept if not any(_same(item, other) for other in found)]
                 notes += said
-            self._known = _Known(standing, found, tuple(notes), {})
-        return self._known.projects, self._known.notes
+            known = self._known = _Known(standing, found, tuple(notes), {})
+        return known
 
     @abstractmethod
     def _beside(self, together: Together) -> Engine:
@@ -109,15 +110,15 @@ class Libraries(ABC):
         self, query: Query, names: Sequence[str], *, refresh: bool, check: bool, progress: Progress
     ) -> Answer:
         """The answer of the libraries that are named, or of all that have an index."""
-        kept, notes = self._kept()
-        projects = _chosen(kept, names) if names else kept
+        known = self._kept()
+        notes = known.notes
+        projects = _chosen(known.projects, names) if names else known.projects
         if not projects:
             none = Degraded("libraries", "no library is indexed", "run: lurcher index --library NAME")
             said = notes[0] if notes else none
             raise UsageError(said.reason, said.hint)
-        assert self._known is not None
         key = tuple(project.store.folder for project in projects)
-        engine = self._known.engines.get(key) or self._known.engines.setdefault(key, self._beside(Shelf(projects)))
+        engine = known.engines.get(key) or known.engines.setdefault(key, self._beside(Shelf(projects)))
         answer = engine._sound(lambda damage: engine._answer(query, (refresh, check), progress, damage), progress)
         hits = tuple(_labelled(hit, projects, engine.labels) for hit in answer.hits)
         return with_notes(replace(answer, hits=hits, sources=(SOURCE,)), () if names else notes)
@@ -126,7 +127,8 @@ class Libraries(ABC):
         """The file that the path of a hit in a library stands for."""
         if not path.startswith("lib:"):
             return None
-        for engine in self._known.engines.values() if self._known is not None else ():
+        known = self._known
+        for engine in list(known.engines.values()) if known is not None else ():
             for project, label in zip(engine.projects, engine.labels, strict=True):
                 if path.startswith(label):
                     return project.root.path / path[len(label) :]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.errors import QueryError
+from lurcher.errors import MissingExtra, QueryError
 from lurcher.light import TYPE_CHECKING, bisect_right, cached_property, dataclass
 from lurcher.literal.syntax import Syntax, read
 from lurcher.types import CASES
@@ -70,8 +70,10 @@ class Pattern:
 
     @cached_property
     def _expression(self) -> Any:
-        import re2
-
+        try:
+            import re2
+        except ImportError as error:  # Python's own expressions may take for ever on some texts, so they do not stand in
+            raise MissingExtra("exact text by a pattern needs the google-re2 package", "pip install google-re2") from error
         if not self.fixed and len(self.text) > MOST_CHARS:
             raise QueryError(
                 f"the pattern has {len(self.text):,} characters", f"a regular expression has at most {MOST_CHARS:,}"

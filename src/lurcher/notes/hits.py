@@ -81,7 +81,10 @@ class NoteShown:
         explicit = _EXPLICIT.search(heading.signature)
         if explicit:
             return explicit[1]
-        return self._vault.anchors(file)[heading.start_byte]
+        found = self._vault.anchors(file).get(heading.start_byte)
+        if found is None:
+            raise self._snapshot.corrupt(file, "a section is named after another file's heading")
+        return found
 
 
 def link_text(heading: str) -> str:

@@ -6,11 +6,11 @@ import posixpath
 
 from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
-from lurcher.light import TYPE_CHECKING, cached_property
+from lurcher.light import TYPE_CHECKING
 from lurcher.notes.kinds import notes_in
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
-from lurcher.types import HEADING, Import
+from lurcher.types import HEADING, Definition, Import
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,24 +25,45 @@ _MOST_SAME = 3
 """Notes of one name beyond which a link to that name says nothing."""
 
 
+class _Known:
+    """What was found out about the notes of a generation, each part when it was first asked for.
+
+    It is kept by the snapshot and does not refer to it: a snapshot in a cycle would stay, with its files, until Python looks
+    for cycles. Threads share it, so whatever is put in is whole.
+    """
+
+    def __init__(self) -> None:
+        self.notes: NDArray[np.bool_] | None = None
+        self.facts: dict[int, tuple[Import, ...]] | None = None
+        self.named: dict[str, list[int]] | None = None
+        self.called: dict[str, list[int]] | None = None
+        self.stems: dict[int, list[frozenset[str]]] = {}
+        self.leading: dict[int, tuple[int, ...]] = {}
+        self.anchors: dict[int, dict[int, str]] = {}
+        self.some: dict[int, tuple[Import, ...]] = {}
+
+
 class Vault:
-    """Made once per generation, each part when it is first asked for."""
+    """The notes of a snapshot; what one of these finds out, the others of the same snapshot know."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, known: _Known) -> None:
         self._snapshot = snapshot
-        self._stems: dict[int, list[frozenset[str]]] = {}
-        self._leading: dict[int, tuple[int, ...]] = {}
-        self._anchors: dict[int, dict[int, str]] = {}
-        self._some: dict[int, tuple[Import, ...]] = {}
+        self._known = known
 
-    @cached_property
+    @property
     def notes(self) -> NDArray[np.bool_]:
         """Which files are notes and live."""
-        return notes_in(self._snapshot)
+        notes = self._known.notes
+        if notes is None:
+            notes = self._known.notes = notes_in(self._snapshot)
+        return notes
 
-    @cached_property
+    @property
     def facts(self) -> dict[int, tuple[Import, ...]]:
-        return self._snapshot.imports(set(self.notes.nonzero()[0].tolist()))
+        facts = self._known.facts
+        if facts is None:
+            facts = self._known.facts = self._snapshot.imports(set(self.notes.nonzero()[0].tolist()))
+        return facts
 
     def said(self, file: int, kind: str) -> tuple[str, ...]:
         """What a note says of itself: its `title`, `alias`, `tag`, `date`, or what is `broken` about its front matter."""
@@ -50,11 +71,12 @@ class Vault:
 
     def facts_of(self, files: Sequence[int]) -> list[tuple[Import, ...]]:
         """The facts of some notes: to read all of them takes longer than a question, and few questions need them."""
-        if "facts" not in self.__dict__ and len(self._some) <= _MANY:
-            wanted = {file for file in files if file not in self._some}
+        some = self._known.some
+        if self._known.facts is None and len(some) <= _MANY:
+            wanted = {file for file in files if file not in some}
             if wanted:
-                self._some.update(dict.fromkeys(wanted, ()) | self._snapshot.imports(wanted))
-            return [self._some[file] for file in files]
+                some.update(dict.fromkeys(wanted, ()) | self._snapshot.imports(wanted))
+            return [some[file] for file in files]
         return [self.facts.get(file, ()) for file in files]
 
     def title(self, file: int) -> str:
@@ -62,27 +84,18 @@ class Vault:
 
     def name_stems(self, file: int) -> list[frozenset[str]]:
         """The stems of the words of its title, and of each other name."""
-        known = self._stems.get(file)
+        known = self._known.stems.get(file)
         if known is None:
             names = (self.title(file), *self.said(file, "alias"))
             stems = (frozenset(stem(split(word)[0]) for word in words(name) if split(word)) for name in names)
-            known = self._stems[file] = [found for found in stems if found]
+            known = self._known.stems[file] = [found for found in stems if found]
         return known
 
     def anchors(self, file: int) -> dict[int, str]:
         """The anchor of each heading, by the byte it begins at; the same name gets a number, and no anchor is there twice."""
-        known = self._anchors.get(file)
+        known = self._known.anchors.get(file)
         if known is None:
-            known = self._anchors[file] = {}
-            used: dict[str, int] = {}
-            for heading in self._snapshot.definitions_of(file):
-                if heading.kind == HEADING:
-                    slug = first = slug_of(heading.name)
-                    while slug in used:
-                        used[first] += 1
-                        slug = f"{first}-{used[first]}"
-                    used[slug] = 0
-                    known[heading.start_byte] = slug
+            known = self._known.anchors[file] = _anchors_of(self._snapshot.definitions_of(file))
         return known
 
     def tagged(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
@@ -94,35 +107,42 @@ class Vault:
             found[file] = all(any(tag == one or tag.startswith(one + "/") for tag in own) for one in asked)
         return found
 
-    @cached_property
+    @property
     def _named(self) -> dict[str, list[int]]:
         """Notes by what a link may call them: file name, path, path without its ending."""
+        if self._known.named is not None:
+            return self._known.named
         found: dict[str, list[int]] = {}
         for path, file in self._snapshot.live_paths.items():
             if self.notes[file]:
                 bare = posixpath.splitext(path)[0]
                 for name in {name.casefold() for name in (bare.rpartition("/")[2], path, bare)}:
                     found.setdefault(name, []).append(file)
+        self._known.named = found
         return found
 
-    @cached_property
+    @property
     def _called(self) -> dict[str, list[int]]:
         """Notes by their other names."""
+        if self._known.called is not None:
+            return self._known.called
         found: dict[str, list[int]] = {}
         for file, name in self._snapshot.imports_of_kind("alias"):
             if self.notes[file]:
                 found.setdefault(name.casefold(), []).append(file)
+        self._known.called = found
         return found
 
     def neighbours(self, files: Sequence[int]) -> dict[int, tuple[int, ...]]:
         """For each of some notes those of them that it links to, and that link to it; and whatever else it links to."""
-        unknown = [file for file in files if file not in self._leading]
+        leading = self._known.leading
+        unknown = [file for file in files if file not in leading]
         for file, facts in zip(unknown, self.facts_of(unknown), strict=True):
             others = {other for fact in facts if fact.kind in _LEADING for other in self.targets(file, fact)}
-            self._leading[file] = tuple(sorted(others - {file}))
+            leading[file] = tuple(sorted(others - {file}))
         found: dict[int, set[int]] = {}
         for file in files:
-            for other in self._leading[file]:
+            for other in leading[file]:
                 found.setdefault(file, set()).add(other)
                 found.setdefault(other, set()).add(file)
         return {file: tuple(sorted(others)) for file, others in found.items()}
@@ -156,10 +176,24 @@ class Vault:
 
 
 def vault_of(snapshot: Snapshot) -> Vault:
-    known: Vault | None = snapshot.graphs.get(_ROOM)
+    known: _Known | None = snapshot.graphs.get(_ROOM)
     if known is None:
-        known = snapshot.graphs[_ROOM] = Vault(snapshot)
-    return known
+        known = snapshot.graphs.setdefault(_ROOM, _Known())
+    return Vault(snapshot, known)
+
+
+def _anchors_of(definitions: Iterable[Definition]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    used: dict[str, int] = {}
+    for heading in definitions:
+        if heading.kind == HEADING:
+            slug = first = slug_of(heading.name)
+            while slug in used:
+                used[first] += 1
+                slug = f"{first}-{used[first]}"
+            used[slug] = 0
+            found[heading.start_byte] = slug
+    return found
 
 
 def stem_of(path: str) -> str:

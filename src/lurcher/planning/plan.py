@@ -118,7 +118,11 @@ def phrase_in(text: str) -> Pattern | None:
     line = text.strip()
     if not _few_plain_words(line):
         return None
+    from lurcher.errors import MissingExtra
     from lurcher.literal.pattern import IGNORE, compiled
 
-    return compiled(line, fixed=True, case=IGNORE)
+    try:
+        return compiled(line, fixed=True, case=IGNORE)
+    except MissingExtra:
+        return None
 
