@@ -284,6 +284,9 @@ static int place_one(Work *work, Found *found) {
     while (outer && open[outer - 1].start == start && open[outer - 1].end == end) {
         outer--;
     }
+    if (outer && says(found->kind, "field") && says(open[outer - 1].kind, "constructor")) {
+        outer--; /* what a constructor declares is a field of its type */
+    }
     PyObject *nothing = PyUnicode_FromStringAndSize("", 0);
     if (nothing == NULL) {
         return -1;

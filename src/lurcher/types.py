@@ -36,7 +36,7 @@ class Definition:
     name: str
     kind: str
     """class, struct, enum, interface, trait, type, module, function, method, constructor, macro, constant, variable, field,
-    heading"""
+    enumerator, heading"""
     container: str
     """Enclosing names joined by dots, outermost first; empty at the top level."""
     signature: str

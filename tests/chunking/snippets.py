@@ -16,10 +16,23 @@ _add(
 LIMIT = 10
 _cache: dict = {}
 type Pair = tuple[int, int]
+first, second = 1, 2
+one = other = make()
+try:
+    import fast
+except ImportError:
+    fast = None
+if DEBUG:
+    level = 1
+else:
+    level: int = 2
 
 @decorate(1)
 class Outer(Base):
     """Class words."""
+    RED = 1
+    size: int
+    made = _maker("made")
     class Inner:
         def method(self): ...
     def __init__(self): pass
@@ -34,7 +47,17 @@ def top():
 constant LIMIT
 -variable _cache
 type Pair
+variable first
+variable second
+variable one
+variable other
+variable fast
+variable level
+variable level
 class Outer
+constant Outer.RED
+field Outer.size
+field Outer.made
 class Outer.Inner
 method Outer.Inner.method
 constructor Outer.__init__
@@ -49,6 +72,9 @@ import x from "x";
 const fs = require("fs");
 const LIMIT = 10;
 exports.parse = function (text) {};
+exports.version = "1.0";
+Foo.limit = 1;
+module.exports.fs = require("fs");
 module.exports = function main(a) {};
 app.use = function use(fn) {};
 Foo.prototype.bar = function () {};
@@ -59,6 +85,7 @@ export default class Shape extends Base {
   static area() {}
   #secret() {}
   handler = () => {};
+  static limit = 1;
 }
 export function* walk() { function inner() {} }
 const Anonymous = class { m() {} };
@@ -67,6 +94,8 @@ const Anonymous = class { m() {} };
 _JAVASCRIPT_EXPECTED = """
 constant LIMIT
 function parse
+variable version
+field Foo.limit
 function main
 method app.use
 method Foo.bar
@@ -79,6 +108,7 @@ constructor Shape.constructor
 method Shape.area
 -method Shape.#secret
 method Shape.handler
+field Shape.limit
 function walk
 -function walk.inner
 class Anonymous
@@ -92,9 +122,11 @@ _TYPESCRIPT = (
     + """
 export interface Reader<T> { read(n: number): T; size: number }
 export type Id = string | number;
-enum Color { Red }
+enum Color { Red, Green = 2, "dark" }
+export type Size = { width: number };
 @Component({ a: 1 })
 export abstract class Store {
+  constructor(private disk: Disk, readonly name: string, plain: number) {}
   private load(): void {}
   abstract save(x: Id): void;
 }
@@ -109,9 +141,18 @@ _TYPESCRIPT_EXPECTED = (
     + """
 interface Reader
 method Reader.read
+field Reader.size
 type Id
 enum Color
+enumerator Color.Red
+enumerator Color.Green
+enumerator Color.dark
+type Size
+field Size.width
 class Store
+constructor Store.constructor
+-field Store.disk
+field Store.name
 -method Store.load
 method Store.save
 module A.B
@@ -134,6 +175,7 @@ _add(
 package main
 
 const Limit = 10
+const low, High = 1, 2
 
 var (
 	first, second int
@@ -142,6 +184,8 @@ var (
 
 type Tree[K any] struct {
 	root *K
+	Left, Right struct{ depth int }
+	Base
 }
 
 type Reader interface {
@@ -159,9 +203,15 @@ func main() {}
 """,
     """
 constant Limit
+constant High
+-constant low
 -variable first
 -variable second
 struct Tree
+-field Tree.root
+field Tree.Left
+field Tree.Right
+-field Tree.Left.depth
 interface Reader
 method Reader.Read
 type ID
@@ -185,7 +235,7 @@ static mut COUNT: u8 = 0;
 #[serde(rename = "x")]
 pub struct Shape<'a> { name: &'a str }
 
-enum Kind { A, B }
+enum Kind { A, B { size: u8 } }
 pub trait Area { type Unit; fn area(&self) -> f64; }
 
 impl<'a> Shape<'a> {
@@ -204,7 +254,11 @@ pub(crate) type Pair = (u8, u8);
 constant LIMIT
 -constant COUNT
 struct Shape
+-field Shape.name
 -enum Kind
+enumerator Kind.A
+enumerator Kind.B
+field Kind.B.size
 trait Area
 type Area.Unit
 method Area.area
@@ -249,9 +303,13 @@ constructor Shape.Shape
 method Shape.area
 -method Shape.hidden
 enum Shape.Kind
+enumerator Shape.Kind.A
+enumerator Shape.Kind.B
 interface Shape.Visitor
 method Shape.Visitor.visit
 class Point
+field Point.x
+field Point.y
 constructor Point.Point
 interface Marker
 method Marker.value
@@ -268,8 +326,8 @@ _add(
 typedef struct shape { int a; } shape_t;
 typedef struct { int a; } point_t;
 typedef int (*callback)(int);
-struct node { struct node *next; };
-enum color { RED };
+struct node { struct node *next; int a[3], b : 1; int (*visit)(int); };
+enum color { RED, GREEN = 2 };
 union value { int i; };
 int declared(struct node *n);
 char **matrix(void) { return 0; }
@@ -283,11 +341,20 @@ macro MAX
 constant LIMIT
 type shape_t
 struct shape
+field shape.a
 struct point_t
+field point_t.a
 type callback
 struct node
+field node.next
+field node.a
+field node.b
+field node.visit
 enum color
+enumerator color.RED
+enumerator color.GREEN
 struct value
+field value.i
 function declared
 function matrix
 -function hidden
@@ -332,7 +399,9 @@ method geo.flat.Shape.count
 method geo.flat.Shape.operator==
 struct geo.flat.Box
 method geo.flat.Box.get
+field geo.flat.Box.v
 enum geo.flat.Color
+enumerator geo.flat.Color.Red
 type geo.flat.Name
 type geo.flat.Small
 method geo.Shape.area
@@ -385,8 +454,10 @@ function Geo.Flat.Shape.Hidden.Local
 interface Geo.Flat.IShape
 method Geo.Flat.IShape.Draw
 enum Geo.Flat.Kind
+enumerator Geo.Flat.Kind.A
 struct Geo.Flat.Point
 class Geo.Flat.Pair
+field Geo.Flat.Pair.A
 type Geo.Flat.Handler
 """,
 )
@@ -411,6 +482,7 @@ end
 def top; end
 class A::B; end
 Point = Struct.new(:x)
+ONE, TWO = 1, 2
 define_method(:dynamic) { }
 """,
     """
@@ -427,6 +499,9 @@ method Geo.Flat.Shape.built
 function top
 class A.B
 class Point
+field Point.x
+constant ONE
+constant TWO
 function dynamic
 """,
 )
@@ -451,6 +526,7 @@ trait Colored {}
 enum Kind: string { case A = 'a'; }
 function top(int $a) { }
 const ZERO = 0;
+define('ONE', 1);
 """,
     """
 module Geo.Flat
@@ -458,14 +534,17 @@ class Geo.Flat.Shape
 constant Geo.Flat.Shape.LIMIT
 -field Geo.Flat.Shape.size
 constructor Geo.Flat.Shape.__construct
+-field Geo.Flat.Shape.a
 method Geo.Flat.Shape.area
 -method Geo.Flat.Shape.hidden
 interface Geo.Flat.Drawable
 method Geo.Flat.Drawable.draw
 trait Geo.Flat.Colored
 enum Geo.Flat.Kind
+enumerator Geo.Flat.Kind.A
 function Geo.Flat.top
 constant Geo.Flat.ZERO
+constant Geo.Flat.ONE
 """,
 )
 
@@ -522,6 +601,7 @@ typealias Names = List<String>
 """,
     """
 class Shape
+field Shape.a
 field Shape.size
 -method Shape.hidden
 method Shape.short
@@ -531,6 +611,8 @@ constructor Shape.constructor
 interface Visitor
 method Visitor.visit
 enum Kind
+enumerator Kind.A
+enumerator Kind.B
 method Kind.label
 module Registry
 method Registry.add
@@ -564,7 +646,8 @@ object Registry {
   implicit val ordering: Int = 3
 }
 given ord: Ord[Int] with { def compare = 1 }
-enum Color { case Red }
+enum Color { case Red, Green }
+class Box(val a: Int, b: Int)
 extension (s: String) def shout: Int = 1
 def top(a: Int) = 1
 """,
@@ -575,6 +658,7 @@ field Shape.size
 -method Shape.hidden
 type Shape.Unit
 class Point
+field Point.a
 method Point.norm
 module Registry
 method Registry.add
@@ -583,6 +667,10 @@ field Registry.ordering
 variable ord
 function ord.compare
 enum Color
+enumerator Color.Red
+enumerator Color.Green
+class Box
+field Box.a
 method String.shout
 function top
 """,
@@ -600,7 +688,7 @@ _add(
     fileprivate func hidden() {}
 }
 struct Point { }
-enum Kind { case a; func label() {} }
+enum Kind { case a, b; case c(x: Int); func label() {} }
 protocol Drawable { func draw(); var z: Int { get } }
 extension Shape: Drawable { func draw() {} }
 typealias Name = String
@@ -617,6 +705,9 @@ method Shape.make
 -method Shape.hidden
 struct Point
 enum Kind
+enumerator Kind.a
+enumerator Kind.b
+enumerator Kind.c
 method Kind.label
 interface Drawable
 method Drawable.draw
@@ -636,6 +727,8 @@ defmodule Plug.Conn do
   @moduledoc """
   Module words.
   """
+  defstruct [:scheme, port: 80]
+  @timeout 5_000
   @type t :: integer
   @typep hidden :: integer
   @doc "Fetch words."
@@ -663,6 +756,9 @@ end
 ''',
     """
 module Plug.Conn
+field Plug.Conn.scheme
+field Plug.Conn.port
+-constant Plug.Conn.timeout
 type Plug.Conn.t
 -type Plug.Conn.hidden
 function Plug.Conn.fetch
@@ -686,8 +782,8 @@ module Data.Shape (area) where
 import Data.List
 
 -- | words
-data Shape a = Circle { radius :: Int } | Square deriving (Show)
-newtype Name = Name Int
+data Shape a = Circle { radius, turn :: Int } | Square deriving (Show)
+newtype Name = Name { unName :: Int }
 type Pair = (Int, Int)
 
 class Eq a => Sized a where
@@ -709,9 +805,12 @@ limit = 5
     """
 type Shape
 constructor Shape.Circle
+field Shape.radius
+field Shape.turn
 constructor Shape.Square
 type Name
 constructor Name.Name
+field Name.unName
 type Pair
 class Sized
 method Sized.size
@@ -732,6 +831,7 @@ function M.deep.er(c) end
 function Shape:area() end
 local function hidden() end
 M.close = function(x) return 1 end
+M.version = "1.0"
 local bound = function() end
 function global() end
 local handlers = { click = function() end, size = 1 }
@@ -744,6 +844,7 @@ method M.deep.er
 method Shape.area
 -function hidden
 method M.close
+variable M.version
 -function bound
 function global
 -variable handlers
@@ -770,12 +871,16 @@ pub fn main() !void { const Local = struct { fn deep() void {} }; }
 """,
     """
 struct Shape
+field Shape.a
 -constant Shape.limit
 method Shape.init
 -method Shape.hidden
 -enum Kind
+enumerator Kind.a
 -struct Value
+field Value.a
 enum Failure
+enumerator Failure.A
 variable count
 function main
 -struct main.Local

@@ -323,7 +323,12 @@ class Codes(ABC):
             found, failed = self._lanes(name, Request(snapshot, plan, self.settings, allowed, model), clock)
         own = own_words(snapshot, plan, [project.root.name for project in self._together.projects] if names is None else names)
         context = Context(snapshot, plan, self.settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
-        return ranking_named(name)(context), context, name, notes + failed
+        ranking = ranking_named(name)(context)
+        if plan.intent == SYMBOL:
+            from lurcher.ranking.exact import definitions_first
+
+            ranking = definitions_first(context, ranking, query.mode)
+        return ranking, context, name, notes + failed
 
     def _lanes(self, ranking: str, request: Request, clock: Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
         found, failed = run_lanes(self._lane_names(ranking, request.plan, request.model), request, clock.lap)

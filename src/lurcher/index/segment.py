@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FORMAT = 10
+FORMAT = 11
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -35,7 +35,7 @@ FAMILIES = (*UNIT_FAMILIES, *FILE_FIELDS, *DEFINITION_FIELDS)
 KINDS = (
     "other", "class", "struct", "enum", "interface", "trait", "type", "module", "function", "method", "constructor", "macro",
     "constant", "variable", "field", "property", "object", "union", "namespace", "record", "protocol", "extension", "instance",
-    "heading",
+    "heading", "enumerator",
 )  # fmt: skip
 TYPE_KINDS = frozenset(
     ("class", "struct", "enum", "interface", "trait", "type", "module", "object", "union", "namespace", "record", "protocol")

@@ -24,6 +24,10 @@ _MOST = 2000
 """Definitions of one name that are looked at; a name with more says nothing."""
 
 
+_KINDS = dict.fromkeys(TYPE_KINDS, 1.0) | dict.fromkeys(FUNCTION_KINDS, 0.8) | {"field": 0.3, "enumerator": 0.3}
+"""How surely a definition is meant by its name alone: a member is more often asked for together with its type."""
+
+
 @dataclass(frozen=True, slots=True)
 class SymbolMatch:
     """A definition of a queried name."""
@@ -38,6 +42,8 @@ class SymbolMatch:
     """How surely this is what was asked for: kind, nesting, spelling and container, in (0, 1]."""
     fits: bool
     """Whether its container is the one that the name asks for, where it asks for one."""
+    exact: bool = True
+    """Whether it is spelled as the query has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +76,8 @@ def find(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:
             file, unit = snapshot.definition_place(number)
             container = _container(definition, parts[:-1], snapshot.path(file))
             strength = _strength(definition, parts) * container
-            matches.append(SymbolMatch(name, number, file, unit, definition, strength, container >= _FITTING))
+            exact = _is_spelled(definition, parts)
+            matches.append(SymbolMatch(name, number, file, unit, definition, strength, container >= _FITTING, exact))
     return tuple(matches)
 
 
@@ -99,11 +106,14 @@ def _defining(snapshot: Snapshot, name: str) -> NDArray[np.int64]:
 
 
 def _strength(definition: Definition, parts: list[str]) -> float:
-    kind = 1.0 if definition.kind in TYPE_KINDS else 0.8 if definition.kind in FUNCTION_KINDS else 0.5
+    kind = _KINDS.get(definition.kind, 0.5)
     depth = definition.container.count(".") + 1 if definition.container else 0
     nested = 1.0 if depth <= 1 else 0.8 ** (depth - 1)
-    spelled = 1.0 if definition.name.rstrip("?!=") == parts[-1].rstrip("?!=") else 0.6
-    return kind * nested * spelled
+    return kind * nested * (1.0 if _is_spelled(definition, parts) else 0.6)
+
+
+def _is_spelled(definition: Definition, parts: list[str]) -> bool:
+    return definition.name.strip("$@#?!=") == parts[-1].strip("$@#?!=")
 
 
 def _container(definition: Definition, wanted: list[str], path: str) -> float:

@@ -44,6 +44,12 @@ def _qualified(line: str) -> bool:
     return all((part[:-1] if part.endswith(("?", "!")) else part).isidentifier() for part in parts)
 
 
+def reads_as_word(text: str) -> bool:
+    """Whether a name is spelled like any word, `cache` or `Args`, and may be the subject of a question as well."""
+    word = text.strip()
+    return word.isalpha() and word[1:].islower()
+
+
 def _joined_by_slashes(name: str) -> str:
     for sign in ("->", ":", ".", "#", "\\"):
         name = name.replace(sign, "/")

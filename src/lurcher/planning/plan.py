@@ -52,6 +52,8 @@ class Plan:
         if self.mode == "related":
             return "lexical", "dense"
         alone = self.mode in ("lexical", "dense", "literal", "structural")
+        if alone and self.intent == SYMBOL:
+            return self.mode, "symbol"
         return (self.mode,) if alone else ("lexical", "symbol", "dense") + (("literal",) if self.pattern else ())
 
 

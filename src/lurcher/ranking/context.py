@@ -107,10 +107,23 @@ class Ranking:
     def why(self, position: int) -> Why:
         return self._why(*self.at(position))
 
+    def why_of(self, unit: int, score: float) -> Why:
+        """The reasons for a unit that has this score."""
+        return self._why(unit, score)
+
     def expect(self, positions: Sequence[int]) -> None:
         """Somebody will ask why these are there."""
+        self.expect_units([self.unit(position) for position in positions])
+
+    def expect_units(self, units: Sequence[int]) -> None:
         if self._expect is not None:
-            self._expect([self.unit(position) for position in positions])
+            self._expect(units)
+
+    @property
+    def head(self) -> list[int]:
+        """The units that are in order already."""
+        found: list[int] = self._units.tolist()
+        return found
 
     @property
     def units(self) -> list[int]:

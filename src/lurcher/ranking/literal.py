@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from lurcher.arrays import np
 from lurcher.index.order import best_first
 from lurcher.lanes.literal import MOST_COUNTED, LiteralMatches
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 _WORD = pattern(r"\w+")
 WHOLE, PART, USE = 1.0, 0.8, 0.5
+_KEPT = 0.85
+"""What is left of a definition of the very name in any file: more than of anything else."""
 _NEAR = 160
 """A name is so many bytes behind the beginning of its definition at most."""
 _MOST = 5000
@@ -33,6 +37,7 @@ def rank(context: Context) -> Ranking:
     for place, strength in defining.items():
         base[place] = strength
     factors = noise.score(context)[snapshot.unit_file[found.units]]
+    factors = np.where(base == WHOLE, _KEPT + (1 - _KEPT) * factors, factors)
     # Of equals, the one that says it more often.
     scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, MOST_COUNTED))
     order = best_first(snapshot, found.units, scores)
@@ -42,7 +47,11 @@ def rank(context: Context) -> Ranking:
         strength = names.get(unit)
         note = "" if strength is None else "defines it" if strength == WHOLE else "defines something with it"
         stages = [StageWhy("definition", factor=strength / USE, note=note)] if strength is not None else []
-        return Why(lane_whys(context, unit), score, (*stages, *noise.why(context, int(snapshot.unit_file[unit]))))
+        less = noise.why(context, int(snapshot.unit_file[unit]))
+        if strength == WHOLE and less:
+            factor = prod(stage.factor for stage in less if stage.factor is not None)
+            less = [StageWhy("noise", factor=_KEPT + (1 - _KEPT) * factor, note=", ".join(stage.note for stage in less))]
+        return Why(lane_whys(context, unit), score, (*stages, *less))
 
     return Ranking(found.units[order], scores[order], why)
 

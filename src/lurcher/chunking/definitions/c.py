@@ -1,4 +1,4 @@
-"""C and C++: functions and their prototypes, types, macros; `Foo::bar` outside its class belongs to Foo."""
+"""C and C++: functions and their prototypes, types with their fields, macros; `Foo::bar` outside its class belongs to Foo."""
 
 from __future__ import annotations
 
@@ -90,6 +90,38 @@ def _declared(named: frozenset[str]) -> Finder:
     return find
 
 
+def _fields(node: Node) -> Iterator[tuple[str, Node]]:
+    for declarator in node.children_by_field_name("declarator"):
+        name = _field_name(declarator)
+        if name is not None:
+            yield "field", name
+
+
+def _field_name(declarator: Node) -> Node | None:
+    """`name`, `*name`, `name[3]`, `&name` or `(*name)(int)`, in any depth that occurs."""
+    name: Node | None = declarator
+    for _ in range(6):
+        if name is None or name.type == "field_identifier":
+            return name
+        if name.type == "function_declarator":
+            name = name.child_by_field_name("declarator")
+            if name is None or name.type != "parenthesized_declarator":
+                return None
+        elif name.type in ("pointer_declarator", "array_declarator"):
+            name = name.child_by_field_name("declarator")
+        elif name.type in ("parenthesized_declarator", "reference_declarator", "attributed_declarator"):
+            name = child(name, "field_identifier", "pointer_declarator", "array_declarator", "function_declarator")
+        else:
+            return None
+    return None
+
+
+def _member(node: Node) -> Iterator[tuple[str, Node]]:
+    """The functions that a class declares, and its fields."""
+    yield from _functions(_CPP_NAMES)(node)
+    yield from _fields(node)
+
+
 def _is_variable(declarator: Node) -> bool:
     if declarator.type == "pointer_declarator":
         return child(declarator, "identifier", "array_declarator") is not None
@@ -104,12 +136,14 @@ def _definition(node: Node) -> Iterator[tuple[str, Node]]:
     yield from _functions(_CPP_NAMES)(node)
 
 
-def _shared(definition: Finder, named: frozenset[str]) -> Patterns:
+def _shared(definition: Finder, member: Finder, named: frozenset[str]) -> Patterns:
     """What both languages define; `named` are the types of nodes that name a function."""
     return (
         (_type, "[(field_declaration_list) (enumerator_list)] @body"),
         (each(definition), "(function_definition) @def"),
         (members({"declaration": _declared(named)}), _FILE_LEVEL),
+        (each(member), "(field_declaration) @def"),
+        ("enumerator", "(enumerator) @def"),
         (_typedef, "(type_definition) @def"),
         ("macro", "(preproc_function_def) @def"),
         ("constant", "(preproc_def value: (_)) @def"),
@@ -120,8 +154,7 @@ def _shared(definition: Finder, named: frozenset[str]) -> Patterns:
 _CPP: Patterns = (
     ("module", "(namespace_definition) @def"),
     ("type", "[(alias_declaration) (concept_definition)] @def"),
-    *_shared(_definition, _CPP_NAMES),
-    (each(_functions(_CPP_NAMES)), "(field_declaration) @def"),
+    *_shared(_definition, _member, _CPP_NAMES),
     (members({"declaration": _functions(_CPP_NAMES)}), "[(field_declaration_list) (template_declaration)] @in"),
     (
         WRAP,
@@ -178,7 +211,7 @@ _TYPEDEF = frozenset({"type"})
 
 SPECS = {
     "c": Spec(
-        patterns=_shared(_functions(_C_NAMES), _C_NAMES),
+        patterns=_shared(_functions(_C_NAMES), _fields, _C_NAMES),
         leads=_LEADS,
         exported=_exported,
         contains_nothing=_TYPEDEF,

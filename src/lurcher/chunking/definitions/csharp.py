@@ -34,6 +34,8 @@ _PATTERNS = (
     ("function", "(local_function_statement) @def"),
     ("field", "[(property_declaration) (event_declaration)] @def"),
     (each(_fields), "[(field_declaration) (event_field_declaration)] @def"),
+    ("enumerator", "(enum_member_declaration) @def"),
+    ("field", "(record_declaration (parameter_list (parameter name: (identifier) @name) @def))"),
     (COMMENT, "(comment) @def"),
 )
 

@@ -17,7 +17,14 @@ _HEADS = dict.fromkeys(("def", "defp", "defdelegate"), "function") | dict.fromke
 )
 _ATTRIBUTES = dict.fromkeys(("type", "typep", "opaque"), "type") | dict.fromkeys(("callback", "macrocallback"), "function")
 _DOCUMENTATION = ("doc", "moduledoc", "typedoc", "shortdoc")
-_MACROS = " ".join(f'"{name}"' for name in (*_BLOCKS, *_HEADS, *_ATTRIBUTES, *_DOCUMENTATION))
+_RECORDS = ("defstruct", "defexception")
+_MACROS = " ".join(f'"{name}"' for name in (*_BLOCKS, *_HEADS, *_ATTRIBUTES, *_DOCUMENTATION, *_RECORDS))
+_RESERVED = frozenset({
+    *_ATTRIBUTES, *_DOCUMENTATION, "spec", "impl", "behaviour", "deprecated", "since", "derive", "enforce_keys",
+    "optional_callbacks", "on_load", "on_definition", "before_compile", "after_compile", "after_verify", "compile", "dialyzer",
+    "external_resource", "vsn", "nifs", "tag", "moduletag", "describetag", "fallback_to_any", "undefined_impl_description",
+})  # fmt: skip
+"""Attributes that say something to the compiler or to a tool; others are a module's constants."""
 
 
 def _call(captures: Captures) -> Iterator[tuple[str, Captures]]:
@@ -31,6 +38,8 @@ def _call(captures: Captures) -> Iterator[tuple[str, Captures]]:
         name, block = first(arguments), child(call, "do_block")
         if name is not None and name.type == "alias" and block is not None:
             yield _BLOCKS[macro], {"def": [call], "name": [name], "body": [block]}
+    elif macro in _RECORDS:
+        yield from _fields(arguments)
     elif macro in _HEADS:
         name = _head(first(arguments))
         if name is not None:
@@ -42,6 +51,29 @@ def _call(captures: Captures) -> Iterator[tuple[str, Captures]]:
                     yield COMMENT, {"def": [argument]}
             elif argument.type == "binary_operator" and (name := _called(argument.child_by_field_name("left"))) is not None:
                 yield _ATTRIBUTES[macro], {"def": [attribute], "name": [name]}
+
+
+def _constant(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """`@timeout 5_000`."""
+    call, operator = captures["call"][0], captures["def"][0].child_by_field_name("operator")
+    name = call.child_by_field_name("target")
+    if operator is None or operator.type != "@" or name is None or name.type != "identifier":
+        return
+    if (name.text or b"").decode() not in _RESERVED and child(call, "arguments") is not None:
+        yield "constant", {"def": captures["def"], "name": [name]}
+
+
+def _fields(arguments: Node) -> Iterator[tuple[str, Captures]]:
+    """`[:name, size: 0]` and `name: "", size: 0`."""
+    for argument in arguments.named_children:
+        entries = argument.named_children if argument.type == "list" else [argument]
+        for entry in entries:
+            if entry.type == "atom":
+                yield "field", {"def": [entry], "name": [entry]}
+            for pair in entry.named_children if entry.type == "keywords" else ():
+                key = pair.child_by_field_name("key")
+                if key is not None and key.type == "keyword":
+                    yield "field", {"def": [pair], "name": [key]}
 
 
 def _head(node: Node | None) -> Node | None:
@@ -61,6 +93,7 @@ def _called(node: Node | None) -> Node | None:
 
 _PATTERNS = (
     (_call, f"(call target: (identifier) @_macro (#any-of? @_macro {_MACROS})) @def"),
+    (_constant, "(unary_operator operand: (call) @call) @def"),
     (COMMENT, "(comment) @def"),
 )
 
@@ -68,7 +101,9 @@ _PRIVATE = (b"defp ", b"defp(", b"defmacrop", b"defguardp", b"@typep")
 
 
 def _refine(found: Found, text: bytes) -> Found | None:
-    """A block's `do` ends the signature, wherever the grammar hangs it."""
+    """A block's `do` ends the signature, wherever the grammar hangs it; fields are named without their colons."""
+    if found.kind == "field":
+        found.name = found.name.strip(": ")
     if found.kind in ("function", "macro"):
         block = text.find(b" do\n", found.name_end, found.end)
         if block >= 0:
@@ -77,7 +112,7 @@ def _refine(found: Found, text: bytes) -> Found | None:
 
 
 def _exported(found: Found, modifiers: bytes, parent_kind: str) -> bool:
-    return not modifiers.startswith(_PRIVATE)
+    return found.kind != "constant" and not modifiers.startswith(_PRIVATE)
 
 
 SPECS = {

@@ -127,6 +127,8 @@ class _Placement:
         outer = len(around) - 1
         while outer >= 0 and around[outer][:2] == (start, end):
             outer -= 1
+        if kind == "field" and outer >= 0 and around[outer][3] == "constructor":
+            outer -= 1  # what a constructor declares is a field of its type
         scope, _, container, parent_kind = around[outer] if outer >= 0 else (-1, -1, "", "")
         if self._split is not None:
             qualify(self._split, found)

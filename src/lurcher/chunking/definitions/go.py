@@ -1,9 +1,10 @@
-"""Go: receivers are containers, a capital letter exports."""
+"""Go: receivers are containers, a capital letter exports; a specification may declare several names."""
 
 from __future__ import annotations
 
 import re
 
+from lurcher.chunking.definitions.reading import each, names
 from lurcher.chunking.definitions.spec import COMMENT, WRAP, Found, Spec
 
 _PATTERNS = (
@@ -17,9 +18,11 @@ _PATTERNS = (
     ("struct", "(type_spec name: (type_identifier) @name type: (struct_type (field_declaration_list) @body)) @def"),
     ("interface", "(type_spec name: (type_identifier) @name type: (interface_type)) @def"),
     ("type", "[(type_spec name: (type_identifier) @name) (type_alias name: (type_identifier) @name)] @def"),
-    ("constant", "(source_file (const_declaration (const_spec name: (identifier) @name) @def))"),
-    ("variable", "(source_file (var_declaration (var_spec name: (identifier) @name) @def))"),
-    ("variable", "(source_file (var_declaration (var_spec_list (var_spec name: (identifier) @name) @def)))"),
+    # tree-sitter's queries find only the first of several nodes in some fields; readers find all.
+    (each(names("field", "name", "field_identifier")), "(field_declaration) @def"),
+    (each(names("constant", "name", "identifier")), "(source_file (const_declaration (const_spec) @def))"),
+    (each(names("variable", "name", "identifier")), "(source_file (var_declaration (var_spec) @def))"),
+    (each(names("variable", "name", "identifier")), "(source_file (var_declaration (var_spec_list (var_spec) @def)))"),
     (WRAP, "(type_declaration . [(type_spec) (type_alias)] @inner .) @def"),
     (WRAP, "(source_file (const_declaration . (const_spec) @inner .) @def)"),
     (WRAP, "(source_file (var_declaration . (var_spec) @inner .) @def)"),

@@ -49,6 +49,7 @@ _PATTERNS = (
         members({"signature": _named, "function": _named, "bind": _named}),
         "[(declarations) (class_declarations) (instance_declarations)] @in",
     ),
+    (each(names("field", "name", "field_name")), "(field) @def"),
     (each(_foreign), "(foreign_import) @def"),
     (COMMENT, "[(comment) (haddock)] @def"),
 )

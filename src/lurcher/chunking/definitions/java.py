@@ -1,4 +1,4 @@
-"""Java: types, their methods and fields."""
+"""Java: types, their methods and fields, the constants of enums and the components of records."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ _PATTERNS = (
     ("method", "(annotation_type_element_declaration) @def"),
     ("field", "(field_declaration declarator: (variable_declarator name: (identifier) @name)) @def"),
     ("constant", "(constant_declaration declarator: (variable_declarator name: (identifier) @name)) @def"),
+    ("enumerator", "(enum_constant) @def"),
+    ("field", "(record_declaration parameters: (formal_parameters (formal_parameter name: (identifier) @name) @def))"),
     (COMMENT, "[(line_comment) (block_comment)] @def"),
 )
 

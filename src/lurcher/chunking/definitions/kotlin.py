@@ -37,7 +37,9 @@ _PATTERNS = (
     ),
     ("function", "(function_declaration) @def"),
     ("constructor", '(secondary_constructor "constructor" @name) @def'),
-    (members({"property_declaration": _property("field")}), "(class_body) @in"),
+    (members({"property_declaration": _property("field")}), "[(class_body) (enum_class_body)] @in"),
+    ("field", '(class_parameter ["val" "var"] . (identifier) @name) @def'),
+    ("enumerator", "(enum_entry (identifier) @name) @def"),
     (members({"property_declaration": _property("variable")}), "(source_file) @in"),
     (COMMENT, "[(line_comment) (block_comment)] @def"),
 )

@@ -21,6 +21,7 @@ _PATTERNS = (
     ("variable", "(chunk (variable_declaration (assignment_statement (variable_list name: (identifier) @name))) @def)"),
     ("variable", "(chunk (variable_declaration (variable_list name: (identifier) @name)) @def)"),
     ("variable", "(chunk (assignment_statement (variable_list name: (identifier) @name)) @def)"),
+    ("variable", "(chunk (assignment_statement (variable_list name: (dot_index_expression) @name)) @def)"),
     (COMMENT, "(comment) @def"),
 )
 

@@ -14,6 +14,13 @@ _PATTERNS = (
     ("method", "(method_declaration) @def"),
     ("constant", "(const_declaration (const_element . (name) @name)) @def"),
     ("field", "(property_declaration (property_element name: (variable_name (name) @name))) @def"),
+    ("field", "(property_promotion_parameter name: (variable_name (name) @name)) @def"),
+    ("enumerator", "(enum_case) @def"),
+    (
+        "constant",
+        """(function_call_expression function: (name) @_function (#any-of? @_function "define")
+            arguments: (arguments . (argument (string (string_content) @name)))) @def""",
+    ),
     (COMMENT, "(comment) @def"),
 )
 

@@ -1,7 +1,8 @@
-"""Python: classes, functions, module-level names; docstrings count as comments."""
+"""Python: classes, functions, what modules and class bodies assign; docstrings count as comments."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lurcher.chunking.definitions.reading import first
@@ -40,11 +41,36 @@ def _module(captures: Captures) -> list[tuple[str, Captures]]:
     return _documentation(captures["in"][0])
 
 
+def _assigned(kind: str) -> Reader:
+    """Reads `name = …`, `name: type`, `a, b = …` and `a = b = …`; a name in capitals is a constant."""
+
+    def read(captures: Captures) -> Iterator[tuple[str, Captures]]:
+        value: Node | None = captures["value"][0]
+        while value is not None and value.type == "assignment":
+            left = value.child_by_field_name("left")
+            several = left is not None and left.type == "pattern_list"
+            for name in left.named_children if left is not None and several else [left]:
+                if name is not None and name.type == "identifier":
+                    text = name.text or b""
+                    constant = len(text) > 1 and text.isupper()
+                    yield "constant" if constant else kind, {"def": captures["def"], "name": [name]}
+            value = value.child_by_field_name("right")
+
+    return read
+
+
+_ASSIGNMENT = "(expression_statement (assignment) @value) @def"
+
 _PATTERNS = (
     (_documented("class"), "(class_definition) @def"),
     (_documented("function"), "(function_definition) @def"),
     ("type", "(type_alias_statement left: (type (identifier) @name)) @def"),
-    ("variable", "(module (expression_statement (assignment left: (identifier) @name)) @def)"),
+    (_assigned("variable"), f"(module {_ASSIGNMENT})"),
+    (_assigned("field"), f"(class_definition body: (block {_ASSIGNMENT}))"),
+    (_assigned("variable"), f"(module (if_statement (block {_ASSIGNMENT})))"),
+    (_assigned("variable"), f"(module (if_statement (else_clause (block {_ASSIGNMENT}))))"),
+    (_assigned("variable"), f"(module (try_statement (block {_ASSIGNMENT})))"),
+    (_assigned("variable"), f"(module (try_statement (except_clause (block {_ASSIGNMENT}))))"),
     (WRAP, "(decorated_definition definition: (_) @inner) @def"),
     (COMMENT, "(comment) @def"),
     (_module, "(module) @in"),

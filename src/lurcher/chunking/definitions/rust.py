@@ -16,6 +16,8 @@ _PATTERNS = (
     ("module", "(mod_item name: (_) @name body: (_) @body) @def"),
     ("constant", "(const_item name: (identifier) @name) @def"),
     ("variable", "(static_item name: (identifier) @name) @def"),
+    ("field", "(field_declaration) @def"),
+    ("enumerator", "(enum_variant) @def"),
     ("macro", "(macro_definition) @def"),
     (OPEN_SCOPE, "(impl_item trait: (_) type: (_) @name) @def"),
     (SCOPE, "(impl_item !trait type: (_) @name) @def"),
@@ -38,9 +40,9 @@ def _refine(found: Found, text: bytes) -> Found | None:
 
 
 def _exported(found: Found, modifiers: bytes, parent_kind: str) -> bool:
-    if parent_kind in (OPEN_SCOPE, "trait"):
+    if parent_kind in (OPEN_SCOPE, "trait", "enumerator"):
         return True
-    if found.kind == "macro":
+    if found.kind in ("macro", "enumerator"):
         return True
     return modifiers.startswith(b"pub")
 

@@ -26,6 +26,15 @@ def _extended(node: Node) -> Iterator[tuple[str, Node]]:
                     yield SCOPE, extended
 
 
+def _parameter(node: Node) -> Iterator[tuple[str, Node]]:
+    """A parameter of a class is a field with `val` or `var`, and always if it is a case class."""
+    around = node.parent.parent if node.parent is not None else None
+    if any(entry.type in ("val", "var") for entry in node.children) or (
+        around is not None and around.type == "class_definition" and any(entry.type == "case" for entry in around.children)
+    ):
+        yield from _DECLARED_FIELD(node)
+
+
 _PATTERNS = (
     ("class", "(class_definition) @def"),
     ("trait", "(trait_definition) @def"),
@@ -46,6 +55,8 @@ _PATTERNS = (
         "(template_body) @in",
     ),
     (members({"val_definition": _VARIABLE, "var_definition": _VARIABLE}), "(compilation_unit) @in"),
+    (each(_parameter), "(class_parameter) @def"),
+    ("enumerator", "[(simple_enum_case) (full_enum_case)] @def"),
     (each(_extended), "(extension_definition) @def"),
     (COMMENT, "[(comment) (block_comment)] @def"),
 )

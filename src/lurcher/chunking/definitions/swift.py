@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.reading import Finder, each, members
+from lurcher.chunking.definitions.reading import Finder, each, members, names
 from lurcher.chunking.definitions.spec import COMMENT, SCOPE, Found, Spec, not_private
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ _PATTERNS = (
     ("constructor", '(init_declaration "init" @name) @def'),
     (each(_property("field")), "(class_body (property_declaration) @def)"),
     (each(_property("field")), "(enum_class_body (property_declaration) @def)"),
+    (each(names("enumerator", "name", "simple_identifier")), "(enum_entry) @def"),
     (each(_property("field")), "(protocol_property_declaration) @def"),
     (members({"property_declaration": _property("variable")}), "(source_file) @in"),
     (COMMENT, "[(comment) (multiline_comment)] @def"),

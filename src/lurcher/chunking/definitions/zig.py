@@ -31,11 +31,21 @@ def _type(kind: str) -> Reader:
     return read
 
 
+def _errors(captures: Captures) -> Iterator[tuple[str, Captures]]:
+    """The members of an error set are bare names."""
+    for name in captures["in"][0].named_children:
+        if name.type == "identifier":
+            yield "enumerator", {"def": [name], "name": [name]}
+
+
 _PATTERNS = (
     ("function", "(function_declaration) @def"),
     (_type("struct"), "[(struct_declaration) (union_declaration) (opaque_declaration)] @value"),
     (_type("enum"), "[(enum_declaration) (error_set_declaration)] @value"),
     (members({"variable_declaration": _variable}), "[(source_file) (struct_declaration)] @in"),
+    ("enumerator", "(enum_declaration (container_field name: (identifier) @name) @def)"),
+    ("field", "(container_field name: (identifier) @name) @def"),
+    (_errors, "(error_set_declaration) @in"),
     (COMMENT, "(comment) @def"),
 )
 
@@ -53,7 +63,7 @@ def _refine(found: Found, text: bytes) -> Found | None:
 
 
 def _exported(found: Found, modifiers: bytes, parent_kind: str) -> bool:
-    return modifiers.startswith((b"pub", b"export"))
+    return found.kind in ("field", "enumerator") or modifiers.startswith((b"pub", b"export"))
 
 
 SPECS = {"zig": Spec(patterns=_PATTERNS, leads=frozenset({"comment"}), exported=_exported, refine=_refine)}
