@@ -56,18 +56,23 @@ def load(root: Path | str | None, flags: Mapping[str, Any] | None = None, enviro
     """Read every layer for the project at `root`."""
     environ = os.environ if environ is None else environ
     settings = Settings()
+    refused: list[tuple[str, ConfigError]] = []
     user = _user_place(environ)
     if user is not None:
         data = _read(user)
         if data is None and environ.get("LURCHER_CONFIG"):
             raise ConfigError(f"LURCHER_CONFIG names {user}, which does not exist", "create it, or unset the variable")
-        settings = _apply_file(settings, data, os.path.split(user)[1])
+        name = os.path.split(user)[1]
+        name = user if name in (PROJECT_FILE, PYPROJECT) else name  # a project's are told from the user's by their origin
+        settings = settings if data is None else apply(settings, _flatten(_parsed(data, name), name), name)
     if root is not None:
-        data = _read(os.path.join(root, PROJECT_FILE))
-        settings = _apply_pyproject(settings, root) if data is None else _apply_file(settings, data, PROJECT_FILE)
+        settings, refused = _apply_project(settings, root)
     settings = apply(settings, _environment(environ), "environment")
     if flags:
         settings = apply(settings, flags, "flag")
+    for key, problem in refused:
+        if key not in settings.origins:  # who has decided it need not be told that somebody else would have
+            raise problem
     return settings
 
 
@@ -307,24 +312,39 @@ def _flatten(table: Mapping[str, Any], origin: str) -> dict[str, Any]:
     return values
 
 
-def _apply_file(settings: Settings, data: bytes | None, name: str) -> Settings:
-    return settings if data is None else apply(settings, _flatten(_parsed(data, name), name), name)
+def _apply_project(settings: Settings, root: Path | str) -> tuple[Settings, list[tuple[str, ConfigError]]]:
+    """The settings with those of the project, as far as it may set them, and why it may not set the others."""
+    data = _read(os.path.join(root, PROJECT_FILE))
+    name = PYPROJECT if data is None else PROJECT_FILE
+    values = _of_pyproject(root) if data is None else _flatten(_parsed(data, name), name)
+    if not values:
+        return settings, []
+    from lurcher.trust import refusal
+
+    checked = apply(settings, values, name)
+    meant = {key: getattr(getattr(checked, key.partition(".")[0]), key.partition(".")[2]) for key in values}
+    problems = ((key, refusal(key, value, name)) for key, value in meant.items())
+    refused = [(key, problem) for key, problem in problems if problem is not None]
+    if refused:
+        allowed = {key: value for key, value in values.items() if key not in dict(refused)}
+        checked = apply(settings, allowed, name)
+    return checked, refused
 
 
-def _apply_pyproject(settings: Settings, root: Path | str) -> Settings:
+def _of_pyproject(root: Path | str) -> dict[str, Any]:
     # The file belongs to others: where it cannot be used at all, it says nothing about us. Parsing TOML costs milliseconds
     # on every query, and most such files have no table for us.
     try:
         data = _read(os.path.join(root, PYPROJECT))
     except ConfigError:
-        return settings
+        return {}
     if data is None or b"lurcher" not in data:
-        return settings
+        return {}
     tools = _parsed(data, PYPROJECT).get("tool", {})
     table = tools.get("lurcher", {}) if isinstance(tools, Mapping) else {}
     if not isinstance(table, Mapping):
         raise ConfigError(f"{PYPROJECT}: 'tool.lurcher' is not a table", "sections: " + ", ".join(sections()))
-    return apply(settings, _flatten(table, PYPROJECT), PYPROJECT)
+    return _flatten(table, PYPROJECT)
 
 
 def _read(path: Path | str) -> bytes | None:

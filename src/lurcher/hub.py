@@ -9,9 +9,8 @@ from pathlib import Path
 
 from lurcher import config
 from lurcher.errors import ModelError
-from lurcher.trust import own_setting
 
-_HUB_NAME = re.compile(r"^[\w.-]+/[\w.-]+$")
+_HUB_NAME = re.compile(r"^\w[\w.-]*/[\w.-]+$")
 _REVISION = re.compile(r"^[0-9a-f]{7,64}$")
 _PLACES = ("model.onnx", "onnx/model.onnx")
 
@@ -23,24 +22,21 @@ class Files:
     config: Path | None
 
 
-def find_model(named: str, settings: config.Settings, key: str, root: Path) -> Files:
+def find_model(named: str, key: str) -> Files:
     """The files of the model that the setting `key` names."""
     hint = "name a folder with model.onnx and tokenizer.json, or a model of the hub as OWNER/NAME"
     if not named.strip():
         raise ModelError(f"{key} is empty", hint)
-    path = Path(named).expanduser()
-    if own_setting(settings, key):
-        # A repository's own file must not make us read elsewhere.
-        path = root / path
-        if path.is_dir() and not path.resolve().is_relative_to(root.resolve()):
-            raise ModelError(f"{settings.origins[key]}: {key} must be a folder of the project", hint)
-    if path.is_dir():
-        return _files_in(path, named)
     if not _HUB_NAME.match(named):
-        raise ModelError(f"there is no folder {named}", hint)
+        path = Path(named).expanduser()
+        if not path.is_dir():
+            raise ModelError(f"there is no folder {named}", hint)
+        return _files_in(path, named)
+    # A name of the hub is never a folder here: a repository could have one of that name, with a model of its own.
     folder = _cached(named)
     if folder is None:
-        raise ModelError(f"the model {named} is not on this machine", f"run: {command(named)}")
+        here = f"; if you mean the folder, write ./{named}" if Path(named).is_dir() else ""
+        raise ModelError(f"the model {named} is not on this machine", f"run: {command(named)}{here}")
     try:
         return _files_in(folder, named)
     except ModelError as problem:

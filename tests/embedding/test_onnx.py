@@ -16,7 +16,7 @@ from lurcher.embedding.provider import Wanted
 from lurcher.embedding.providers import onnx
 from lurcher.embedding.text import TextModel
 from lurcher.engine import Engine
-from lurcher.errors import ModelError
+from lurcher.errors import ConfigError, ModelError
 from lurcher.hub import find_model
 from lurcher.remote import Deadline
 
@@ -173,14 +173,23 @@ def test_files_that_are_no_model_are_told_of(tmp_path: Path) -> None:
     assert status["files"] >= 1 and "cannot be loaded" in status["degraded"][0]["reason"]
 
 
-def test_a_project_may_name_a_folder_of_its_own_only(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    root = tmp_path / "tree"
-    root.mkdir()
-    (root / "lurcher.toml").write_text('[embedding]\nprovider = "onnx"\nmodel = "../outside"\n')
-    found = config.load(root, environ={})
-    with pytest.raises(ModelError, match="must be a folder of the project"):
-        find_model("../outside", found, "embedding.model", root)
-    problem = model_of(found, root).problem
-    assert problem is not None and "must be a folder of the project" in problem.message
+@pytest.mark.parametrize("line", ['provider = "onnx"', 'model = "./model"'])
+def test_a_project_has_no_model_of_its_own_run(tmp_path: Path, line: str) -> None:
+    (tmp_path / "lurcher.toml").write_text(f"[embedding]\n{line}\n")
+    with pytest.raises(ConfigError, match="which a project cannot"):
+        config.load(tmp_path, environ={})
+
+
+def test_a_name_of_the_hub_is_no_folder_of_the_repository_around_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "BAAI" / "bge-reranker-base"
+    planted.mkdir(parents=True)
+    for name in ("model.onnx", "tokenizer.json"):
+        (planted / name).write_text("{}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "none"))
+    with pytest.raises(ModelError, match="not on this machine") as caught:
+        find_model("BAAI/bge-reranker-base", "reranker.model")
+    assert "write ./BAAI/bge-reranker-base" in caught.value.hint
+    assert find_model("./BAAI/bge-reranker-base", "reranker.model").model.samefile(planted / "model.onnx")

@@ -49,7 +49,10 @@ def test_an_index_folder_that_is_a_link_is_refused(tmp_path: Path, inside: bool)
     assert sorted(path.name for path in target.iterdir()) == before
 
 
-@pytest.mark.parametrize("place", ["../outside", "/tmp/outside-of-it", ".", ".git", "src"])
+@pytest.mark.parametrize(
+    "place",
+    ["../outside", "/tmp/outside-of-it", ".", ".git", ".git/.lurcher", ".GIT/.lurcher", ".github/.lurcher-x", "src"],
+)
 def test_a_projects_own_setting_cannot_make_us_write_over_files(tmp_path: Path, place: str) -> None:
     root = tree(tmp_path / "root")
     (root / "lurcher.toml").write_text(f'[index]\ndir = "{place}"\n')
@@ -57,6 +60,16 @@ def test_a_projects_own_setting_cannot_make_us_write_over_files(tmp_path: Path, 
         Engine.open(root)
     assert caught.value.code == "config"
     assert sorted(path.name for path in root.iterdir()) == ["code.py", "lurcher.toml"]
+
+
+def test_a_projects_own_setting_cannot_make_us_write_among_gits_files_through_a_link(tmp_path: Path) -> None:
+    root = tree(tmp_path / "root")
+    (root / ".git").mkdir()
+    (root / "build").symlink_to(".git")
+    (root / "lurcher.toml").write_text('[index]\ndir = "build/.lurcher"\n')
+    with pytest.raises(LurcherError) as caught:
+        Engine.open(root, root=root)
+    assert caught.value.code == "config" and not list((root / ".git").iterdir())
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lurcher.engine import Engine
+from lurcher.errors import ConfigError
 from tests.rerank import server
 from tests.rerank.server import playing
 
@@ -102,7 +103,6 @@ def test_a_project_cannot_decide_where_text_is_sent(tmp_path: Path, name: str, s
     (tmp_path / "a.py").write_text("def weigh(parcel):\n    return parcel\n")
     with playing(server.failing) as played:
         (tmp_path / "lurcher.toml").write_text(f'[{section}]\nurl = "{played.url}"\n')
-        with Engine.open(tmp_path, root=tmp_path) as engine:
-            answer = engine.search("weigh", rerank=[name])
+        with pytest.raises(ConfigError, match="which a project cannot"), Engine.open(tmp_path, root=tmp_path) as engine:
+            engine.search("weigh", rerank=[name])
         assert not played.asked
-    assert answer.hits and "which a project cannot" in answer.degraded[-1].reason

@@ -15,7 +15,7 @@ from lurcher.embedding.provider import Wanted
 from lurcher.errors import ConfigError, ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
 from lurcher.services.breaker import Breaker, breaker_of
-from lurcher.trust import bearing, users_key, users_own, users_url
+from lurcher.trust import bearing, users_key, users_own
 
 if TYPE_CHECKING:
     import numpy as np
@@ -100,7 +100,7 @@ def rows_of(found: Any, count: int, server: str) -> NDArray[np.float32]:
 def address(wanted: Wanted, default: str = "") -> SplitResult:
     """The server that the user set."""
     users_own(wanted.all, "embedding.provider")
-    url = users_url(wanted.all, "embedding.url").strip() or default
+    url = users_own(wanted.all, "embedding.url").strip() or default
     if not url:
         raise ConfigError("embedding.url is empty", "set it to the server's address, as LURCHER_EMBEDDING_URL or with --set")
     return checked_url(url, "embedding.url")

@@ -26,7 +26,7 @@ from lurcher.remote import Deadline, ask, checked_url, place
 from lurcher.services.breaker import Breaker, breaker_of
 from lurcher.settings.models import SparseSettings
 from lurcher.stores.port import Sparse
-from lurcher.trust import bearing, users_key, users_own, users_url
+from lurcher.trust import bearing, users_key, users_own
 
 DEFAULT = "http://127.0.0.1:8080"
 PATH = "/embed_sparse"
@@ -41,7 +41,7 @@ def sparse_of(settings: Settings) -> SparseEmbedder | None:
     if settings.sparse.provider == "terms":
         return None
     users_own(settings, "sparse.provider")
-    base = checked_url(users_url(settings, "sparse.url").strip() or DEFAULT, "sparse.url")
+    base = checked_url(users_own(settings, "sparse.url").strip() or DEFAULT, "sparse.url")
     key, breaker = users_key(settings, "sparse", base), breaker_of("sparse", base, settings)
     return SparseEmbedder(settings.sparse, base, breaker, settings.services.concurrency, key)
 

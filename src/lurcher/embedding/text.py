@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from lurcher.config import Settings
 from lurcher.embedding.model import UNAVAILABLE, Model
 from lurcher.embedding.provider import Embedder, Wanted
-from lurcher.errors import ConfigError, LurcherError, MissingExtra, ModelError, ServerError
+from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.light import cached_property
 from lurcher.registry import provider_named
 from lurcher.remote import Deadline
-from lurcher.trust import own_setting
+from lurcher.trust import users_own
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +34,6 @@ _KEPT = 64
 """Questions whose vectors are kept: the pages of an answer ask the same one."""
 _SAME_BREATH = 1.0
 """Seconds for which a failure stands: what one answer asks for twice fails once."""
-_HERE = ("builtin", "onnx")
-"""Providers that a project may choose for itself, since nothing leaves the machine."""
 
 
 class TextModel(Model):
@@ -48,11 +46,7 @@ class TextModel(Model):
         super().__init__(f"{chosen.provider} {chosen.model}".strip(), root)
         self.settings = chosen
         self._wanted = Wanted(settings, root)
-        if own_setting(settings, "embedding.provider") and chosen.provider not in _HERE:
-            raise ConfigError(
-                f"{settings.origins['embedding.provider']}: embedding.provider may be {' or '.join(_HERE)} there: "
-                "a project cannot decide where text is sent", "set it yourself: LURCHER_EMBEDDING_PROVIDER, or with --set",
-            )  # fmt: skip
+        users_own(settings, "embedding.provider")
         self._identity, self._connect = provider_named(chosen.provider)
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None

@@ -585,15 +585,19 @@ def _index_folder(root: Root, settings: Settings) -> str:
         return folder
     base = os.path.expanduser(settings.index.dir)
     origin = settings.origins.get("index.dir")
-    if origin in (config.PROJECT_FILE, "pyproject.toml"):
-        # A repository's own file must not make us write elsewhere, nor over its files.
+    if origin in (config.PROJECT_FILE, config.PYPROJECT):
+        # A repository's own file must not make us write elsewhere, nor over its files, nor among those of git and others
+        # that keep theirs in a hidden folder.
         from pathlib import Path
 
         inner = root.path / Path(base)
-        if not inner.name.startswith(INDEX_FOLDER) or not inner.resolve().is_relative_to(root.path):
+        real = inner.resolve()
+        way = real.relative_to(root.path.resolve()).parts if real.is_relative_to(root.path.resolve()) else ()
+        hidden = any(part.startswith(".") for part in way[:-1])
+        if not way or hidden or not all(name.startswith(INDEX_FOLDER) for name in (inner.name, way[-1])):
             raise ConfigError(
                 f"{origin}: index.dir must be a folder of the project named {INDEX_FOLDER}…, not {settings.index.dir!r}",
-                "set LURCHER_INDEX_DIR for a place elsewhere",
+                "name one that is in no hidden folder, or set LURCHER_INDEX_DIR for a place elsewhere",
             )
         return str(inner)
     # One folder may serve many roots: each gets its own inside.

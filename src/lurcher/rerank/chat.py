@@ -13,7 +13,7 @@ from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
 from lurcher.services.breaker import Breaker, breaker_of
-from lurcher.trust import bearing, users_key, users_url
+from lurcher.trust import bearing, users_key, users_own
 
 OLLAMA_MODEL = "llama3.2:1b"
 _FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)
@@ -117,7 +117,7 @@ class Chat:
 def chat_of(settings: Settings) -> Chat:
     """The server and model that the settings name."""
     judge = settings.judge
-    base = checked_url(users_url(settings, "judge.url"), "judge.url")
+    base = checked_url(users_own(settings, "judge.url"), "judge.url")
     key, breaker = users_key(settings, "judge", base), breaker_of("judge", base, settings)
     return Chat(base, judge.protocol, judge.model.strip(), key, breaker)
 

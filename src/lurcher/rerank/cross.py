@@ -13,7 +13,7 @@ from lurcher.errors import ServerError
 from lurcher.remote import Deadline, ask, checked_url, place
 from lurcher.rerank.reranker import Judged, Request
 from lurcher.services.breaker import breaker_of
-from lurcher.trust import bearing, users_key, users_url
+from lurcher.trust import bearing, users_key, users_own
 from lurcher.types import Degraded
 
 MOST_TEXT = 20_000
@@ -30,7 +30,7 @@ def rerank(request: Request) -> Judged:
     settings = request.settings.reranker
     deadline = Deadline.after(settings.seconds)
     texts = [f"{candidate.header}\n{candidate.text}"[:MOST_TEXT] for candidate in request.candidates]
-    url = users_url(request.settings, "reranker.url")
+    url = users_own(request.settings, "reranker.url")
     return _remote(request, url, texts, deadline) if url.strip() else _local(request, texts, deadline)
 
 
@@ -39,7 +39,7 @@ def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
     from lurcher.rerank.encoder import Encoder
 
     settings = request.settings.reranker
-    files = find_model(settings.model, request.settings, "reranker.model", request.root)
+    files = find_model(users_own(request.settings, "reranker.model"), "reranker.model")
     encoder = request.warm.get(("cross", files, settings.tokens), lambda: Encoder(files, settings.tokens))
     scores, cut = encoder.score(request.query, texts, settings.batch, deadline)
     said = "the question is longer than the model reads; its beginning was compared"

@@ -98,14 +98,14 @@ def sparse(settings: Settings, root: Path) -> Health | None:
 
 def reranker(settings: Settings, root: Path) -> Health | None:
     from lurcher.rerank.cross import server_of
-    from lurcher.trust import users_url
+    from lurcher.trust import users_own
 
     chosen = settings.reranker
     if not chosen.url.strip():
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        server = server_of(settings, users_url(settings, "reranker.url"))
+        server = server_of(settings, users_own(settings, "reranker.url"))
         about = replace(about, address=_address(server.base))
         _, took = _timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
         told = _about(chosen.protocol, server.ask, deadline)
@@ -146,7 +146,7 @@ def store(settings: Settings, root: Path) -> Health | None:
 
     def look(about: Health, deadline: Deadline) -> Health:
         soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
-        where = users_own(settings, "store.url", "decides where code is sent")
+        where = users_own(settings, "store.url")
         opened = store_at(where, settings.put(store=soon))
         try:
             told, took = _timed(opened.state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,6 +14,7 @@ from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError, UsageError
 from lurcher.light import cached_property
 from lurcher.registry import store_at
+from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.stores.address import shown
 from lurcher.stores.names import default_name, split_names
 from lurcher.trust import users_own
@@ -30,10 +32,14 @@ DOCTOR = "look at it: lurcher doctor"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
+class NeedsCheckout(UsageError):
+    """The question is not for a store, and the project is not checked out here."""
+
+
 def shared_of(settings: Settings, roots: Sequence[Path]) -> Shared | None:
     """The store that the settings name; None where the roots' own indexes are all there is."""
-    url = users_own(settings, "store.url", "decides where code is sent")
-    named = users_own(settings, "store.project", "says whose index is read and written")
+    url = users_own(settings, "store.url")
+    named = users_own(settings, "store.project")
     if url == LOCAL:
         return None
     if not url:
@@ -62,13 +68,25 @@ class Shared:
     def projects(self) -> tuple[str, ...]:
         return self._named or self._own
 
-    @cached_property
+    @property
     def foreign(self) -> bool:
-        """Whether other projects are asked than those that are checked out around here."""
+        """Whether other projects are asked than those that are checked out around here, or nothing is checked out."""
+        return self._others or not any(map(_holds_files, self._roots))
+
+    @cached_property
+    def _others(self) -> bool:
         try:
             return bool(self._named) and self._named != self._own
         except UsageError:
             return True
+
+    def without(self, question: str) -> tuple[Degraded, ...]:
+        """What the local index says when it answers something that a store cannot; an error where nothing is checked out."""
+        if self.foreign:
+            raise NeedsCheckout(
+                f"a shared store cannot answer {question}", "ask in a checkout of the project; lurcher search asks the store"
+            )
+        return (Degraded("store", f"a shared store cannot answer {question}; what is checked out here answered", ""),)
 
     @property
     def several(self) -> bool:
@@ -165,6 +183,12 @@ class Shared:
         name = self.name_for(project.root.path)
         view = project.view(progress, limited=False)
         try:
+            before = self.store.head(name)
+            if before is not None and before.files and not view.snapshot.file_count:
+                raise UsageError(
+                    f"there is nothing here, and {before.files:,} files in the project {name} of the store",
+                    "run it in a checkout of the project; lurcher index --clear removes the project",
+                )
             done = push(
                 self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
                 rebuild=rebuild, seconds=self._settings.store.lock_seconds, progress=progress, sparse=sparse,
@@ -203,6 +227,15 @@ def _described(name: str, head: Head) -> dict[str, Any]:
         "project": name, "exists": True, "generation": head.generation, "commit": head.commit, "written": head.written,
         "files": head.files, "units": head.units, "dims": head.dims,
     }  # fmt: skip
+
+
+def _holds_files(root: Path) -> bool:
+    """Whether there is anything in a folder besides what git and we ourselves put there."""
+    try:
+        with os.scandir(root) as entries:
+            return any(entry.name != ".git" and not entry.name.startswith(INDEX_FOLDER) for entry in entries)
+    except OSError:
+        return False
 
 
 def commit_at(root: Path) -> str:

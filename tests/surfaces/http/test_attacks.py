@@ -18,7 +18,7 @@ from lurcher.engine import Engine
 from lurcher.errors import ConfigError, UsageError
 from lurcher.surfaces.http import guard
 from lurcher.surfaces.http.app import Access, build_app
-from lurcher.surfaces.http.serve import check_origins, check_token, checked_editor
+from lurcher.surfaces.http.serve import check_token, checked_editor
 from lurcher.surfaces.http.service import Service
 from tests.conftest import Run, environment, run_lurcher, write_repository
 from tests.surfaces.http.conftest import BASE, PORT, client_for, serving, until
@@ -462,7 +462,7 @@ def test_a_repository_cannot_open_the_door(tmp_path: Path, ask: Run) -> None:
         (tmp_path / "lurcher.toml").write_text(f"[serve]\n{line}\n")
         result = ask("serve", tmp_path)
         assert result.status == 2
-        assert "cannot be set by a project" in result.err
+        assert "which a project cannot" in result.err
 
 
 @pytest.mark.parametrize(
@@ -474,9 +474,6 @@ def test_a_key_press_runs_nothing(template: str) -> None:
 
 
 def test_harmless_settings_pass() -> None:
-    from lurcher.config import Settings
-
-    check_origins(Settings())
     assert checked_editor("zed://file{path}:{line}")
     assert checked_editor("") == ""
 

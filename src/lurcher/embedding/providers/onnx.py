@@ -13,6 +13,7 @@ from lurcher.errors import ModelError
 from lurcher.hub import Files, find_model
 from lurcher.onnx import Network, read_json
 from lurcher.remote import Deadline
+from lurcher.trust import users_own
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +37,7 @@ def connect(wanted: Wanted) -> Encoder:
 
 
 def _files(wanted: Wanted) -> Files:
-    return find_model(wanted.settings.model, wanted.all, "embedding.model", wanted.root)
+    return find_model(users_own(wanted.all, "embedding.model"), "embedding.model")
 
 
 def _digest(files: Files) -> str:

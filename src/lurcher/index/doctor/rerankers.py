@@ -26,17 +26,17 @@ def examine(project: Project, down: Collection[str] = ()) -> Iterator[Finding]:
 def _cross(project: Project) -> Iterator[Finding]:
     from lurcher.hub import find_model
     from lurcher.onnx import INSTALL
-    from lurcher.trust import users_url
+    from lurcher.trust import users_own
 
     settings = project.settings
     try:
-        if users_url(settings, "reranker.url").strip():
+        if users_own(settings, "reranker.url").strip():
             yield Finding("cross", OK, f"{settings.reranker.url} is asked, as {settings.reranker.protocol}")
             return
         missing = [name for name in ("onnxruntime", "tokenizers") if find_spec(name) is None]
         if missing:
             yield Finding("cross", NOTE, f"{' and '.join(missing)} not installed: no cross-encoder can run here", INSTALL)
-        found = find_model(settings.reranker.model, settings, "reranker.model", project.root.path)
+        found = find_model(users_own(settings, "reranker.model"), "reranker.model")
     except LurcherError as problem:
         yield Finding("cross", PROBLEM if isinstance(problem, ConfigError) else NOTE, problem.message, problem.hint)
         return

@@ -53,7 +53,7 @@ class Server:
             raise ConfigError(
                 "the address of the store cannot be read", "such as postgres://user@host:5432/database?sslmode=require"
             ) from None
-        secret = config.secret(users_own(settings, "store.key", "names a secret that is sent along"))
+        secret = config.secret(users_own(settings, "store.key"))
         if secret and not self._given.get("password"):
             self._given["password"] = secret
         self._by_index = settings.postgres.vectors == "hnsw"
@@ -61,7 +61,7 @@ class Server:
         self._guard = threading.Lock()
         self._room = threading.BoundedSemaphore(settings.postgres.connections)
         self._version: int | None = None
-        self.schema = users_own(settings, "postgres.schema", "decides what is read and written")
+        self.schema = users_own(settings, "postgres.schema")
 
     @property
     def place(self) -> str:

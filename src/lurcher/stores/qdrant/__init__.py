@@ -35,7 +35,7 @@ def open_store(url: str, settings: Settings) -> Store:
 
     for key in settings.origins:
         if key.startswith("qdrant."):
-            trust.users_own(settings, key, "decides how a store that others share is used")
+            trust.users_own(settings, key)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}", settings.qdrant.collection):
         hint = "letters, digits, - and _ can be in it"
         raise ConfigError(f"qdrant.collection cannot be {settings.qdrant.collection!r}", hint)

@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from lurcher import config
 from lurcher.errors import ConfigError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
-    from lurcher.config import Settings
     from lurcher.engine import Engine
     from lurcher.surfaces.http.app import Beside
 
@@ -23,7 +21,6 @@ INSTALL = "pip install 'lurcher[web]'"
 SHORTEST_TOKEN = 16
 _NEW_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 _TURN = 0.001
-_OWN = ("host", "port", "token", "hosts", "editor")
 _DANGEROUS = ("javascript", "data", "vbscript", "blob", "file", "about")
 
 
@@ -56,7 +53,6 @@ def run(engine: Engine, parsed: Namespace) -> None:
     from lurcher.surfaces.http.service import Service
 
     settings = engine.settings
-    check_origins(settings)
     host = parsed.host or settings.serve.host
     port = settings.serve.port if parsed.port is None else parsed.port
     token = parsed.token or settings.serve.token
@@ -89,16 +85,6 @@ def run(engine: Engine, parsed: Namespace) -> None:
         sys.setswitchinterval(_TURN)
         with watching(engine.projects):
             asyncio.run(server.serve(sockets=[bound]))
-
-
-def check_origins(settings: Settings) -> None:
-    """A repository must not decide who may reach the server, nor what a key press opens."""
-    for name in _OWN:
-        origin = settings.origins.get(f"serve.{name}")
-        if origin in (config.PROJECT_FILE, config.PYPROJECT):
-            raise ConfigError(
-                f"{origin}: serve.{name} cannot be set by a project", "set it in your own file, the environment or a flag"
-            )
 
 
 def check_token(token: str) -> None:
