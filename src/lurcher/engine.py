@@ -12,7 +12,7 @@ from lurcher.answering import with_notes
 from lurcher.clock import Clock
 from lurcher.code.asked import Codes, means
 from lurcher.config import Settings
-from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
+from lurcher.errors import ConfigError, LurcherError, UsageError
 from lurcher.index.opening import open_roots
 from lurcher.index.project import Project
 from lurcher.index.reader import Snapshot
@@ -200,16 +200,15 @@ class Engine(_Parts):
         narrowed: dict[str, Any] = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
         elsewhere = installed_source(sources)
         if elsewhere is not None:
+            here = self._local(f"--in {elsewhere}")
             options = {"mode": mode, "ranking": ranking, "refresh": refresh, "check": check, "reasons": reasons, **narrowed}
-            return self._of_source(elsewhere, text, {**options, **page, **files, **order, **exact}, progress)
+            return with_notes(self._of_source(elsewhere, text, {**options, **page, **files, **order, **exact}, progress), here)
         if libraries and sources is None:
             sources = ["libraries"]
         asked = wanted_sources(
             sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
         )
         shared = self._shared
-        if shared is not None and shared.foreign and asked.sources != ("code",):
-            raise UsageError("a shared store has code only", "leave --in out, or ask in a checkout of the project")
         if asked.sources == ("history",):
             past = self.history(
                 text, mode=mode, ranking=ranking, since=since, until=until, author=author, outcomes=outcomes, **page, **files,
@@ -243,13 +242,16 @@ class Engine(_Parts):
                 reasons,
             )
         )
-        if asked.sources == ("libraries",):
-            return with_notes(self._of_libraries(query, several(libraries), **fresh), asked.notes)
-        if len(asked.sources) > 1:
-            return with_notes(self._across(asked.sources, query, narrowed, views, **fresh), asked.notes)
+        if asked.sources != ("code",):
+            here = self._local(f"--in {'libraries' if len(asked.sources) == 1 else 'all'}")
+            if len(asked.sources) == 1:
+                found = self._of_libraries(query, several(libraries), **fresh)
+            else:
+                found = self._across(asked.sources, query, narrowed, views, **fresh)
+            return with_notes(found, here + asked.notes)
         instead: tuple[Degraded, ...] = ()
         if shared is not None:
-            answer, instead = self._from_store(shared, query, (refresh, check), progress)
+            answer, instead = self._from_store(shared, lambda: self._asked_of_store(shared, query, progress))
             if answer is not None:
                 return with_notes(answer, asked.notes)
         undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
@@ -279,33 +281,13 @@ class Engine(_Parts):
 
         return with_notes(self._sound(work_ahead, progress), instead)
 
-    def _from_store(
-        self, shared: Shared, query: Query, freshness: tuple[bool, bool], progress: Progress
-    ) -> tuple[Answer | None, tuple[Degraded, ...]]:
-        """The answer of a shared store; or none, and what the answer of the local index has to say then."""
-        from lurcher.stores.ask import NeedsTexts, UnknownProject, needs_texts
-        from lurcher.stores.snapshot import Changed
+    def _asked_of_store(self, shared: Shared, query: Query, progress: Progress) -> Answer:
+        """The answer of a shared store."""
+        if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
+            from lurcher.stores.ask import needs_texts
 
-        for attempt in range(_STORE_ATTEMPTS):
-            try:
-                if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
-                    raise needs_texts("structural" if query.mode == "structural" else "literal")
-                return self._answer(query, freshness, progress, (), shared=shared), ()
-            except NeedsTexts as problem:
-                if shared.foreign:
-                    raise
-                return None, (Degraded("store", f"{problem.message}; the local index answered", ""),)
-            except UnknownProject as problem:
-                if shared.foreign or not shared.fallback:
-                    raise
-                return None, (Degraded("store", f"{problem.message}; the local index answered", problem.hint),)
-            except StoreError as problem:
-                if isinstance(problem, Changed) and attempt < _STORE_ATTEMPTS - 1:
-                    continue
-                if shared.foreign or not shared.fallback:
-                    raise shared.described(problem) from problem.__cause__
-                return None, (shared.off(problem),)
-        raise AssertionError("unreachable")
+            raise needs_texts("structural" if query.mode == "structural" else "literal")
+        return self._answer(query, (True, True), progress, (), shared=shared)
 
     def _beside(self, together: Together) -> Engine:
         other = Engine(together.projects, together.prefixes, self.settings, self._overrides)
@@ -331,19 +313,24 @@ class Engine(_Parts):
 
     # -- the index --------------------------------------------------------------------------------------------------------
 
-    def index(self, *, rebuild: bool = False, history: bool = False, progress: Progress = silent) -> dict[str, Any]:
+    def index(
+        self, *, rebuild: bool = False, history: bool = False, share: bool = True, progress: Progress = silent
+    ) -> dict[str, Any]:
         """Bring the index up to date, or make it anew; its status then, with `degraded` if it could not be done as asked.
 
-        With `history` also that of the commits, however many there are.
+        With `history` also that of the commits, however many there are. What a shared store has is brought up to date too,
+        where one is set, unless not to `share` it.
         """
         notes: list[Degraded] = []
+        if history and share and self._shared is not None:
+            notes.append(Degraded("store", "a shared store has no commits: their index stays here", ""))
         for project in self._projects:
             view = project.rebuild(progress) if rebuild else project.view(progress, limited=False)
             notes += view.degraded
             if history:
                 past = self._past_of(project)
                 notes += (past.rebuild(progress) if rebuild else past.view(progress, seconds=None)).degraded
-        sent = [] if self._shared is None else [
+        sent = [] if self._shared is None or not share else [
             self._shared.write(project, progress, rebuild=rebuild) for project in self._projects
         ]  # fmt: skip
         degraded = [note.to_dict() for note in notes]
@@ -359,6 +346,15 @@ class Engine(_Parts):
     def shares(self) -> bool:
         """Whether a shared store answers questions about code."""
         return self._shared is not None
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether a shared store answers for a project that is not checked out here: it can answer only some questions."""
+        return self._shared is not None and self._shared.foreign
+
+    def check_here(self) -> None:
+        """An error where the project is elsewhere."""
+        self._local("this question")
 
     @property
     def indexed(self) -> bool:
@@ -407,6 +403,8 @@ class Engine(_Parts):
         from lurcher.index.burst import Pace
         from lurcher.index.watch import watch
 
+        if self._shared is not None:
+            raise UsageError("--watch keeps the local index up to date, not a store", "add --store local, or leave --watch out")
         for project in self._projects if rebuild else ():
             project.rebuild(progress)
         watch(self._projects, self._reopened, tell, stop or Event(), progress, pace or Pace())
@@ -429,10 +427,6 @@ class Engine(_Parts):
         shared = {} if self._shared is None else {"shared": self._shared.status()}
         more = {**({"libraries": libraries} if libraries else {}), **shared}
         return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **more}
-
-
-_STORE_ATTEMPTS = 3
-"""How often a question is asked of a store whose project is replaced meanwhile."""
 
 
 def _shared(settings: Settings, together: Together) -> Shared | None:

@@ -386,7 +386,8 @@ class SymbolHit:
     signature: str
     exported: bool
     test: bool
-    references: int
+    references: int | None
+    """How often the name is used; None where that was not counted, as in a shared store."""
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__match_args__}

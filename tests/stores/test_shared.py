@@ -144,8 +144,9 @@ def test_exact_text_is_looked_for_here(tree: Path, opened: Callable[..., Engine]
 
 def test_only_code_is_shared(tree: Path, opened: Callable[..., Engine]) -> None:
     opened(tree).index()
-    assert opened(tree).search("redirects", sources=["notes"]).hits[0].path == "docs/guide.md"
-    with pytest.raises(UsageError, match="code only"):
+    answer = opened(tree).search("redirects", sources=["notes"])
+    assert answer.hits[0].path == "docs/guide.md" and "cannot answer what notes say" in answer.degraded[0].reason
+    with pytest.raises(UsageError, match="cannot answer what notes say"):
         opened(tree, project="acme/other").search("redirects", sources=["notes"])
 
 

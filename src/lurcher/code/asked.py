@@ -11,7 +11,7 @@ from lurcher.budget.hits import Focus, Shown, places_of
 from lurcher.clock import Clock
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import CorruptIndex, ModelError
+from lurcher.errors import CorruptIndex, ModelError, StoreError
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
 from lurcher.index.segment import GAVE_UP, NO_GRAMMAR
@@ -27,13 +27,16 @@ from lurcher.planning.plan import Plan, literal_pattern, make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_lanes, ranking_named
 from lurcher.terms.split import compound
-from lurcher.types import Answer, Degraded, Filter, Progress, Query, SymbolAnswer, silent
+from lurcher.types import Answer, Degraded, Filter, Progress, Query, SymbolAnswer, SymbolHit, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
     from typing import TypeVar
 
+    from numpy.typing import NDArray
+
+    from lurcher.arrays import np
     from lurcher.index.freshness import Glance
     from lurcher.stores.shared import Shared, Stand
     from lurcher.survey.answers import Standing
@@ -45,6 +48,8 @@ _WITHOUT_MEANING = ("lexical", "symbol", "literal", "structural")
 """Modes that look at no vectors."""
 _OWN_RANKING = {"dense": "cosine", "literal": "literal", "structural": "structural", "related": "related"}
 """Modes that have a ranking of their own, whatever ranking is set for others."""
+_STORE_ATTEMPTS = 3
+"""How often a question is asked of a store whose project is replaced meanwhile."""
 _NOT_RERANKED = ("literal", "structural", "related")
 """Modes whose hits match exactly, or have no question that a model could read."""
 
@@ -60,6 +65,35 @@ class Codes(ABC):
     settings: Settings
     _together: Together
     _warm: Warm
+    _shared: Shared | None
+
+    def _local(self, question: str) -> tuple[Degraded, ...]:
+        """What an answer of the local index says of a store that is set and cannot give it; an error where only it could."""
+        return () if self._shared is None else self._shared.without(question)
+
+    def _from_store(self, shared: Shared, ask: Callable[[], Kind]) -> tuple[Kind | None, tuple[Degraded, ...]]:
+        """The answer of a shared store; or none, and what the answer of the local index has to say then."""
+        from lurcher.stores.ask import NeedsTexts, UnknownProject
+        from lurcher.stores.snapshot import Changed
+
+        for attempt in range(_STORE_ATTEMPTS):
+            try:
+                return ask(), ()
+            except NeedsTexts as problem:
+                if shared.foreign:
+                    raise
+                return None, (Degraded("store", f"{problem.message}; the local index answered", ""),)
+            except UnknownProject as problem:
+                if shared.foreign or not shared.fallback:
+                    raise
+                return None, (Degraded("store", f"{problem.message}; the local index answered", problem.hint),)
+            except StoreError as problem:
+                if isinstance(problem, Changed) and attempt < _STORE_ATTEMPTS - 1:
+                    continue
+                if shared.foreign or not shared.fallback:
+                    raise shared.described(problem) from problem.__cause__
+                return None, (shared.off(problem),)
+        raise AssertionError("unreachable")
 
     @abstractmethod
     def _heal(self, progress: Progress) -> None:
@@ -113,8 +147,9 @@ class Codes(ABC):
         def plan(snapshot: Snapshot) -> Plan:
             return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, meant), line), query.text)
 
-        return self._sound(
-            lambda notes: self._answer(query, (refresh, check), progress, notes, plan), progress
+        here = self._local("what is related to a line")
+        return with_notes(
+            self._sound(lambda notes: self._answer(query, (refresh, check), progress, notes, plan), progress), here
         )
 
     def why(
@@ -144,10 +179,11 @@ class Codes(ABC):
             )
         )  # fmt: skip
         meant = self._together.meant(path)
+        here = self._local("why a file is among the hits")
 
         def work(notes: tuple[Degraded, ...]) -> WhyAnswer:
             ranked = self._ranked(query, Clock(), (refresh, check), progress)
-            standing = ranked.standing(notes)
+            standing = ranked.standing(here + notes)
             missing = left_out(ranked.snapshot, meant, ranked.views, self._together.projects, self._together.labels())
             if missing is not None:
                 return unknown(query, missing[0], line, missing[1], ranked.context, standing)
@@ -376,23 +412,50 @@ class Codes(ABC):
     ) -> SymbolAnswer:
         """The definitions of a name, best first."""
         query = checked(Query(name, limit, filter=filter_of(languages)))
-        return self._sound(lambda notes: self._definitions(query, progress, notes), progress)
+        shared = self._shared
+        instead: tuple[Degraded, ...] = ()
+        if shared is not None:
+            answer, instead = self._from_store(shared, lambda: self._defined_in(shared, query))
+            if answer is not None:
+                return answer
+        found = self._sound(lambda notes: self._definitions(query, progress, notes), progress)
+        return replace(found, degraded=instead + found.degraded) if instead else found
+
+    def _defined_in(self, shared: Shared, query: Query) -> SymbolAnswer:
+        """The definitions of a name out of a shared store."""
+        filter = query.filter if shared.foreign else self._together.narrowed(query.filter)
+        found = shared.asking.defining(query.text, filter, query.limit)
+        best, notes = _best_of(found.snapshot, query, allowed_files(found.snapshot, filter), counted=False)
+        if not found.whole:
+            looked = sum(len(shelf.keys) for shelf in found.snapshot.shelves)
+            said = f"more files than {looked:,} in the store define it, and no more were looked at"
+            notes += (Degraded("store", said, "ask for Class.name, or for one language"),)
+        return SymbolAnswer(query.text, best, shared.told(found.heads), notes + shared.behind(found.heads))
 
     def _definitions(self, query: Query, progress: Progress, notes: tuple[Degraded, ...]) -> SymbolAnswer:
         views = [project.view(progress, meaning=False) for project in self._together.projects]
         snapshot = self._together.snapshot(views)
         allowed = allowed_files(snapshot, self._together.narrowed(query.filter))
-        matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
+        best, said = _best_of(snapshot, query, allowed)
         degraded = notes + tuple(note for view in views for note in view.degraded)
         if snapshot.flagged(GAVE_UP) or snapshot.flagged(NO_GRAMMAR):
             from lurcher.index.unparsed import given_up, without_grammar
 
             files = set(np.flatnonzero(allowed).tolist())
             degraded += given_up(snapshot, files) + without_grammar(snapshot, files)
-        if matches and not any(match.fits for match in matches):
-            degraded += (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
-        best = symbol.best(snapshot, symbol.fitting(matches), query.limit)
+        degraded += said
         return SymbolAnswer(query.text, best, state_of(snapshot, views), degraded)
+
+
+def _best_of(
+    snapshot: Snapshot, query: Query, allowed: NDArray[np.bool_], *, counted: bool = True
+) -> tuple[tuple[SymbolHit, ...], tuple[Degraded, ...]]:
+    """The definitions of a name in the files that may answer, and what to say of them."""
+    matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
+    notes: tuple[Degraded, ...] = ()
+    if matches and not any(match.fits for match in matches):
+        notes = (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
+    return symbol.best(snapshot, symbol.fitting(matches), query.limit, counted=counted), notes
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from lurcher.index.together import Together
 from lurcher.light import TYPE_CHECKING, replace
 from lurcher.parts import Warm
 from lurcher.planning.checks import filter_of, several
-from lurcher.types import Answer, Filter, Progress, silent
+from lurcher.types import Answer, Degraded, Filter, Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,8 +77,9 @@ class Histories(ABC):
         `since` and `until` take a date, an age such as 30d, or a tag. What is not indexed yet is read for at most
         `history.refresh_seconds`; the answer says how much of the history it covers.
         """
-        from lurcher.answering import answer_of
+        from lurcher.answering import answer_of, with_notes
 
+        here = self._local("what commits say")
         clock = Clock()
         found, query = self._commits(
             text, limit=limit, mode=mode, ranking=ranking, fusion=fusion, alpha=alpha, mmr=mmr, since=since, until=until,
@@ -86,7 +87,7 @@ class Histories(ABC):
             cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress, lap=clock.lap,
         )  # fmt: skip
         answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
-        return replace(answer, timings_ms=clock.total())
+        return with_notes(replace(answer, timings_ms=clock.total()), here)
 
     def _commits(
         self,
@@ -157,11 +158,15 @@ class Histories(ABC):
             )
             return brief(str(target), snapshot, file, definition, view.past, view.verdicts, most, known)
 
-        return self._survey(work, (refresh, check), progress)
+        return self._survey(work, (refresh, check), progress, "what to know before an edit")
+
+    @abstractmethod
+    def _local(self, question: str) -> tuple[Degraded, ...]:
+        """What to say of a store that cannot answer a question."""
 
     @abstractmethod
     def _survey(
-        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress
+        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress, question: str
     ) -> Kind:
         """Do some work on the current generation of the code index."""
 
@@ -243,9 +248,9 @@ class Histories(ABC):
 
         def work(snapshot: Snapshot, standing: Standing) -> HeatAnswer:
             named = snapshot.path(self._allowed(snapshot, path))
-            return heat(self._together.locate(named), named, self.settings.blame)
+            return replace(heat(self._together.locate(named), named, self.settings.blame), degraded=standing.degraded)
 
-        return self._survey(work, (True, True), silent)
+        return self._survey(work, (True, True), silent, "which commits wrote a file")
 
     @abstractmethod
     def _allowed(self, snapshot: Snapshot, path: str | Path) -> int:
@@ -268,6 +273,7 @@ class Histories(ABC):
         from lurcher.history.explain import explain_file
         from lurcher.history.explained import labelled
 
+        here = self._local("which commits wrote a line")
         meant = self._together.meant(path)
         named = next((name for name in meant if os.path.lexists(self._together.locate(name))), meant[0])
         for project, label in zip(self._together.projects, self._together.labels(), strict=True):
@@ -278,9 +284,8 @@ class Histories(ABC):
                 options = {"settings": project.settings.blame, "limit": limit, "outcome": outcome, "related": related}
                 file = project.root.path / named[len(label) :]
                 found = explain_file(file, first, last, below=project.root.path, **options)
-                if known is not None:
-                    found = replace(found, degraded=(*found.degraded, *known.notes))
-                return labelled(found, label)
+                notes = known.notes if known is not None else ()
+                return labelled(replace(found, degraded=(*here, *found.degraded, *notes)), label)
         raise UsageError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self._together.roots)))
 
 

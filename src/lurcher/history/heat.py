@@ -10,6 +10,7 @@ from typing import Any
 from lurcher.errors import PathError
 from lurcher.history.blame import blame, runs
 from lurcher.settings.past import BlameSettings
+from lurcher.types import Degraded
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +37,11 @@ class HeatAnswer:
 
     path: str
     layers: tuple[Layer, ...]
+    degraded: tuple[Degraded, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {"path": self.path, "commits": [layer.to_dict() for layer in self.layers]}
+        told = [note.to_dict() for note in self.degraded]
+        return {"path": self.path, "commits": [layer.to_dict() for layer in self.layers], "degraded": told}
 
 
 def heat(file: Path, path: str, settings: BlameSettings) -> HeatAnswer:

@@ -142,13 +142,15 @@ _MOST_SCANNED = 3000
 """Units in which the uses of a name are counted."""
 
 
-def best(snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int) -> tuple[SymbolHit, ...]:
-    """The definitions in their order, with how often each name is used."""
+def best(
+    snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int, *, counted: bool = True
+) -> tuple[SymbolHit, ...]:
+    """The definitions in their order, with how often each name is used; not `counted` where only a few files are at hand."""
     matches = list(matches)
-    used = count_references(snapshot, matches)
+    used = count_references(snapshot, matches) if counted else {}
     matches.sort(
         key=lambda match: (
-            *order_key(snapshot, match, used[match.number]), snapshot.path(match.file), match.definition.start_line,
+            *order_key(snapshot, match, used.get(match.number, 0)), snapshot.path(match.file), match.definition.start_line,
         )  # fmt: skip
     )
     return tuple(
@@ -156,7 +158,7 @@ def best(snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int) -> tupl
             match.definition.name, match.definition.qualified, match.definition.kind, snapshot.path(match.file),
             match.definition.start_line, match.definition.end_line, snapshot.language(match.file),
             match.definition.signature, match.definition.exported, bool(int(snapshot.file_roles[match.file]) & TEST),
-            used[match.number],
+            used.get(match.number),
         )  # fmt: skip
         for match in matches[:limit]
     )

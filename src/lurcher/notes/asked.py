@@ -48,6 +48,10 @@ class Notes(ABC):
         """What an order of hits depends on besides the query."""
 
     @abstractmethod
+    def _local(self, question: str) -> tuple[Degraded, ...]:
+        """What to say of a store that cannot answer a question."""
+
+    @abstractmethod
     def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
         """Do some work, and once more if the index turned out to be damaged."""
 
@@ -84,6 +88,7 @@ class Notes(ABC):
         """
         from lurcher.answering import answer_of, with_notes
 
+        here = self._local("what notes say")
         clock = Clock()
         query, dated = self._note_query(
             text, limit=limit, mode=mode, tags=tags, since=since, until=until, files=filter_of(languages, paths, excludes),
@@ -98,7 +103,7 @@ class Notes(ABC):
             clock.lap("refresh")
             found = self._sections(query, dated, seen, clock.lap)
             answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
-            return with_notes(answer, damage)
+            return with_notes(answer, here + damage)
 
         return replace(self._sound(work, progress), timings_ms=clock.total())
 

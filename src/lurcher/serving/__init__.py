@@ -206,6 +206,7 @@ class Served:
     @contextlib.contextmanager
     def whole(self, seconds: float = PATIENCE) -> Iterator[Engine]:
         """The engine for questions that need the whole index; IndexBuilding where there is none within so many seconds."""
+        self.engine.check_here()
         if not self.ready(seconds):
             build = self._build
             left = build.seconds_left if build is not None else None
@@ -216,6 +217,7 @@ class Served:
     @contextlib.contextmanager
     def past(self, seconds: float = PATIENCE) -> Iterator[Engine]:
         """The engine for questions about history, as soon as some of it is indexed; else IndexBuilding."""
+        self.engine.check_here()
         deadline = time.monotonic() + seconds
         while not self.engine.past_indexed():
             self.build(history=True)

@@ -139,7 +139,9 @@ class BuildHere(Build):
     def _work(self) -> None:
         try:
             order = self.order
-            self.result = self._engine.index(rebuild=order.rebuild, history=order.history, progress=self._told)
+            self.result = self._engine.index(
+                rebuild=order.rebuild, history=order.history, share=False, progress=self._told
+            )
         except LurcherError as error:
             self.error = error.to_dict()
         except Exception as error:
@@ -202,7 +204,9 @@ def work() -> None:
                 engine.begin_history(progress)  # somebody waits for an answer about it
             if not all(project.can_write() for project in engine.projects):
                 raise Unwritable("the index cannot be written", "set LURCHER_INDEX_DIR to a folder that can be written")
-            tell({"result": engine.index(rebuild=order["rebuild"], history=order["history"], progress=progress)})
+            # Questions must not write what others share.
+            done = engine.index(rebuild=order["rebuild"], history=order["history"], share=False, progress=progress)
+            tell({"result": done})
     except LurcherError as error:
         tell({"error": error.to_dict()})
     except Exception as error:

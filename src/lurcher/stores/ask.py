@@ -15,6 +15,7 @@ from lurcher.embedding.model import Model
 from lurcher.errors import StoreError, UsageError
 from lurcher.index.segment import FORMAT as TABLES
 from lurcher.planning.filters import glob_matches
+from lurcher.planning.intent import parts_of
 from lurcher.planning.plan import Plan, make_plan
 from lurcher.stores.gather import Gathered
 from lurcher.stores.learned import Leg
@@ -24,6 +25,7 @@ from lurcher.stores.record import FORMAT as RECORDS
 from lurcher.stores.record import Record, unpacked
 from lurcher.stores.snapshot import Changed, SharedSnapshot, Shelf, Words
 from lurcher.stores.vocabulary import Page, Vocabulary
+from lurcher.terms.split import compound
 from lurcher.types import Degraded, Filter, Query
 
 _KEPT_BYTES = 64 << 20
@@ -31,6 +33,8 @@ _KEPT_BYTES = 64 << 20
 _ROUNDS = 3
 _DEEPER = 4
 _MOST_FILES = 2000
+_DEFINING = 200
+"""Files that define one name and are looked at."""
 _PATTERN = frozenset("*?[")
 
 if TYPE_CHECKING:
@@ -61,6 +65,16 @@ class Asked:
     plan: Plan
     heads: Mapping[str, Head]
     notes: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Defining:
+    """The files of the store that define a name."""
+
+    snapshot: SharedSnapshot
+    heads: Mapping[str, Head]
+    whole: bool
+    """Whether these are all of them."""
 
 
 class Asking:
@@ -122,16 +136,35 @@ class Asking:
             candidates = self._candidates(name, head, question, filter, query.limit)
             lap("candidates")
             found.append((name, head, vocabulary, self._fetched(name, [item.key for item in candidates]), dims))
+        snapshot = self._gathered(found, heads, wanted)
+        lap("records")
+        return Asked(snapshot, plan, heads, tuple(leg.notes))
+
+    def defining(self, name: str, filter: Filter, limit: int) -> Defining:
+        """The files that define a name, which a store finds by that name alone."""
+        heads = self.heads()
+        most = min(max(_DEFINING, 3 * limit), _MOST_FILES)
+        names = tuple(compound(part) for part in parts_of(name)[-1:])
+        question = Question(None, None, names, filter.languages, _folders(filter), most, most)
+        found, whole = [], True
+        for project, head in heads.items():
+            candidates = self._candidates(project, head, question, filter, most)
+            whole = whole and len(candidates) < most
+            records = self._fetched(project, [item.key for item in candidates])
+            found.append((project, head, self._vocabulary(project, head), records, 0))
+        return Defining(self._gathered(found, heads, set()), heads, whole)
+
+    def _gathered(
+        self, found: Sequence[tuple[str, Head, Vocabulary, Sequence[tuple[str, Record]], int]], heads: Mapping[str, Head],
+        lanes: set[str],
+    ) -> SharedSnapshot:  # fmt: skip
+        """What was fetched of each project, unless one was written meanwhile."""
         for name, head in heads.items():
             # As long as this head stands nothing that was read can have been swept.
             now = self._store.head(name)
             if now is None or now.generation != head.generation:
                 raise Changed(f"the project {name} was written while it was being read", "ask again")
-        shelves = [
-            self._shelf(*part, label, wanted) for part, label in zip(found, self.labels(), strict=True)
-        ]
-        lap("records")
-        return Asked(SharedSnapshot(shelves), plan, heads, tuple(leg.notes))
+        return SharedSnapshot([self._shelf(*part, label, lanes) for part, label in zip(found, self.labels(), strict=True)])
 
     def _planned(
         self, query: Query, words: Words, vocabularies: Sequence[Vocabulary], heads: Mapping[str, Head]

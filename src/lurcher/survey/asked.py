@@ -61,7 +61,7 @@ class Surveys(ABC):
             file = file_at(snapshot, self._together.meant(path))
             return impact(snapshot, file, symbol, hops, self.settings.graph.fan_in, standing)
 
-        return self._survey(work, (refresh, check), progress)
+        return self._survey(work, (refresh, check), progress, "what depends on a file")
 
     def outline(
         self,
@@ -81,7 +81,7 @@ class Surveys(ABC):
         def work(snapshot: Snapshot, standing: Standing) -> OutlineAnswer:
             return outline(snapshot, *files_at(snapshot, self._together.meant(path)), wanted, standing)
 
-        return self._survey(work, (refresh, check), progress)
+        return self._survey(work, (refresh, check), progress, "what a file defines")
 
     def context(
         self,
@@ -101,7 +101,7 @@ class Surveys(ABC):
         def work(snapshot: Snapshot, standing: Standing) -> ContextAnswer:
             return context(snapshot, *files_at(snapshot, self._together.meant(path)), most, standing)
 
-        return self._survey(work, (refresh, check), progress)
+        return self._survey(work, (refresh, check), progress, "what to know of a file")
 
     def exists(
         self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = silent
@@ -110,8 +110,9 @@ class Surveys(ABC):
         from lurcher.survey.exists import exists
 
         return self._survey(
-            lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress
-        )
+            lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress,
+            "whether a text occurs",
+        )  # fmt: skip
 
     def file(
         self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent
@@ -120,8 +121,9 @@ class Surveys(ABC):
         from lurcher.survey.whole import whole
 
         return self._survey(
-            lambda snapshot, standing: whole(snapshot, self._allowed(snapshot, path), standing), (refresh, check), progress
-        )
+            lambda snapshot, standing: whole(snapshot, self._allowed(snapshot, path), standing), (refresh, check), progress,
+            "what is in a file",
+        )  # fmt: skip
 
     def graph(
         self,
@@ -142,7 +144,7 @@ class Surveys(ABC):
         def work(snapshot: Snapshot, standing: Standing) -> GraphAnswer:
             return neighbourhood(snapshot, self._allowed(snapshot, path), hops, most or MOST_NODES, standing)
 
-        return self._survey(work, (refresh, check), progress)
+        return self._survey(work, (refresh, check), progress, "how files are connected")
 
     def _allowed(self, snapshot: Snapshot, path: str | Path) -> int:
         """The file of the index that a path means, within the folders that were asked for."""
@@ -158,8 +160,13 @@ class Surveys(ABC):
     def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
         """Do some work, and once more if the index turned out to be damaged."""
 
+    @abstractmethod
+    def _local(self, question: str) -> tuple[Degraded, ...]:
+        """What to say of a store that cannot answer a question."""
+
     def _survey(
-        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress
+        self, work: Callable[[Snapshot, Standing], Kind], freshness: tuple[bool, bool], progress: Progress, question: str
     ) -> Kind:
-        """Do some work on the current generation."""
-        return self._sound(lambda notes: work(*self._stand(freshness, progress, notes)), progress)
+        """Do some work on the current generation; `question` says what is asked, for whom a shared store would be asked."""
+        here = self._local(question)
+        return self._sound(lambda notes: work(*self._stand(freshness, progress, here + notes)), progress)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lurcher.errors import UsageError
-from lurcher.light import TYPE_CHECKING
+from lurcher.light import TYPE_CHECKING, replace
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.asking import (
     as_json,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from lurcher.config import Settings
     from lurcher.engine import Engine
 
 FOUND, NOTHING, ERROR = 0, 1, 2
@@ -183,8 +184,10 @@ def run_explain(parsed: Namespace) -> int:
     limit = 10 if parsed.limit is None else parsed.limit
     here = Path.cwd()
     if is_bare(here):  # no work tree, so nothing to open an engine on
-        settings = config.load(None, overrides_of(parsed.set)).blame
-        answer, locate = explain(here, asked, first, last, settings=settings, limit=limit), here.joinpath
+        settings = config.load(None, overrides_of(parsed.set))
+        notes = _without_store(settings, here, "which commits wrote a line")
+        answer, locate = explain(here, asked, first, last, settings=settings.blame, limit=limit), here.joinpath
+        answer = replace(answer, degraded=(*notes, *answer.degraded))
     else:
         engine, place = _engine_around(parsed, asked)
         with engine:
@@ -196,6 +199,16 @@ def run_explain(parsed: Namespace) -> int:
     return FOUND if answer.writers else NOTHING
 
 
+def _without_store(settings: Settings, here: Path, question: str) -> tuple[Degraded, ...]:
+    """What an answer says, that no engine gives, where a store is set."""
+    if not settings.store.url and not settings.store.project:
+        return ()
+    from lurcher.stores.shared import shared_of
+
+    shared = shared_of(settings, [here])
+    return () if shared is None else shared.without(question)
+
+
 def run_index(parsed: Namespace) -> int:
     if parsed.clear and (parsed.watch or parsed.rebuild):
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
@@ -205,8 +218,6 @@ def run_index(parsed: Namespace) -> int:
         from lurcher.surfaces.cli import libraries
 
         return libraries.run(engine_for, parsed, print_json)
-    if parsed.watch and parsed.store not in (None, "local"):
-        raise UsageError("--watch keeps the local index up to date, not a store", "run lurcher index --store URL after it")
     if parsed.watch:
         from lurcher.surfaces.cli import watch
 
@@ -392,6 +403,7 @@ def run_eval(parsed: Namespace) -> int:
 
 
 def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
+    from lurcher import config
     from lurcher.engine import Engine
     from lurcher.evaluation import evaluate
     from lurcher.stores.address import shown
@@ -399,6 +411,10 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     # Trees and histories are evaluated whole, whatever that takes.
     overrides = {"history.refresh_seconds": "3600", "index.first_answer_seconds": "0", **overrides_of(parsed.set), **more}
     work = Path(parsed.work) if parsed.work else None
+    store = parsed.store or overrides.get("store.url") or "local"
+    if store == "local" and config.load(None).store.url not in ("", "local"):
+        note = Degraded("store", "a shared store is set; eval measures the local index", "ask through the store: --store URL")
+        show.notes([note])
 
     @contextmanager
     def open_engine(folder: Path) -> Iterator[Engine]:
@@ -410,8 +426,9 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
             if models:
                 made_with += f"-{zlib.crc32(' '.join(models).encode('utf-8', 'replace')):08x}"
             index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{made_with}"
-        shared = {"store": parsed.store, "project": f"eval:{folder.resolve().name}"} if parsed.store else {}
-        with Engine.open(folder, root=folder, index_dir=index, overrides=overrides, **shared) as engine:
+        # What a team shares is not measured by the way: who wants that says so.
+        shared = {} if store == "local" else {"project": f"eval:{folder.resolve().name}"}
+        with Engine.open(folder, root=folder, index_dir=index, overrides=overrides, store=store, **shared) as engine:
             if shared:
                 engine.index()
             yield engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lurcher.light import TYPE_CHECKING
 from lurcher.surfaces.cli.declared import (
+    FALLBACK,
     FILTERS,
     FORMAT,
     JSON,
@@ -39,6 +40,8 @@ COMMANDS: tuple[Command, ...] = (
             PATHS,
             Flag(("-k", "--limit"), "number of definitions (default: 20)", "int", "N"),
             Flag(("-l", "--lang"), "only this language (repeatable)", "list", "LANG"),
+            *STORE,
+            FALLBACK,
             FORMAT,
             JSON,
             SET,

@@ -19,6 +19,8 @@ def run(open_engine: Callable[[Namespace], Any], parsed: Namespace, print_json: 
     for flag in ("watch", "history"):
         if getattr(parsed, flag):
             raise UsageError(f"--{flag} is not for --library", "leave one of them out")
+    if parsed.store not in (None, "local"):
+        raise UsageError("--store is not for --library: their indexes are kept here", "leave one of them out")
     entries: list[dict[str, Any]] = []
     with open_engine(parsed) as engine, Meter(parsed.quiet) as meter:
         for name in parsed.library:
@@ -35,5 +37,7 @@ def run(open_engine: Callable[[Namespace], Any], parsed: Namespace, print_json: 
     else:
         show.libraries(entries)
     notes = [Degraded(**note) for entry in entries for note in entry.get("degraded", ())]
+    if engine.shares:
+        notes.append(Degraded("store", "a shared store has no libraries: their indexes are kept here", ""))
     show.notes(notes)
     return ERROR if any(note.hint for note in notes) else FOUND

@@ -11,6 +11,7 @@ from typing import Any
 
 from lurcher import config
 from lurcher.surfaces.cli.flags import COMMANDS, Command, Flag
+from lurcher.trust import TABLE
 
 _HEAD = """\
 # Reference
@@ -40,6 +41,12 @@ Each layer overrides the one before it:
 
 In a file a section is a table: `search.limit` is `limit` under `[search]`. An unknown key or a bad value is an error that
 names the layer, the key and what is allowed. `lurcher config show --origin` prints every value and where it came from.
+
+**What a project may set.** Who clones a repository has not read its settings. A project file may say how its code is cut,
+ranked and shown. It may not have text sent anywhere, name a secret, start processes, run code of other packages or of its own,
+write elsewhere, or take much more time and memory than the defaults do: the column "in a project" says what is allowed
+there. Anything else is an error, unless you have set the same yourself, in your own file, the environment or by a flag: then
+yours counts.
 """
 
 
@@ -82,18 +89,31 @@ def _section(section: str) -> Iterator[str]:
     if part.__doc__ and "(" not in part.__doc__.splitlines()[0]:
         yield part.__doc__.strip()
         yield ""
-    yield "| setting | default | allowed | meaning |"
-    yield "|---|---|---|---|"
+    yield "| setting | default | allowed | in a project | meaning |"
+    yield "|---|---|---|---|---|"
     for item in fields(part):
         value = getattr(part, item.name)
         cells = (
             f"`{section}.{item.name}`",
             f"`{json.dumps(value)}`",
             _allowed(item.metadata, value),
+            _in_project(f"{section}.{item.name}"),
             _cell(item.metadata["doc"]),
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+def _in_project(key: str) -> str:
+    """What a project's own file may set of it."""
+    rule = TABLE[key]
+    if not rule.why:
+        return "yes"
+    if rule.words:
+        return ", ".join(f"`{word}`" for word in rule.words)
+    if rule.most is None:
+        return "no"
+    return f"{'' if rule.above is None else f'over {rule.above:g}, '}up to {rule.most:,g}"
 
 
 SERVICES = ("embedding", "sparse", "reranker", "judge", "services", "store", "qdrant", "postgres")

@@ -215,7 +215,8 @@ def symbols(answer: SymbolAnswer, locate: Locate) -> None:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
     notes(answer.degraded)
     for hit in answer.definitions:
-        traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"]), f"{hit.references} uses"]
+        traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"])]
+        traits += [] if hit.references is None else [f"{hit.references} uses"]
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
             f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(traits))}"

@@ -61,5 +61,7 @@ ROOT = thing(
     root=TEXT, exists=YES, generation=WHOLE, files=WHOLE, units=WHOLE, fresh=YES, stale_paths=WHOLE, problem=TEXT, hint=TEXT,
     history={"type": "object"}, languages={"type": "object"}, files_found=WHOLE,
 )  # fmt: skip
-STATUS = thing("building", roots=many(ROOT), building=thing(what=TEXT, done=WHOLE, total=WHOLE))
-INDEXED = thing("degraded", roots=many(ROOT), seconds=NUMBER, degraded=DEGRADED)
+STATUS = thing(
+    "building", "shared", roots=many(ROOT), building=thing(what=TEXT, done=WHOLE, total=WHOLE), shared={"type": "object"}
+)
+INDEXED = thing("degraded", "shared", roots=many(ROOT), seconds=NUMBER, degraded=DEGRADED, shared={"type": "object"})

@@ -16,11 +16,22 @@ def status_data(served: Served) -> dict[str, Any]:
     """What matters to an agent of the engine's status, and how far a build has come."""
     status = served.engine.status()
     roots = [{name: entry[name] for name in _KEPT if name in entry} for entry in status.get("roots", [status])]
-    data: dict[str, Any] = {"roots": roots}
+    data: dict[str, Any] = {"roots": roots, **({"shared": status["shared"]} if "shared" in status else {})}
     build = served.building
     if build is not None:
         data["building"] = {"what": build.what, "done": build.done, "total": build.total}
     return data
+
+
+def _shared_text(shared: dict[str, Any]) -> list[str]:
+    """What a shared store has, which answers searches then; it is written by the command, not from here."""
+    lines = [f"store {shared['store']} (lurcher index brings it up to date)"]
+    if "problem" in shared:
+        lines.append(f"  problem: {shared['problem']} ({shared.get('hint', '')})")
+    for entry in shared["projects"]:
+        held = f"generation {entry['generation']}, {entry['files']:,} files" if entry["exists"] else "not there"
+        lines.append(f"  {entry['project']}: {held}")
+    return lines
 
 
 def status_text(data: dict[str, Any]) -> str:
@@ -39,6 +50,7 @@ def status_text(data: dict[str, Any]) -> str:
         past = entry.get("history")
         if past and past.get("exists"):
             lines.append(f"  history: {past['commits']:,} of {past['total']:,} commits")
+    lines += _shared_text(data["shared"]) if "shared" in data else []
     if "building" in data:
         build = data["building"]
         lines.append(f"indexing now: {build['what']}, {build['done']:,} of {build['total']:,}")

@@ -50,6 +50,8 @@ class Call:
         if path is None:
             return Within(self.served, [], "")
         engine = self.served.engine
+        if engine.elsewhere:  # the path is one of the store's, which says what is there
+            return Within(self.served, [f"/{_escaped(path.strip('/'))}"], "")
         place = self.place(path, engine)
         if not place.exists():
             raise PathError(f"{path} does not exist", "pass a folder or file as a hit has it")
@@ -59,8 +61,7 @@ class Call:
             label = engine.labels[number]
             served = self.other(Access(tuple(folder for folder in self.access.folders if place.is_relative_to(folder))[:1]))
         name = served.engine.name_of(place)
-        escaped = "".join(f"[{c}]" if c in "*?[" else c for c in name)
-        return Within(served, [f"/{escaped}"] if name else [], label)
+        return Within(served, [f"/{_escaped(name)}"] if name else [], label)
 
     def shows(self, path: str, engine: Engine) -> bool:
         """Whether a path of an answer may be shown."""
@@ -71,6 +72,11 @@ class Call:
     def narrowed(self) -> bool:
         """Whether only a part of an index may be shown."""
         return any(root not in self.access.folders for root in self.served.engine.roots)
+
+
+def _escaped(path: str) -> str:
+    """A path as a glob that matches it alone."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in path)
 
 
 @dataclass(frozen=True, slots=True)
