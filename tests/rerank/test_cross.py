@@ -165,7 +165,7 @@ def infinity(wire: socket.socket, played: Played, path: str, body: Any) -> None:
 
 
 def forgetful(wire: socket.socket, played: Played, path: str, body: Any) -> None:
-    odd = [{"index": 77, "score": 1}, {"index": 0, "score": "high"}, {"index": True, "score": 1}, 5]
+    odd = [{"index": "2", "score": 1}, {"index": 0, "score": "high"}, {"index": True, "score": 1}, 5]
     send(wire, [{"index": 1, "score": 0.9}, *odd])
 
 

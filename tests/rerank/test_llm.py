@@ -36,7 +36,7 @@ def always(reply: str) -> Model:
 
 def test_scores_are_tenths_and_what_got_none_has_none() -> None:
     found, asked = judge(["one", "two", "three"], always("0:2\n2:10"))
-    assert found.scores == (0.2, None, 1.0) and "1 of 3" in found.notes[0].reason
+    assert found.scores == (0.2, None, 1.0) and "judge.model" in found.hint
     path, body = asked[0]
     assert path == "/api/generate" and body["model"] == "llama3.2:1b" and body["stream"] is False
     assert body["options"]["temperature"] == 0 and len(asked) == 1

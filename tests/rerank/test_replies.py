@@ -59,6 +59,13 @@ def test_nothing_is_found_in_garbage(reply: str) -> None:
     assert read_scores(reply, 3) == [None, None, None]
 
 
+def test_who_counts_from_one_has_scored_nothing() -> None:
+    """Each score would be that of the document before."""
+    assert read_scores("1:7\n2:3\n3:10", 3) == [None, None, None]
+    assert read_scores('{"1": 7, "2": 3, "3": 10}', 3) == [None, None, None]
+    assert read_scores("1:7\n2:3", 3) == [None, 7.0, 3.0]
+
+
 def test_one_document_is_not_taken_for_its_number() -> None:
     assert read_scores("[0]: 7", 1) == [7.0]
 

@@ -25,6 +25,8 @@ Kind = TypeVar("Kind")
 MOST_BYTES = 100_000_000
 MOST_DIMS = 16_384
 ATTEMPTS = 6
+_TELLING = 4
+"""So many different texts do not have one vector in common, unless the server does not look at them."""
 PAUSE = 0.5
 """Seconds before the second attempt; twice as many before each further one, give or take a half of it."""
 CHARS_PER_TOKEN = 4
@@ -52,8 +54,12 @@ class Service:
 
     def once(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
         """The same, asked once, whatever became of it before."""
-        answer = self.ask(self.path, deadline, self.body([text[: self.most_chars] for text in texts]))
-        return rows_of(self.read(answer), len(texts), place(self.base))
+        cut = [text[: self.most_chars] for text in texts]
+        rows = rows_of(self.read(self.ask(self.path, deadline, self.body(cut))), len(texts), place(self.base))
+        if len(set(cut)) >= _TELLING and (rows == rows[0]).all():
+            said = f"{place(self.base)} answers with one vector for {len(set(cut))} different texts"
+            raise ServerError(said, "use another model")
+        return rows
 
     def served(self, deadline: Deadline) -> str:
         return self.name(self, deadline) if self.name is not None else ""

@@ -95,8 +95,15 @@ class TextModel(Model):
         return self._embed([prefix + text for text in texts], deadline)
 
     def _embed(self, texts: list[str], deadline: Deadline) -> NDArray[np.float32]:
+        import numpy as np
+
         try:
-            return self.embedder().embed(texts, deadline)
+            rows = np.asarray(self.embedder().embed(texts, deadline), np.float32)
+            if rows.ndim != 2 or len(rows) != len(texts):
+                raise ModelError(f"the provider gives vectors of shape {rows.shape} for {len(texts)} texts", "use another one")
+            if not np.isfinite(rows).all():
+                raise ModelError("the provider gives vectors that are not all numbers", "use another one")
+            return rows
         except LurcherError:
             raise
         except Exception as error:  # a model or a plugin may fail in any way, and words are there without it

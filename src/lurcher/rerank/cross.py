@@ -49,7 +49,7 @@ def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
 def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) -> Judged:
     server = server_of(request.settings, url)
     with breaker_of("reranker", server.base, request.settings).guard(deadline):
-        return Judged(tuple(server.scores(request.query, texts, deadline)))
+        return Judged(tuple(server.scores(request.query, texts, deadline)), hint="look at the server's own log")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +89,25 @@ def server_of(settings: Settings, url: str) -> Server:
 
 
 def _read(entries: Any, name: str, count: int, server: str) -> list[float | None]:
-    """The scores of some texts by their places; what makes no sense is passed over, unless nothing is left."""
+    """The scores of some texts by their places; what makes no sense is passed over, unless nothing is left.
+
+    A text with two scores has none: who could tell which is its own. A place that no text has says that the server counts
+    them otherwise, and that each score may be another text's.
+    """
     found: list[float | None] = [None] * count
+    twice: set[int] = set()
     for entry in entries if isinstance(entries, list) else ():
         index, score = (entry.get("index"), entry.get(name)) if isinstance(entry, dict) else (None, None)
-        if type(index) is not int or not 0 <= index < count:
+        if type(index) is not int:
             continue
+        if not 0 <= index < count:
+            raise ServerError(f"{server} scores text {index} of {count}, counted from 0", "check reranker.protocol")
         if isinstance(score, (int, float)) and not isinstance(score, bool) and abs(score) < 1e30:
+            if found[index] not in (None, float(score)):
+                twice.add(index)
             found[index] = float(score)
+    for index in twice:
+        found[index] = None
     if count and all(score is None for score in found):
         raise ServerError(f"{server} answers without scores", "check the address and reranker.protocol")
     return found

@@ -11,7 +11,6 @@ from lurcher.rerank.chat import chat_of
 from lurcher.rerank.prompt import make_prompt
 from lurcher.rerank.replies import HIGHEST, read_scores
 from lurcher.rerank.reranker import Judged, Request
-from lurcher.types import Degraded
 
 _TOKENS_EACH = 12
 """Tokens that a model may write for each candidate: its line, with something around it."""
@@ -27,7 +26,6 @@ def rerank(request: Request) -> Judged:
     chat = chat_of(request.settings)
     prompt = make_prompt(request.query, request.candidates, request.settings.judge.chars)
     scores: list[float | None] = [None] * len(request.candidates)
-    notes: list[Degraded] = []
     if prompt.shown:
         most = _TOKENS_EACH * len(prompt.shown) + _TOKENS_MORE
         reply = chat.reply(prompt.system, prompt.text, most, deadline, _shape(len(prompt.shown)))
@@ -36,11 +34,7 @@ def rerank(request: Request) -> Judged:
             raise ServerError(f"the model at {place(chat.base)} gave no scores", "use another model: set judge.model")
         for i, score in zip(prompt.shown, found, strict=True):
             scores[i] = None if score is None else score / HIGHEST
-        missed = sum(score is None for score in found)
-        if missed:
-            said = f"the model gave no score to {missed} of {len(found)} hits, which count as 5 of 10"
-            notes.append(Degraded("llm", said, "a larger model forgets less: set judge.model"))
-    return Judged(tuple(scores), prompt.held, tuple(notes))
+    return Judged(tuple(scores), prompt.held, hint="a larger model forgets less: set judge.model")
 
 
 def _shape(count: int) -> dict[str, Any]:

@@ -25,16 +25,21 @@ _SCORE = ("score", "rating", "relevance", "relevance_score", "value", "s")
 def read_scores(reply: str, count: int) -> list[float | None]:
     """The score of each of `count` documents, from 0 to 10; None for one that got none.
 
-    What is outside of 0 to 10 counts as not said. Of several scores for one document the lowest counts: a judge that was
-    talked into a high one has often given its own before.
+    Who counts documents from 1, where they are counted from 0, has scored none. What is outside of 0 to 10 counts as not
+    said. Of several scores for one document the lowest counts: a judge that was talked into a high one has often given its
+    own before.
     """
     text = _THOUGHT.sub(" ", reply[:MOST_CHARS])
     for pairs in (_from_json(text, count), _from_lines(text)):
         found: list[float | None] = [None] * count
+        beyond = False
         for index, score in pairs:
             if 0 <= index < count and isfinite(score) and 0 <= score <= HIGHEST:
                 known = found[index]
                 found[index] = score if known is None else min(known, score)
+            beyond = beyond or index == count
+        if beyond and count and found[0] is None:  # it counts from 1: each score would be another document's
+            return [None] * count
         if any(score is not None for score in found):
             return found
     return [None] * count

@@ -44,7 +44,10 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class Judged:
     scores: tuple[float | None, ...]
-    """One for each candidate, from 0 to 1; None for one that got none, which counts as the middle."""
+    """One for each candidate, from 0 to 1; None for one that got none, which counts as the middle. Where most got none, the
+    order stays."""
     held: frozenset[int] = frozenset()
     """Candidates that must not be moved: they keep the place they have."""
     notes: tuple[Degraded, ...] = ()
+    hint: str = ""
+    """What to do where some got no score; that it is so is told without it."""

@@ -7,7 +7,7 @@ the same scores: a later page asks no model, and a server that is gone by then c
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.errors import CursorError, LurcherError, QueryError, UsageError
+from lurcher.errors import CursorError, LurcherError, QueryError, ServerError, UsageError
 from lurcher.light import TYPE_CHECKING, dataclass, replace
 from lurcher.parts import Warm
 from lurcher.registry import reranker_named
@@ -119,10 +119,10 @@ def look_again(
             from pathlib import Path
 
             request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, Path(root), warm)
-            entry, new = _asked(name, rerank, request)
+            entry, new, hint = _asked(name, rerank, request)
             notes += new
         else:
-            entry = said[len(kept)]
+            entry, hint = said[len(kept)], ""
             if not entry:
                 notes.append(Degraded(name, "there was no second look at the first page, so there is none at the others", ""))
             elif len(entry) != count:
@@ -130,6 +130,7 @@ def look_again(
         kept.append(entry)
         if not entry:
             continue
+        notes += _missed(name, entry, hint)
         values = [NEUTRAL if number < _FIRST else (number - _FIRST) / _SCALE for number in entry]
         held = frozenset(i for i, number in enumerate(entry) if number == _HELD)
         seen = list(order[:count])
@@ -148,17 +149,37 @@ def _scored(head: Head, position: int, score: float) -> Candidate:
     return replace(head.candidate(position), score=score)
 
 
-def _asked(name: str, rerank: Callable[[Request], Judged], request: Request) -> tuple[Said, list[Degraded]]:
-    """What a reranker says, checked. One that fails is told of and says nothing."""
+def _asked(name: str, rerank: Callable[[Request], Judged], request: Request) -> tuple[Said, list[Degraded], str]:
+    """What a reranker says, checked, and what to do where it forgot some. One that fails is told of and says nothing."""
     try:
         found = rerank(request)
         if len(found.scores) != len(request.candidates):
             raise ValueError(f"{len(found.scores)} scores for {len(request.candidates)} candidates")
-        return tuple(_written(score, i in found.held) for i, score in enumerate(found.scores)), list(found.notes)
+        entry = tuple(_written(score, i in found.held) for i, score in enumerate(found.scores))
+        judged, scored = _counts(entry)
+        if 2 * scored < judged:
+            # An order by the scores of a few would look like one by the scores of all.
+            raise ServerError(f"only {scored} of {judged} hits got a score", found.hint)
+        return entry, list(found.notes), found.hint
     except LurcherError as problem:
-        return (), [Degraded(name, f"{problem.message}; the order is as it was before", problem.hint)]
+        return (), [Degraded(name, f"{problem.message}; the order is as it was before", problem.hint)], ""
     except Exception as error:  # a model or a plugin may fail in any way, and the hits are there already
-        return (), [Degraded(name, f"the reranker failed: {type(error).__name__}: {error}; the order is as it was before", "")]
+        said = f"the reranker failed: {type(error).__name__}: {error}; the order is as it was before"
+        return (), [Degraded(name, said, "")], ""
+
+
+def _counts(entry: Said) -> tuple[int, int]:
+    """How many hits were to be judged, and how many of them were."""
+    judged = sum(number != _HELD for number in entry)
+    return judged, judged - sum(number == _UNSCORED for number in entry)
+
+
+def _missed(name: str, entry: Said, hint: str) -> list[Degraded]:
+    """Says so where not every hit was reranked, on each page."""
+    judged, scored = _counts(entry)
+    if scored == judged:
+        return []
+    return [Degraded(name, f"{judged - scored} of {judged} hits got no score, and count as the middle", hint)]
 
 
 def _written(score: float | None, held: bool) -> int:
