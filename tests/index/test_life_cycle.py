@@ -385,3 +385,14 @@ def test_a_tree_that_is_removed_while_it_is_read_stays_removed(root: Path) -> No
     with contextlib.suppress(LurcherError):
         engine.search("parse_cookie")
     assert not root.exists()
+
+
+def test_the_first_file_of_an_empty_tree_is_found(tmp_path: Path) -> None:
+    root = tmp_path / "bare"
+    root.mkdir()
+    for _ in range(2):
+        with opened(root) as engine:
+            assert found(engine, "where does it begin") == []
+    write(root, {"begin.py": "def begin():\n    return 1\n"})
+    with opened(root) as engine:
+        assert found(engine, "where does it begin") == ["begin.py"]

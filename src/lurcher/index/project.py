@@ -211,7 +211,8 @@ class Project:
         locked: Degraded | None = None
         for _ in range(_LOOKS):
             listing, changes = self._compared(manifest)
-            if not changes and not (refresh and manifest.is_partial):
+            # A tree without a single file gets its first generation too: without one there would be nothing to come back to.
+            if not changes and manifest.generation and not (refresh and manifest.is_partial):
                 if refresh:
                     manifest = self._remember(manifest, listing)
                 break

@@ -93,7 +93,7 @@ def update(
     content_changed = bool(name or changes.gone or reading.dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
-        fingerprint if name else current.fingerprint, tuple(segments), rows,
+        fingerprint if name or not current.generation else current.fingerprint, tuple(segments), rows,
         {**listing.skipped, WAITING: waiting} if waiting else listing.skipped, checked_ns, frozenset(reading.settled),
         # What the list of files depends on does not tell that some of them are waiting.
         None if waiting else settle(listing.standing, current.standing, checked_ns), current.vectors,

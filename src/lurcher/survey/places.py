@@ -58,7 +58,7 @@ def files_at(snapshot: Snapshot, candidates: Sequence[str]) -> tuple[str, list[i
         if file is not None:
             return path, [file], True
         files = _below(snapshot, path)
-        if files:
+        if files or (not path and not snapshot.live_paths):  # a tree without files is no mistake
             return path or ".", files, False
     raise _unknown(snapshot, candidates[0] or ".")
 
