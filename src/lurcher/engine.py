@@ -309,7 +309,8 @@ class Engine(_Parts):
         refresh, check = freshness
         views = [project.view(progress, refresh=refresh, check=check, meaning=False) for project in self._projects]
         snapshot = self._together.snapshot(views)
-        return snapshot, Standing(state_of(snapshot, views), notes + tuple(note for view in views for note in view.degraded))
+        told = notes + tuple(note for view in views for note in view.degraded)
+        return snapshot, Standing(state_of(snapshot, views), told, tuple(views))
 
     # -- the index --------------------------------------------------------------------------------------------------------
 

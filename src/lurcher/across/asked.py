@@ -77,7 +77,7 @@ class Across(Histories, Notes):
             clock.lap("merge")
             answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
             asked = any("history" in part.sources for part in parts)
-            pasts = [root for root, _ in self._past_roots(False, progress)] if asked else []
+            pasts = [root for root, _ in self._past_roots(False, progress)[0]] if asked else []
             linker = Linker(self._together.snapshot(seen), pasts)
             answer = replace(answer, hits=tuple(map(linker.linked, answer.hits)))
             clock.lap("links")
@@ -95,8 +95,8 @@ class Across(Histories, Notes):
                 query.text, lap=clock.lap, refresh=refresh, progress=progress, rerank=(), author=narrowed["author"],
                 outcomes=narrowed["outcomes"], **shared,
             )  # fmt: skip
-        except PathError:
-            return ()  # no repository, so no history: the answer's sources say so
+        except PathError as problem:
+            return (Degraded("history", problem.message, ""),)
         except UsageError:
             raise
         except LurcherError as problem:

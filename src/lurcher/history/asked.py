@@ -117,7 +117,7 @@ class Histories(ABC):
         from lurcher.history.question import PastQuery, checked, looks_of
         from lurcher.history.search import found
 
-        roots = self._past_roots(refresh, progress)
+        roots, problems = self._past_roots(refresh, progress)
         lap("refresh")
         first, last = self._dates(since, until, [project.top for _, project in roots])
         looks = self.settings.search.rerank.split() if rerank is None else several(rerank)
@@ -128,7 +128,7 @@ class Histories(ABC):
                 several(outcomes), looks_of(looks), budget, cursor, context or self.settings.search.context, snippet_lines,
             )
         )  # fmt: skip
-        return found([root for root, _ in roots], query, self.settings, lap, self._past_options), query
+        return found([root for root, _ in roots], query, self.settings, lap, self._past_options, problems), query
 
     def brief(
         self,
@@ -141,6 +141,7 @@ class Histories(ABC):
     ) -> BriefAnswer:
         """What to know before editing a file, or a symbol: its past, what depends on it, what documents say; one page."""
         from lurcher.history.brief import brief
+        from lurcher.history.search import coverage_of
         from lurcher.survey.answers import Standing
         from lurcher.survey.places import file_or_symbol
 
@@ -153,7 +154,7 @@ class Histories(ABC):
             past = self._past_of(self._together.projects[place])
             view = past.view(progress, refresh=refresh)
             known = Standing(
-                replace(standing.index, coverage={"history": round(view.coverage, 4)}),
+                replace(standing.index, coverage=coverage_of([view])),
                 standing.degraded + notes + view.degraded,
             )
             return brief(str(target), snapshot, file, definition, view.past, view.verdicts, most, known)
@@ -175,11 +176,14 @@ class Histories(ABC):
         sections = ("past", "commits", "recency", "outcomes", "reranker", "judge")
         return repr(sorted((key, value) for key, value in self.settings.to_dict().items() if key.split(".")[0] in sections))
 
-    def _past_roots(self, refresh: bool, progress: Progress) -> list[tuple[PastRoot, PastProject]]:
-        """Every root that has a history; an error where none has."""
+    def _past_roots(
+        self, refresh: bool, progress: Progress
+    ) -> tuple[list[tuple[PastRoot, PastProject]], list[PathError]]:
+        """Every root that has a history, and why the others have none; an error where none has."""
         from lurcher.history.search import PastRoot
 
-        found, problems = [], []
+        found: list[tuple[PastRoot, PastProject]] = []
+        problems: list[PathError] = []
         for number, (project, label) in enumerate(zip(self._together.projects, self._together.labels(), strict=True)):
             past = self._past_of(project)
             try:
@@ -191,7 +195,7 @@ class Histories(ABC):
             found.append((PastRoot(name, label, view, past.model, self._together.prefixes[number]), past))
         if not found:
             raise problems[0]
-        return found
+        return found, problems
 
     def past_indexed(self) -> bool:
         """Whether some of the history of every root is indexed, as far as the roots have one."""

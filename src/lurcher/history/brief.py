@@ -100,9 +100,10 @@ def _figures(past: Past, touches: Sequence[Touch], back: int, mended: int, depen
         return f"no commit that is indexed changed it; {imported}"
     newest, oldest = (told(int(past.committed[touches[place].commit]))[:10] for place in (0, -1))
     density = f"{100 * (back + mended) / len(touches):.0f} %"
+    taken = f"{back:,} {'was' if back == 1 else 'were'} taken back"
     return (
-        f"{_counted(len(touches), 'commit')} changed it from {oldest} to {newest}; {back:,} were taken back and {mended:,} had "
-        f"to be mended ({density}); {imported}"
+        f"{_counted(len(touches), 'commit')} changed it from {oldest} to {newest}; {taken} and {mended:,} had to be mended "
+        f"({density}); {imported}"
     )
 
 

@@ -50,8 +50,9 @@ class PastView:
         return self.judge()
 
     @property
-    def coverage(self) -> float:
-        return self.past.coverage
+    def coverage(self) -> float | None:
+        """The share of the history that is indexed; None where nobody knows how long that is."""
+        return None if self.manifest.head.shallow and self.past.coverage == 1.0 else self.past.coverage
 
 
 class PastProject:
@@ -142,6 +143,10 @@ class PastProject:
         notes = []
         if manifest.head != head:
             notes.append(Degraded("history", "HEAD has moved since the history was indexed", "run: lurcher index --history"))
+        if head.shallow:
+            # No hint: whoever indexes such a clone on purpose has nothing to mend.
+            reason = "the clone is shallow: what was committed before is not known (git fetch --unshallow brings it)"
+            notes.append(Degraded("history", reason, ""))
         if past.commit_count < past.total:
             reason = f"{past.commit_count:,} of {past.total:,} commits are indexed"
             limited = manifest.complete and self.settings.history.max_commits

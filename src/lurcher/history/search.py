@@ -10,7 +10,7 @@ from lurcher.answering import Findings, Lap
 from lurcher.budget import cursor as cursors
 from lurcher.config import Settings
 from lurcher.embedding.model import Model
-from lurcher.errors import ModelError
+from lurcher.errors import ModelError, PathError
 from lurcher.history.filters import allowed_commits
 from lurcher.history.hits import PastShown
 from lurcher.history.planning import PastPlan, plan_past
@@ -47,10 +47,16 @@ class _Part:
     shown: PastShown
 
 
-def found(roots: Sequence[PastRoot], query: PastQuery, settings: Settings, lap: Lap, options: str) -> Findings:
-    """The commits of all roots that answer; `options` names what else than the query their order depends on."""
+def found(
+    roots: Sequence[PastRoot], query: PastQuery, settings: Settings, lap: Lap, options: str,
+    problems: Sequence[PathError] = (),
+) -> Findings:  # fmt: skip
+    """The commits of all roots that answer; `options` names what else than the query their order depends on.
+
+    `problems` are of roots that have no history.
+    """
     parts: list[_Part] = []
-    notes: list[Degraded] = []
+    notes = [Degraded(SOURCE, problem.message, "") for problem in problems]
     plan: PastPlan | None = None
     for root in roots:
         context = _context(root, query, settings, notes)
@@ -158,9 +164,15 @@ def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) 
     return found if found.length > 0 else None
 
 
+def coverage_of(views: Sequence[PastView]) -> dict[str, float]:
+    """The share of the commits that is indexed; nothing where it is not known how many there are."""
+    total = sum(view.past.total for view in views)
+    covered = min(1.0, sum(view.past.commit_count for view in views) / total if total else 1.0)
+    unknown = covered == 1.0 and any(view.coverage is None for view in views)
+    return {} if unknown else {SOURCE: round(covered, 4)}
+
+
 def _state(roots: Sequence[PastRoot]) -> IndexState:
     views = [root.view for root in roots]
-    total = sum(view.past.total for view in views)
-    covered = sum(view.past.commit_count for view in views) / total if total else 1.0
     fresh = all(view.fresh for view in views)
-    return IndexState(sum(view.manifest.generation for view in views), fresh, 0, {SOURCE: round(min(covered, 1.0), 4)})
+    return IndexState(sum(view.manifest.generation for view in views), fresh, 0, coverage_of(views))

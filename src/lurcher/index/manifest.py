@@ -130,7 +130,8 @@ class Rows(Mapping[str, Row]):
 
 WAITING = "waiting"
 """Among the reasons for leaving files out: so many have not been read yet."""
-SKIP_REASONS = ("binary", "minified", "oversized", "unreadable", "other")
+UNREADABLE = "unreadable"
+SKIP_REASONS = ("binary", "minified", "oversized", UNREADABLE, "other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +154,21 @@ class Manifest:
     """Language → the oldest grammar that files were read with."""
     stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
     """Of files that it names, as whoever wrote them left them."""
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each reason in `skipped` a few of the paths."""
 
     @property
     def is_partial(self) -> bool:
         """Whether files are waiting for a further wave."""
         return self.skipped.get(WAITING, 0) > 0
+
+    def has_left_out(self, reason: str) -> bool:
+        """Whether some file was read, or should have been, and left out for that reason."""
+        place = SKIP_REASONS.index(reason)
+        if not isinstance(self.rows, Rows):
+            return any(row.segment == NO_SEGMENT and row.place == place for row in self.rows.values())
+        segments, places = self.rows.where
+        return bool(len(segments)) and bool(((segments == NO_SEGMENT) & (places == place)).any())
 
     def skip_counts(self) -> dict[str, int]:
         """Everything left out, by reason."""
@@ -196,6 +207,9 @@ def pack(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[
         "skipped": dict(sorted(manifest.skipped.items())),
         "checked_ns": manifest.checked_ns,
     }
+    examples = {reason: list(paths) for reason, paths in sorted(manifest.examples.items()) if paths}
+    if examples:
+        meta["examples"] = examples
     if manifest.settled:
         meta["settled"] = sorted(manifest.settled)
     if manifest.vectors:
@@ -246,6 +260,7 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
             frozenset(settled), _standing(meta, container), _vectors(meta), checked(meta.get("grammars", {})), _stamps(meta),
+            _examples(meta),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
@@ -257,6 +272,15 @@ def _vectors(meta: Mapping[str, Any]) -> Mapping[str, Apart]:
     from lurcher.index.apart import checked  # few indexes have vectors apart from their segments
 
     return checked(meta["vectors"])
+
+
+def _examples(meta: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for reason, paths in dict(meta.get("examples", {})).items():
+        if type(paths) is not list or not all(type(path) is str for path in paths):
+            raise ValueError("it names no files that were left out")
+        found[reason] = tuple(paths)
+    return found
 
 
 def _stamps(meta: Mapping[str, Any]) -> dict[str, Stamp]:

@@ -12,12 +12,14 @@ from lurcher.cancel import check
 from lurcher.index import manifest as manifests
 from lurcher.index.container import Container
 from lurcher.index.encoding import encode
-from lurcher.index.manifest import Manifest
+from lurcher.index.leftout import unreadable_note
+from lurcher.index.manifest import UNREADABLE, Manifest
 from lurcher.index.mapped import Segment
 from lurcher.index.packing import pack_sections
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
-from lurcher.sources.decode import Text, read_text
+from lurcher.sources.decode import Skip, Text, read_text
+from lurcher.sources.listing import MOST_EXAMPLES
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
@@ -38,9 +40,15 @@ def passing_view(project: Project, pattern: Pattern) -> View | None:
     found: list[tuple[str, bytes]] = []
     size = 0
     digest = hashlib.blake2b(digest_size=12)
-    for entry in project.list_files().entries:
+    listing = project.list_files()
+    skipped = dict(listing.skipped)
+    examples = dict(listing.examples)
+    for entry in listing.entries:
         check()
         outcome = read_text(project.root.path / entry.path, settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
+        if isinstance(outcome, Skip) and outcome.reason == UNREADABLE:
+            skipped[UNREADABLE] = skipped.get(UNREADABLE, 0) + 1
+            examples[UNREADABLE] = (*examples.get(UNREADABLE, ()), entry.path)[:MOST_EXAMPLES]
         if not isinstance(outcome, Text) or next(pattern.lines(outcome.data), None) is None:
             continue
         size += len(outcome.data)
@@ -50,6 +58,7 @@ def passing_view(project: Project, pattern: Pattern) -> View | None:
         digest.update(f"{entry.path}\0{outcome.digest}\0".encode())
     container = Container(b"".join(pack_sections(*encode(build(found, settings.chunk_chars)))), "files with the pattern")
     empty = manifests.empty(project.fingerprint)
-    manifest = Manifest(0, empty.fingerprint, (f"{digest.hexdigest()}.segment",), {}, {}, 0)
+    manifest = Manifest(0, empty.fingerprint, (f"{digest.hexdigest()}.segment",), {}, skipped, 0, examples=examples)
     note = Degraded("index", "there is no index yet: the files were searched as they are", "")
-    return View(Snapshot([Segment(container)], 0), manifest, 0, (note,))
+    told = unreadable_note(manifest) if skipped.get(UNREADABLE) else ()
+    return View(Snapshot([Segment(container)], 0), manifest, 0, (note, *told))

@@ -13,7 +13,7 @@ from lurcher.embedding.model import Model, model_of
 from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, Glance, compare, differing, glance, settle, stale
-from lurcher.index.manifest import MARK, Manifest
+from lurcher.index.manifest import MARK, UNREADABLE, Manifest
 from lurcher.index.reader import Snapshot
 from lurcher.index.store import Store, snapshot
 from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
@@ -89,6 +89,8 @@ class Project:
         self._looks = 0
         self._kept: tuple[bool, View] | None = None
         """What the last look found, and whether it was for meaning, if the watch can tell whether it still holds."""
+        self._barred: tuple[Manifest, tuple[Degraded, ...]] | None = None
+        """What `_lasting` has to say of a manifest."""
         self._begun: tuple[View, Glance] | None = None
         """What `ahead` will give, where somebody began to look before the question was asked."""
 
@@ -143,7 +145,8 @@ class Project:
                 self._view = self._identity = None
                 view = self._look(progress, *wanted)
             self._last = (began, wanted, view)
-            if self.watch is not None and view.checked and not view.stale_paths and not view.degraded:
+            steady = view.checked and not view.stale_paths and view.degraded == self._lasting(view.manifest)
+            if self.watch is not None and steady:
                 self._kept = (meaning, view)
                 self.watch.end(view.manifest, circumstances(self.root, files_settings(self.settings)))
             return view
@@ -167,7 +170,7 @@ class Project:
                 return None
             settings = files_settings(self.settings)
             look = Glance.begin(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
-            return None if look is None else (View(self._open(manifest), manifest, 0, self._unwritten()), look)
+            return None if look is None else (View(self._open(manifest), manifest, 0, self._said(manifest)), look)
 
     def _count_look(self) -> None:
         """A tree that is looked at again and again is watched from then on, where the system can tell of changes in time."""
@@ -205,7 +208,7 @@ class Project:
 
                 notes.append(told(manifest))
             notes.append(UNCHECKED)
-            return View(self._open(manifest), manifest, 0, tuple(notes), checked=False)
+            return View(self._open(manifest), manifest, 0, (*notes, *self._lasting(manifest)), checked=False)
         if not manifest.generation:
             self._make_room()
         locked: Degraded | None = None
@@ -213,6 +216,7 @@ class Project:
             listing, changes = self._compared(manifest)
             # A tree without a single file gets its first generation too: without one there would be nothing to come back to.
             if not changes and manifest.generation and not (refresh and manifest.is_partial):
+                manifest = self._told_anew(manifest, listing)
                 if refresh:
                     manifest = self._remember(manifest, listing)
                 break
@@ -228,6 +232,7 @@ class Project:
                 break
             if manifest.is_partial:
                 break
+            manifest = self._told_anew(manifest, listing)
             changes = Changes((), ())
             if time.monotonic() - began < _LONG_SECONDS:
                 break
@@ -240,12 +245,35 @@ class Project:
 
             waiting = waiting_in(manifest, changes)
             notes += [locked] if locked else []
-            return View(self._open(manifest), manifest, len(waiting), (*notes, told(manifest, waiting), *self._unwritten()))
+            return View(self._open(manifest), manifest, len(waiting), (*notes, told(manifest, waiting), *self._said(manifest)))
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
             notes += [locked] if locked else []
             notes.append(Degraded("freshness", f"{behind} files changed since the index was made", "run: lurcher index"))
-        return View(self._open(manifest), manifest, behind, (*notes, *self._unwritten()))
+        return View(self._open(manifest), manifest, behind, (*notes, *self._said(manifest)))
+
+    def _told_anew(self, manifest: Manifest, listing: Listing) -> Manifest:
+        """The manifest with what the tree has now that is left out unread: that alone makes no new generation."""
+        if listing.method == GLANCE or manifest.is_partial:
+            return manifest
+        if (listing.skipped, listing.examples) == (manifest.skipped, manifest.examples):
+            return manifest
+        newer = replace(manifest, skipped=listing.skipped, examples=listing.examples)
+        self._view = (newer, self._open(manifest))
+        return newer
+
+    def _lasting(self, manifest: Manifest) -> tuple[Degraded, ...]:
+        """What is to be said of a tree as long as it stays as it is."""
+        if self._barred is None or self._barred[0] is not manifest:
+            self._barred = manifest, ()
+            if manifest.skipped.get(UNREADABLE, 0) or manifest.has_left_out(UNREADABLE):
+                from lurcher.index.leftout import unreadable_note
+
+                self._barred = manifest, unreadable_note(manifest)
+        return self._barred[1]
+
+    def _said(self, manifest: Manifest) -> tuple[Degraded, ...]:
+        return (*self._lasting(manifest), *self._unwritten())
 
     def _unwritten(self) -> tuple[Degraded, ...]:
         if not self.store.problem:
@@ -290,7 +318,7 @@ class Project:
                 manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
             notes: list[Degraded] = []
             manifest = self._with_vectors(manifest, progress, notes, refresh=True, limited=False)
-            return View(self._open(manifest), manifest, 0, (*notes, *self._unwritten()))
+            return View(self._open(manifest), manifest, 0, (*notes, *self._said(manifest)))
 
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
@@ -362,7 +390,7 @@ class Project:
             listing = self.list_files() if manifest.generation else self._list_while_loading()
             return listing, compare(manifest, listing)
         # Nobody needs the entries once the changes are known.
-        return Listing([], dict(manifest.skipped), GLANCE, began, standing), changes
+        return Listing([], dict(manifest.skipped), GLANCE, began, standing, examples=dict(manifest.examples)), changes
 
     def _remember(self, manifest: Manifest, listing: Listing) -> Manifest:
         """Keeps what the next look can go by. It only saves time, so what hinders it is passed over."""

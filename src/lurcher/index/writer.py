@@ -98,6 +98,7 @@ def update(
         # What the list of files depends on does not tell that some of them are waiting.
         None if waiting else settle(listing.standing, current.standing, checked_ns), current.vectors,
         merged(current.grammars, store.container(name).meta["languages"]) if name else current.grammars,
+        examples=listing.examples,
     )  # fmt: skip
     manifest = _compact(store, _sorted(manifest), whole=in_waves and not waiting)
     store.commit(manifest)

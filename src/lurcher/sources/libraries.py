@@ -114,8 +114,8 @@ def list_library(library: Library, settings: FilesSettings) -> Listing:
             if count:
                 sieve.skipped[reason] = count
         sieve.take(kept)
-    for _ in sieve.nested:  # metadata that names a folder
-        sieve.count("special")
+    for path in sieve.nested:  # metadata that names a folder
+        sieve.count("special", path)
     return sieve.listing("walk", started, None)
 
 
@@ -135,20 +135,20 @@ def _below(sieve: Sieve) -> Iterator[list[str]]:
             with os.scandir(sieve.base + folder) as entries:
                 found = sorted((entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries)
         except OSError:
-            sieve.count("unreadable")
+            sieve.count("unreadable", folder or ".")
             continue
         for name, is_folder in found:
             path = prefix + name
             if not is_utf8(path):
-                sieve.count("undecodable-name")
+                sieve.count("undecodable-name", path)
             elif not is_folder:
                 files.append(path)
             elif (reason := sieve.enter(path)) is None:
                 todo.append(path)
             elif reason != "internal":
-                sieve.count(reason)
+                sieve.count(reason, path)
         if seen + len(files) > MAX_FILES:
-            sieve.count("too-many")
+            sieve.count("too-many", folder)
             return
         seen += len(files)
         yield files

@@ -15,6 +15,8 @@ AMBIGUOUS_FOLDERS = (
     *("vendor", "third_party", "third-party", "thirdparty", "dist", "build", "target", "out", "obj", "_build"),
     *("venv", "dist-newstyle"),
 )
+MOST_EXAMPLES = 3
+"""Paths that are kept for each reason to leave files out."""
 INTERNAL_FOLDERS = frozenset({".git", ".lurcher"})
 
 
@@ -65,6 +67,8 @@ class Listing:
     """What has to stay as it is for the same files to be listed again; None where that cannot be told."""
     nested: tuple[str, ...] = ()
     """The repositories inside of the tree whose files are in the listing."""
+    examples: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each reason in `skipped` a few of the paths."""
 
 
 _BINARY = (

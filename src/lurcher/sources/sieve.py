@@ -11,6 +11,7 @@ from lurcher.sources.listing import (
     INTERNAL_FOLDERS,
     LISTED_EXTENSIONS,
     LOCK_FILES,
+    MOST_EXAMPLES,
     Entry,
     FilesSettings,
     Listing,
@@ -36,6 +37,8 @@ class Sieve:
         """`.lurcherignore` files by folder; more may be added until their folder is entered."""
         self.entries: list[Entry] = []
         self.skipped: dict[str, int] = {}
+        self.examples: dict[str, list[str]] = {}
+        """The first few paths that were left out for each reason."""
         self.links: list[str] = []
         self.nested: list[str] = []
         """Tracked paths that turned out to be folders: work trees of other repositories, or places for them."""
@@ -53,8 +56,10 @@ class Sieve:
         """Folders that a `.lurcherignore` asks for by name, and what is below them."""
         self._record("", mark_of(self.base, follow=False))
 
-    def count(self, reason: str) -> None:
-        self.skipped[reason] = self.skipped.get(reason, 0) + 1
+    def count(self, reason: str, path: str) -> None:
+        number = self.skipped[reason] = self.skipped.get(reason, 0) + 1
+        if number <= MOST_EXAMPLES:
+            self.examples.setdefault(reason, []).append(path)
 
     def _record(self, folder: str, seen: Mark) -> None:
         self.folders[folder] = seen
@@ -78,19 +83,19 @@ class Sieve:
                 reason = name_reason(name, extension)
             if reason is not None:
                 if reason:
-                    self.count(reason)
+                    self.count(reason, path)
                 continue
             try:
                 status = lstat(base + path)
             except (FileNotFoundError, NotADirectoryError):
                 continue  # tracked, but deleted; or gone since it was listed
             except (OSError, ValueError):
-                self.count("unreadable")
+                self.count("unreadable", path)
                 continue
             if status.st_mode & 0o170000 != regular:
                 self._irregular(path, status.st_mode)
             elif status.st_size > limit:
-                self.count("oversized")
+                self.count("oversized", path)
                 self.watched[path] = mark(status)
             else:
                 # Entry(...) by way of its base class: half the time, and this line runs once per file.
@@ -183,12 +188,12 @@ class Sieve:
             if self.settings.follow_symlinks:
                 self.links.append(path)
             else:
-                self.count("symlink")
+                self.count("symlink", path)
         else:
             if stat.S_ISDIR(mode):
                 self.nested.append(path)
             else:
-                self.count("special")
+                self.count("special", path)
 
     def resolve(self, link: str) -> tuple[str, os.stat_result] | None:
         """Where a link leads, if that is inside the root and outside of the folders that are never searched."""
@@ -209,9 +214,9 @@ class Sieve:
         for link in sorted(self.links):
             found = self.resolve(link)
             if found is None or not stat.S_ISREG(found[1].st_mode) or found[0] in listed:
-                self.count("symlink")
+                self.count("symlink", link)
             elif found[1].st_size > self.settings.max_file_bytes:
-                self.count("oversized")
+                self.count("oversized", link)
             else:
                 self.entries.append(Entry(link, *mark(found[1])))
         self.links.clear()
@@ -221,7 +226,10 @@ class Sieve:
             self.follow_files()
         self.entries.sort()
         skipped = dict(sorted(self.skipped.items()))
-        return Listing(self.entries, skipped, method, started_ns, standing, tuple(sorted(nested)))
+        # Of a name that is not UTF-8 there is nothing to show.
+        named = {reason: tuple(path for path in self.examples.get(reason, ()) if is_utf8(path)) for reason in skipped}
+        examples = {reason: paths for reason, paths in named.items() if paths}
+        return Listing(self.entries, skipped, method, started_ns, standing, tuple(sorted(nested)), examples)
 
 
 def is_utf8(name: str) -> bool:

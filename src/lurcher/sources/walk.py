@@ -36,8 +36,8 @@ class _Walk:
         self._drain()
         while self.sieve.links:
             self._follow_folders()
-        for _ in self.sieve.nested:  # a folder has taken the place of a file meanwhile
-            self.sieve.count("special")
+        for path in self.sieve.nested:  # a folder has taken the place of a file meanwhile
+            self.sieve.count("special", path)
         standing = None
         if circumstances and not self.reincludes and not self.sieve.settings.follow_symlinks:
             self.markers[_EXCLUDED] = mark_of(self.sieve.base + _EXCLUDED, follow=False)
@@ -58,11 +58,11 @@ class _Walk:
             if sieve.settings.follow_symlinks:
                 status = os.stat(sieve.base + folder)
                 if (status.st_dev, status.st_ino) in self.seen:
-                    sieve.count("symlink")
+                    sieve.count("symlink", folder)
                     return
                 self.seen.add((status.st_dev, status.st_ino))
         except (OSError, ValueError):
-            sieve.count("unreadable")
+            sieve.count("unreadable", folder or ".")
             return
         names = {name for name, _ in entries}
         if folder and ".git" in names and not self._own_repository(folder):
@@ -74,7 +74,7 @@ class _Walk:
             if name in INTERNAL_FOLDERS:
                 continue
             if not is_utf8(path):
-                sieve.count("undecodable-name")
+                sieve.count("undecodable-name", path)
                 continue
             left_out = ignored or bool(stack and ignore.stack_verdict(stack, path, name, is_folder))
             if is_folder:
@@ -93,7 +93,7 @@ class _Walk:
         if found is not None and self.own is not None:
             reason = "worktree" if found.linked and found.common == self.own.common else "submodule"
             if reason == "worktree" or not self.sieve.settings.submodules:
-                self.sieve.count(reason)
+                self.sieve.count(reason, folder)
                 self.sieve.forget(folder)
                 inside = marker(self.sieve.base + folder).removeprefix(self.sieve.base)
                 self.markers[inside] = mark_of(self.sieve.base + inside, follow=False)
@@ -110,7 +110,7 @@ class _Walk:
         if reason is None or (reason == VENDORED and self.reincludes):
             self.todo.append((path, stack, ignored))
         elif not ignored:
-            self.sieve.count(reason)
+            self.sieve.count(reason, path)
 
     def _read_rules(self, folder: str, prefix: str, stack: ignore.Stack, names: set[str]) -> ignore.Stack:
         base = self.sieve.base + prefix
@@ -134,7 +134,7 @@ class _Walk:
                 files.append(link)
                 continue
             if (found[1].st_dev, found[1].st_ino) in self.seen:
-                self.sieve.count("symlink")
+                self.sieve.count("symlink", link)
                 continue
             self.sieve.enter(link)
             self.sieve.reasons[link] = None  # entering called it a link; following it is what was asked for

@@ -225,14 +225,14 @@ class _WorkTree:
         """The repository in a folder, if its files are to be listed."""
         reason = self.sieve.enter(path, tracked)
         if reason is not None:
-            self.sieve.count(reason)
+            self.sieve.count(reason, path)
             return None
         if not self.settings.submodules:
             self._left_out(path, "submodule")
             return None
         found = repository(f"{self.base}/{path}")
         if found is None:  # not checked out
-            self.sieve.count("submodule")
+            self.sieve.count("submodule", path)
         elif depth > MAX_DEPTH or self.admitted >= MAX_REPOSITORIES or self.stuck:
             self._left_out(path, "refused-repository" if self.stuck else "submodule")
             return None
@@ -242,7 +242,7 @@ class _WorkTree:
 
     def _left_out(self, path: str, reason: str) -> None:
         """A repository that is none of ours for as long as it is one."""
-        self.sieve.count(reason)
+        self.sieve.count(reason, path)
         if repository(f"{self.base}/{path}") is not None:
             self.sieve.forget(path)
             place = marker(f"{self.base}/{path}")
@@ -262,7 +262,7 @@ class _WorkTree:
         tracked_output = None if staged is None else _taken_apart(staged)[0]
         output = None if tracked_output is None else self._answer(tree.listed)
         if tracked_output is None or output is None:
-            self.sieve.count("refused-repository")
+            self.sieve.count("refused-repository", path)
             self.reliable = self.reliable and not self.stuck
             self._reads(tree.before)
             return []
@@ -315,8 +315,10 @@ class _WorkTree:
                             self.rule_files[prefix + name] = mark_of(sieve.base + prefix + name, follow=False)
                         elif entry.is_dir(follow_symlinks=False) and (path := prefix + name) not in reasons:
                             self.unknown.append(path)
-            except OSError:  # may not be read; that it may would show in its time stamps
+            except FileNotFoundError:
                 continue
+            except OSError:  # may not be read; that it may would show in its time stamps
+                sieve.count("unreadable", folder or ".")
 
     def _empty_folders(self, tree: _Git, nested: set[str]) -> None:
         """Folders without listed files, level by level, leaving out those that git ignores."""

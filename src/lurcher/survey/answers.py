@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lurcher.types import Degraded, IndexState
+
+if TYPE_CHECKING:
+    from lurcher.index.project import View
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,8 @@ class Standing:
 
     index: IndexState
     degraded: tuple[Degraded, ...] = ()
+    views: tuple[View, ...] = ()
+    """What it is of each root; no part of an answer."""
 
     def to_dict(self) -> dict[str, Any]:
         return {"index": self.index.to_dict(), "degraded": [entry.to_dict() for entry in self.degraded]}
@@ -183,7 +188,7 @@ class ContextAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ExistsAnswer:
-    """Whether a text occurs. Without `certain`, a yes is probable; a no is always certain."""
+    """Whether a text occurs. Without `certain`, a yes is probable, and a no holds for the files that were read."""
 
     pattern: str
     exists: bool
@@ -192,6 +197,13 @@ class ExistsAnswer:
     """Where it was found, if it was looked for."""
     line: int | None
     standing: Standing
+
+    @property
+    def verdict(self) -> str:
+        """The answer in words."""
+        if self.exists:
+            return "yes" if self.certain else "probably"
+        return "no" if self.certain else "no, as far as files were read"
 
     def to_dict(self) -> dict[str, Any]:
         out = _fields(self)

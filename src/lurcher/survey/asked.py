@@ -106,13 +106,19 @@ class Surveys(ABC):
     def exists(
         self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = silent
     ) -> ExistsAnswer:
-        """Whether a text occurs, by itself, in any file: no is certain, yes is probable, unless it is to be `exact`."""
+        """Whether a text occurs, by itself, in any file: yes is probable, unless it is to be `exact`.
+
+        No is certain where every file was read that may hold text; where not, the answer says which were left out.
+        """
+        from lurcher.planning.filters import allowed_files
         from lurcher.survey.exists import exists
 
-        return self._survey(
-            lambda snapshot, standing: exists(snapshot, pattern, exact, standing), (refresh, check), progress,
-            "whether a text occurs",
-        )  # fmt: skip
+        def work(snapshot: Snapshot, standing: Standing) -> ExistsAnswer:
+            narrowed = self._together.narrowed(Filter())
+            inside = None if narrowed.prefixes is None else allowed_files(snapshot, narrowed)
+            return exists(snapshot, pattern, exact, standing, self._together.labels(), inside)
+
+        return self._survey(work, (refresh, check), progress, "whether a text occurs")
 
     def file(
         self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent

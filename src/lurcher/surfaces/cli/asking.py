@@ -91,6 +91,7 @@ def show_answer(parsed: Namespace, answer: Answer, engine: Engine, *, timings: b
     if parsed.format == "vimgrep" and not as_json(parsed):
         from lurcher.surfaces.cli import show, vimgrep
 
+        show.notes(answer.degraded)
         vimgrep.answer(answer, engine.locate)
         show.footer(answer, getattr(parsed, "timings", False))
     elif as_json(parsed):

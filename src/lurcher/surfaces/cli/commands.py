@@ -45,8 +45,8 @@ def run_symbol(parsed: Namespace) -> int:
     elif parsed.format == "vimgrep":
         from lurcher.surfaces.cli import vimgrep
 
-        vimgrep.symbols(answer, engine.locate)
         show.notes(answer.degraded)
+        vimgrep.symbols(answer, engine.locate)
     else:
         show.symbols(answer, engine.locate)
     return FOUND if answer.definitions else NOTHING
@@ -117,8 +117,9 @@ def run_impact(parsed: Namespace) -> int:
     elif parsed.format in ("dot", "svg"):
         from lurcher.surfaces.cli import picture
 
+        show.notes(answer.standing.degraded)
         sys.stdout.write(picture.dot(answer) if parsed.format == "dot" else picture.svg(answer))
-        survey.impact_notes(answer)
+        survey.impact_totals(answer)
     else:
         survey.impact(answer, engine.locate)
     return FOUND if answer.dependents else NOTHING

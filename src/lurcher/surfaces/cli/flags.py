@@ -120,7 +120,7 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "exists",
-        "tell whether a name or short text occurs at all: no is certain, yes is probable",
+        "tell whether a name or short text occurs at all: yes is probable, no is certain unless files were left out",
         (
             Flag(("pattern",), "a name or text, as it is spelled and by itself", "positional", "PATTERN"),
             PATHS,

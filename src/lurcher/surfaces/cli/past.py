@@ -20,6 +20,7 @@ def explain(answer: ExplainAnswer, locate: Locate) -> None:
     """Each commit with its lines, its message and the change it made."""
     painter, shown = Painter(colours()), from_here(locate)
     path = answer.path if answer.revision != WORK_TREE else shown(answer.path)
+    notes(answer.degraded)
     for number, entry in enumerate(answer.writers):
         if number:
             print()
@@ -30,7 +31,6 @@ def explain(answer: ExplainAnswer, locate: Locate) -> None:
     left = answer.total - len(answer.writers)
     if left > 0:
         print(f"{len(answer.writers)} of {answer.total:,} commits; more: -k {answer.total}", file=sys.stderr)
-    notes(answer.degraded)
 
 
 def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]:
@@ -90,11 +90,11 @@ def commit_hit(hit: Hit, painter: Painter) -> Iterator[str]:
 
 
 def brief(answer: BriefAnswer) -> None:
+    notes(answer.standing.degraded)
     print(answer.text, end="")
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
     said = f"{answer.tokens:,} tokens of {answer.budget:,}" + (f"; left out: {', '.join(left)}" if left else "")
     print(said, file=sys.stderr)
-    notes(answer.standing.degraded)
 
 
 def outcome(found: Outcome, painter: Painter) -> list[str]:

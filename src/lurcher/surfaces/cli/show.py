@@ -54,6 +54,7 @@ def from_here(locate: Locate) -> Callable[[str], str]:
 def answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> None:
     painter = Painter(colours())
     shown = from_here(locate)
+    notes(answer.degraded)
     out: list[str] = []
     for number, hit in enumerate(answer.hits):
         if number:
@@ -196,7 +197,6 @@ def footer(answer: Answer, timings: bool) -> None:
     """What belongs to the answer but is not a result goes to stderr."""
     if not answer.hits:
         print("nothing found", file=sys.stderr)
-    notes(answer.degraded)
     if answer.next:
         print(f"{len(answer.hits)} of {answer.total_text} hits; more: --continue {answer.next}", file=sys.stderr)
     if timings:
@@ -204,6 +204,7 @@ def footer(answer: Answer, timings: bool) -> None:
 
 
 def notes(degraded: Sequence[Degraded]) -> None:
+    """What limits the trust in an answer, said before it."""
     for note in degraded:
         print(f"note: {printable(note.reason)}" + (f" ({note.hint})" if note.hint else ""), file=sys.stderr)
 
@@ -211,9 +212,9 @@ def notes(degraded: Sequence[Degraded]) -> None:
 def symbols(answer: SymbolAnswer, locate: Locate) -> None:
     painter = Painter(colours())
     shown = from_here(locate)
+    notes(answer.degraded)
     if not answer.definitions:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
-    notes(answer.degraded)
     for hit in answer.definitions:
         traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"])]
         traits += [] if hit.references is None else [f"{hit.references} uses"]
@@ -335,7 +336,8 @@ def _history(entry: dict[str, Any]) -> str:
     if not entry["exists"]:
         return "none yet (lurcher index --history)"
     moved = "" if entry["fresh"] else ", HEAD has moved since"
-    counts = f"{entry['commits']:,} of {entry['total']:,} commits, {entry['hunks']:,} hunks"
+    shallow = " of a shallow clone" if entry["shallow"] else ""
+    counts = f"{entry['commits']:,} of {entry['total']:,} commits{shallow}, {entry['hunks']:,} hunks"
     return f"{counts}, {_size(entry['bytes'])} in {len(entry['segments'])} segments{moved}"
 
 

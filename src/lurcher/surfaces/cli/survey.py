@@ -15,6 +15,7 @@ _SURE = 0.995
 
 def impact(answer: ImpactAnswer, locate: Locate) -> None:
     painter, shown = Painter(colours()), from_here(locate)
+    notes(answer.standing.degraded)
     if sys.stdout.isatty() and answer.dependents:
         print(painter.path(shown(answer.path)))
         for line in _tree(answer, painter, shown):
@@ -23,10 +24,10 @@ def impact(answer: ImpactAnswer, locate: Locate) -> None:
         for entry in answer.dependents:
             far = [f"hop {entry.hop}"] + ([f"via {printable(shown(entry.via))}"] if entry.hop > 1 else [])
             print("  ".join([f"{printable(shown(entry.path))}:{entry.line}", *far, *_traits(entry)]))
-    impact_notes(answer)
+    impact_totals(answer)
 
 
-def impact_notes(answer: ImpactAnswer) -> None:
+def impact_totals(answer: ImpactAnswer) -> None:
     """What belongs to the answer but is not a result."""
     asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     if not answer.dependents:
@@ -35,7 +36,6 @@ def impact_notes(answer: ImpactAnswer) -> None:
         cut = f", {hop.shown:,} listed (graph.fan_in)" if hop.shown < hop.total else ""
         files = "1 file" if hop.total == 1 else f"{hop.total:,} files"
         print(f"hop {hop.hop}: {files}, {hop.tests:,} of them tests{cut}", file=sys.stderr)
-    notes(answer.standing.degraded)
 
 
 def _traits(entry: Dependent) -> list[str]:
@@ -74,6 +74,7 @@ def _tree(answer: ImpactAnswer, painter: Painter, shown: Callable[[str], str]) -
 
 def outline(answer: OutlineAnswer, locate: Locate) -> None:
     painter, shown = Painter(colours()), from_here(locate)
+    notes(answer.standing.degraded)
     for number, file in enumerate(answer.files):
         if number:
             print()
@@ -83,7 +84,6 @@ def outline(answer: OutlineAnswer, locate: Locate) -> None:
             _symbol(symbol, painter, 1, width, bool(answer.kinds))
     if not answer.total:
         print("no symbols" + (f" of kind {' or '.join(answer.kinds)}" if answer.kinds else ""), file=sys.stderr)
-    notes(answer.standing.degraded)
 
 
 def _symbol(symbol: OutlineSymbol, painter: Painter, depth: int, width: int, flat: bool) -> None:
@@ -96,18 +96,16 @@ def _symbol(symbol: OutlineSymbol, painter: Painter, depth: int, width: int, fla
 
 
 def context(answer: ContextAnswer) -> None:
+    notes(answer.standing.degraded)
     # A package is made for programs as much as for people: it has no colours, and its tabs and newlines stay.
     for line in answer.text.splitlines():
         print(printable(line))
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
     said = f"{answer.tokens:,} tokens of {answer.budget:,}" + (f"; left out: {', '.join(left)}" if left else "")
     print(said, file=sys.stderr)
-    notes(answer.standing.degraded)
 
 
 def exists(answer: ExistsAnswer, locate: Locate) -> None:
-    if answer.path is not None:
-        print(f"yes  {printable(from_here(locate)(answer.path))}:{answer.line}")
-    else:
-        print("no" if not answer.exists else "yes" if answer.certain else "probably")
     notes(answer.standing.degraded)
+    where = "" if answer.path is None else f"  {printable(from_here(locate)(answer.path))}:{answer.line}"
+    print(answer.verdict + where)

@@ -13,6 +13,7 @@ _SMALL = 0.0005
 
 def show(answer: WhyAnswer, locate: Locate) -> None:
     painter, shown = Painter(colours()), from_here(locate)
+    notes(answer.standing.degraded)
     here = answer.here
     place = shown(answer.path) if here is None else f"{shown(here.path)}:{here.start_line}-{here.end_line}"
     print(f"{painter.path(place)}  {painter.state(answer.verdict, 'ok' if answer.shown else 'note')}")
@@ -21,7 +22,6 @@ def show(answer: WhyAnswer, locate: Locate) -> None:
         if rows:
             print()
             print("\n".join(rows))
-    notes(answer.standing.degraded)
 
 
 def _stages(answer: WhyAnswer, painter: Painter) -> Iterator[str]:

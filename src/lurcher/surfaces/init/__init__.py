@@ -29,7 +29,7 @@ This repository is indexed by lurcher. Use its tools (or the commands in bracket
 - `explain_change` (`lurcher explain FILE:12-20`): why lines are there
 - `outline`, `context` (`lurcher outline FILE`, `lurcher context FOLDER`): what is in a file or folder, without reading it
 - `impact` (`lurcher impact FILE`): what depends on a file, before its interface changes
-- `exists` (`lurcher exists NAME`): whether a name occurs at all; no is certain
+- `exists` (`lurcher exists NAME`): whether a name occurs at all; says whether a no is certain
 
 Answers are current: changed files are indexed first. A line that begins with `note:` says what an answer does not cover."""
 

@@ -59,11 +59,11 @@ def search(answer: Answer, budget: int) -> Told:
     total = f"{len(shown)} of {answer.total_text} hits" if answer.total > len(shown) else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
-    below = _below(first, more, answer.degraded)
+    above, below = _notes(answer.degraded), _lines(first, more)
     # A token has a byte at least: what is not counted yet cannot cost more than its bytes.
     around = sum(len(text.encode()) for text, _ in shown) - sum(len(hit.text.rstrip("\n").encode()) for hit in answer.hits)
-    sure = answer.tokens + around + len(below.encode()) + len(shown) <= budget
-    text = _packed([text for text, _ in shown], budget, below, sure)
+    sure = answer.tokens + around + len(above.encode()) + len(below.encode()) + len(shown) + 1 <= budget
+    text = _packed([text for text, _ in shown], budget, below, answer.degraded, sure)
     data = {
         "hits": [data for _, data in shown],
         "total": answer.total,
@@ -117,7 +117,7 @@ def explained(answer: ExplainAnswer, budget: int) -> Told:
 
     kept, _ = _fitting(answer.writers, _writer_text, room(budget))
     more = f"{len(kept)} of {answer.total:,} commits" if len(kept) < answer.total else ""
-    text = _packed([_writer_text(entry) for entry in kept], budget, _below("", more, answer.degraded))
+    text = _packed([_writer_text(entry) for entry in kept], budget, more, answer.degraded)
     data = {
         "path": answer.path, "commits": [data_of(entry) for entry in kept], "total": answer.total,
         "degraded": [note.to_dict() for note in answer.degraded],
@@ -160,7 +160,7 @@ def outline(answer: OutlineAnswer, budget: int) -> Told:
     missing = answer.total - shown
     more = f"{shown:,} of {answer.total:,} symbols; name a file, a kind or a larger budget for the rest" if missing else ""
     first = "" if answer.total else "no symbols"
-    text = _packed(texts, budget, _below(first, more, answer.standing.degraded))
+    text = _packed(texts, budget, _lines(first, more), answer.standing.degraded)
     data = {
         "path": answer.path, "files": files, "total": answer.total, "shown": shown,
         **_standing(answer.standing.index, answer.standing.degraded),
@@ -189,7 +189,7 @@ def _outline_lines(file: OutlineFile) -> Iterator[tuple[str, dict[str, Any] | No
 def context(answer: ContextAnswer, budget: int) -> Told:
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
     more = f"left out: {', '.join(left)}" if left else ""
-    text = _packed([answer.text], budget, _below("", more, answer.standing.degraded))
+    text = _packed([answer.text], budget, more, answer.standing.degraded)
     data = {
         "path": answer.path, "files": answer.files, "lines": answer.lines, "languages": answer.languages,
         "sections": [section.to_dict() for section in answer.sections], "tokens": answer.tokens,
@@ -206,7 +206,7 @@ def impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget: int) -
     asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     first = "" if dependents else f"nothing imports {asked}"
     more = f"{totals}{listed}" if dependents else ""
-    text = _packed(["".join(map(_dependent_text, kept))], budget, _below(first, more, answer.standing.degraded))
+    text = _packed(["".join(map(_dependent_text, kept))], budget, _lines(first, more), answer.standing.degraded)
     data = {
         "path": answer.path, "symbol": answer.symbol, "dependents": [entry.to_dict() for entry in kept],
         "total": len(dependents), "by_hop": [hop.to_dict() for hop in answer.by_hop],
@@ -226,8 +226,7 @@ def _dependent_text(entry: Dependent) -> str:
 
 def exists(answer: ExistsAnswer) -> Told:
     where = f" {answer.path}:{answer.line}" if answer.path is not None else ""
-    verdict = "yes" if answer.exists and answer.certain else "probably" if answer.exists else "no"
-    text = _packed([f"{verdict}{where}\n"], BUDGET, _below("", "", answer.standing.degraded))
+    text = _packed([f"{answer.verdict}{where}\n"], BUDGET, "", answer.standing.degraded)
     data = {
         "exists": answer.exists, "certain": answer.certain, "path": answer.path, "line": answer.line,
         **_standing(answer.standing.index, answer.standing.degraded),
@@ -239,14 +238,20 @@ def _standing(index: IndexState, degraded: Sequence[Degraded]) -> dict[str, Any]
     return {"index": index.to_dict(), "degraded": [note.to_dict() for note in degraded]}
 
 
-def _below(first: str, more: str, degraded: Sequence[Degraded]) -> str:
-    said = [first, more]
+def _lines(*said: str) -> str:
+    return "\n".join(line for line in said if line)
+
+
+def _notes(degraded: Sequence[Degraded]) -> str:
+    """What an agent has to know before it believes what follows."""
+    said = []
     for note in degraded[:_MOST_NOTES]:
         text = f"note: {note.reason}" + (f" ({note.hint})" if note.hint else "")
         said.append(text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…")
     if len(degraded) > _MOST_NOTES:
-        said.append(f"and {len(degraded) - _MOST_NOTES} more notes")
-    return "\n".join(line for line in said if line)
+        left = len(degraded) - _MOST_NOTES
+        said.append(f"and {left} more {'note' if left == 1 else 'notes'}")
+    return "\n".join(said)
 
 
 def _fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int) -> tuple[list[Any], int]:
@@ -260,15 +265,17 @@ def _fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int) -> 
     return kept, len(items) - len(kept)
 
 
-def _packed(parts: Sequence[str], budget: int, below: str, sure: bool = False) -> str:
-    """Parts and what is said below them, within the budget: if need be the longest part loses lines, and says so.
+def _packed(parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degraded], sure: bool = False) -> str:
+    """Notes, parts and what is said below them, within the budget: if need be the longest part loses lines, and says so.
 
     Where it is `sure` that they fit, nothing is counted.
     """
     texts = list(parts)
+    above = _notes(degraded)
 
     def whole() -> str:
-        return "\n".join([*texts, below] if below else texts).strip("\n")
+        said = "\n".join([*texts, below] if below else texts).strip("\n")
+        return f"{above}\n\n{said}" if above and said else above or said
 
     text = whole()
     while not sure and texts and tokens.count(text) > budget:

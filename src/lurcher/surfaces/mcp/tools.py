@@ -204,20 +204,7 @@ def _impact(call: Call, given: dict[str, Any]) -> Told:
 
 def _exists(call: Call, given: dict[str, Any]) -> Told:
     with call.served.whole() as engine:
-        exact = given["exact"] or call.narrowed
-        answer = engine.exists(given["text"], exact=exact, progress=call.progress)
-        if call.narrowed and answer.exists:
-            # What lies outside of the allowed folders says nothing here: the text is looked for inside.
-            found = engine.search(given["text"], mode="literal", fixed=True, word=True, case="exact", limit=1)
-            hit = found.hits[0] if found.hits else None
-            told = answers.search(found, BUDGET).data
-            standing = {name: told[name] for name in ("index", "degraded")}
-            where = f" {hit.path}:{hit.start_line}" if hit else ""
-            data = {
-                "exists": hit is not None, "certain": True, "path": hit.path if hit else None,
-                "line": hit.start_line if hit else None, **standing,
-            }  # fmt: skip
-            return Told(f"{'yes' if hit else 'no'}{where}", data)
+        answer = engine.exists(given["text"], exact=given["exact"], progress=call.progress)
     return answers.exists(answer)
 
 
@@ -297,7 +284,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         "exists", "Whether a text occurs",
-        "Tell whether a name or short text occurs anywhere. No is certain; yes is probable unless `exact`.",
+        "Tell whether a name or short text occurs anywhere. `certain` says whether that is sure; `exact` makes a yes so.",
         (Parameter("text", "text", required=True, most=1000), Parameter("exact", "bool", default=False)),
         schemas.EXISTS, _exists,
     ),

@@ -56,7 +56,7 @@ function rootTable(root) {
     ["definitions", root.definitions && number(root.definitions)], ["generation", root.generation],
     ["state", root.problem || (root.fresh ? "up to date" : `${number(root.stale_paths || 0)} files behind`)],
     ["on disk", root.disk_bytes && bytes(root.disk_bytes)], ["model", root.model && root.model.name],
-    ["history", past && (past.exists ? `${number(past.commits)} of ${number(past.total)} commits` : "not read yet; asking about it reads it")],
+    ["history", past && (past.exists ? `${number(past.commits)} of ${number(past.total)} commits${past.shallow ? " of a shallow clone" : ""}` : "not read yet; asking about it reads it")],
     ["outcomes", past && past.outcomes && Object.entries(past.outcomes).map(([name, count]) => `${number(count)} ${name}`).join(", ")],
     ["left out", Object.entries(root.skipped || {}).map(([reason, count]) => `${number(count)} ${reason}`).join(", ") || "nothing"],
   ];
