@@ -38,6 +38,13 @@ def test_scores_are_shares_of_the_best_times_the_sources_strength() -> None:
     assert [round(merged.score(i), 3) for i in range(4)] == [1.0, 0.75, 0.675, 0.5]
 
 
+def test_the_first_hit_scores_as_in_its_source() -> None:
+    merged = Merged([part(0.3, 0.15), part(0.2)], [strength(1.0), strength(0.5)], 10)
+    assert [round(merged.score(i), 3) for i in range(3)] == [0.3, 0.15, 0.15]
+    merged = Merged([part(), part(0.2, 0.1)], [strength(1.0), strength(0.5)], 10)
+    assert [round(merged.score(i), 3) for i in range(2)] == [0.2, 0.1], "a source without hits counts for nothing"
+
+
 def test_a_weak_source_is_last_on_the_first_page_if_it_is_relevant() -> None:
     strong = part(*[1.0 - i / 100 for i in range(20)])
     heard = Merged([strong, part(1.0, 0.9)], [strength(1.0), strength(0.01)], 10)

@@ -107,7 +107,7 @@ def test_no_repository_means_no_history_and_no_error(tmp_path: Path) -> None:
     with Engine.open(tmp_path, root=tmp_path) as engine:
         answer = engine.search("weigh a parcel", sources=["all"])
     assert answer.sources == ("code", "notes") and {hit.source for hit in answer.hits} == {"code", "notes"}
-    assert not answer.degraded
+    assert [(note.stage, note.reason) for note in answer.degraded] == [("history", f"{tmp_path} has no git history")]
 
 
 def test_nothing_found_is_an_answer(engine: Engine) -> None:

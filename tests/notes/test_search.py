@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,44 @@ def test_a_changed_note_is_found_at_once(tmp_path: Path) -> None:
         assert [hit.start_line for hit in engine.notes("pelican", tags=["bird"]).hits] == [1]
         (tmp_path / "a.md").unlink()
         assert engine.notes("pelican", mode="lexical").hits == ()
+
+
+FAR = ("quantum chromodynamics lattice", "medieval siege weapon trebuchet", "tax deduction for charitable donations")
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """Documents about a search engine, asked with the model that comes with it."""
+    folder = tmp_path_factory.mktemp("documents")
+    source = Path(__file__).parents[2] / "docs"
+    for name in ("budget.md", "history.md", "stores.md", "rerank.md", "guide.md"):
+        (folder / name).write_text((source / name).read_text())
+    with Engine.open(folder, root=folder, overrides={"dense.model": "builtin"}) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("text", FAR)
+def test_a_question_about_nothing_in_the_vault_finds_nothing(documents: Engine, text: str) -> None:
+    assert not documents.notes(text).hits
+    assert not documents.search(text, sources=["all"]).hits
+    assert not documents.notes(text, fusion="rrf").hits
+
+
+def test_what_has_none_of_the_words_is_found_if_it_is_near(documents: Engine) -> None:
+    for text, path in (("spending limit of an answer", "budget.md"), ("commit author and revision", "history.md")):
+        near = documents.notes(text, mode="dense")
+        assert near.hits and not near.degraded, text
+        assert path in [hit.path for hit in documents.notes(text).hits], text
+
+
+def test_meaning_alone_says_that_nothing_is_near(documents: Engine) -> None:
+    answer = documents.notes(FAR[0], mode="dense")
+    assert answer.hits and "least far" in answer.degraded[0].reason
+
+
+def test_a_question_to_all_sources_scores_as_its_strongest_source_does(documents: Engine) -> None:
+    text = "how are hits packed into a budget"
+    alone, together = documents.notes(text), documents.search(text, sources=["all"])
+    assert together.hits[0].score == pytest.approx(alone.hits[0].score)
+    weak = documents.search("marathon training plan", sources=["all"])
+    assert all(hit.score < 0.25 for hit in weak.hits)

@@ -1,6 +1,7 @@
 """The lists of several sources as one: each hit by its source's strength and its share of the source's best score.
 
-The order within a source is kept, so that `--in all` never disagrees with `--in code` about code.
+The order within a source is kept, so that `--in all` never disagrees with `--in code` about code. The first hit of the
+strongest source has the score that its source gives it, so that a weak answer looks weak here too.
 """
 
 from __future__ import annotations
@@ -43,12 +44,16 @@ class Merged:
     def __init__(self, parts: Sequence[Findings], strengths: Sequence[Strength], limit: int) -> None:
         self._parts, self._strengths = parts, strengths
         self._tops = [part.listing.score(0) if len(part.listing) else 0.0 for part in parts]
+        firsts = [(strengths[part].value, min(1.0, top)) for part, top in enumerate(self._tops) if top > 0]
+        strength, score = max(firsts, default=(0.0, 1.0))
+        self._scale = score / strength if strength > 0 else 1.0
+        """Brings the first hit of the strongest source that has one to the score that it has there."""
         # It does not refer to what holds it: a cycle would keep the snapshot, and its files, for longer than the answer.
-        self._merging = _in_order(parts, strengths, self._tops, limit)
+        self._merging = _in_order(parts, strengths, self._tops, self._scale, limit)
         self._order: list[tuple[float, int, int]] = []
 
     def _scored(self, part: int, i: int) -> float:
-        return _calibrated(self._parts[part], self._strengths[part], self._tops[part], i)
+        return self._scale * _calibrated(self._parts[part], self._strengths[part], self._tops[part], i)
 
     def _at(self, i: int) -> tuple[float, int, int]:
         while len(self._order) <= i:
@@ -107,12 +112,12 @@ def _calibrated(part: Findings, strength: Strength, top: float, i: int) -> float
 
 
 def _in_order(
-    parts: Sequence[Findings], strengths: Sequence[Strength], tops: Sequence[float], limit: int
+    parts: Sequence[Findings], strengths: Sequence[Strength], tops: Sequence[float], scale: float, limit: int
 ) -> Iterator[tuple[float, int, int]]:
     """(score, part, position) of every hit; of equals the one of the earlier source."""
 
     def scored(part: int, i: int) -> float:
-        return _calibrated(parts[part], strengths[part], tops[part], i)
+        return scale * _calibrated(parts[part], strengths[part], tops[part], i)
 
     waiting = [(-scored(part, 0), part, 0) for part, found in enumerate(parts) if len(found.listing)]
     heapq.heapify(waiting)

@@ -86,6 +86,11 @@ class DenseCosines:
         self._compared = live, cosines[live]
         return cosines
 
+    @property
+    def nearest(self) -> float:
+        """The largest cosine of those units that were compared."""
+        return 0.0 if self._compared is None else float(self._level(self._compared[1]).max(initial=0.0))
+
     def _position(self, unit: int) -> int | None:
         """Where a unit is among those that were compared."""
         if self._compared is None:

@@ -26,9 +26,12 @@ def rank(
         return linear.added(context, words, may)
     snapshot, settings = context.snapshot, context.settings.classic
     lists: list[tuple[float, list[int]]] = []
-    for values in (words, None if near is None or not near else near.scan()):
+    # As everywhere, what has no word of the question must be near to it, unless nearness is all that was asked for.
+    alone = 0.0 if context.plan.mode == "dense" else context.settings.notes.alone
+    close = None if near is None or not near else np.asarray(near.scan())
+    for values in (words, close):
         if values is not None:
-            units = np.flatnonzero((values > 0) & may)
+            units = np.flatnonzero((values > 0) & ((words > 0) | (values >= alone)) & may)
             best = units[best_first(snapshot, units, values[units])][: max(settings.candidates, 5 * context.limit)]
             lists.append((1.0, best.tolist()))
     fused = fuse(lists, settings.rrf_k)

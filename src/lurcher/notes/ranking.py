@@ -2,7 +2,9 @@
 
     x = words + words of the whole note + pairs of words + title + meaning + links
 
-Words are told as a share of what could be said, so that scores mean the same in every vault.
+Words are told as a share of what could be said, so that scores mean the same in every vault. Meaning is told as a share of
+the nearest, which is always near to something: so a section without any word of the question has to be near enough by itself
+(`notes.alone`), as a file of code has to.
 """
 
 from __future__ import annotations
@@ -51,10 +53,11 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
         of_files["small-words"] = settings.whole * settings.small * _small_words(context, vault, said)
     if settings.title:
         of_files["title"] = settings.title * _titles(context, vault, best)
+    means = words > 0
     if near is not None and near and (near.known or context.plan.mode == "dense"):
-        of_files["card"], of_units["meaning"] = _meaning(context, near, best, may)
+        of_files["card"], of_units["meaning"], means = _meaning(context, near, best, may)
     # A section that neither says nor means anything that was asked does not answer, whatever the rest of its note says.
-    answering = np.flatnonzero(may & ((words > 0) | (of_units.get("meaning", words) > 0)))
+    answering = np.flatnonzero(may & ((words > 0) | means))
     x = np.zeros(snapshot.unit_total)
     for values in of_units.values():
         x[answering] += values[answering]
@@ -114,14 +117,17 @@ def _small_words(context: Context, vault: Vault, said: FieldScores) -> NDArray[n
 
 def _meaning(
     context: Context, near: DenseCosines, best: NDArray[np.float64], may: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nearness of notes, and of the sections of those that have words of the question or are near to it as a whole."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
+    """Nearness of notes, and of the sections of those that have words of the question or are near to it as a whole; and which
+    sections are near enough to answer without any word of it. Where meaning alone was asked for, those are all that are
+    compared."""
     import numpy as np
 
     snapshot, settings = context.snapshot, context.settings.notes
     allowed = np.flatnonzero(context.allowed)
     cards = near.cards()[allowed]
     of_files, of_units = np.zeros(snapshot.file_total), np.zeros(snapshot.unit_total)
+    means = np.full(snapshot.unit_total, context.plan.mode == "dense")
     of_files[allowed] = settings.card * _steep(cards)
     chosen = np.union1d(
         best_files(snapshot, allowed, cards, settings.compared), best_files(snapshot, allowed, best[allowed], settings.compared)
@@ -129,7 +135,11 @@ def _meaning(
     if len(chosen):
         units, cosines = near.units(chosen)
         of_units[units] = settings.meaning * _steep(np.where(may[units], cosines, 0.0))
-    return of_files, of_units
+        if context.plan.mode != "dense":
+            of_cards = np.zeros(snapshot.file_total)
+            of_cards[allowed] = cards
+            means[units] = np.maximum(cosines, of_cards[snapshot.unit_file[units]]) >= settings.alone
+    return of_files, of_units, means & (of_units > 0)
 
 
 def _steep(cosines: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from lurcher.planning.filters import allowed_files
 from lurcher.planning.groups import query_terms
 from lurcher.planning.intent import LANGUAGE
 from lurcher.planning.plan import Plan
-from lurcher.ranking.context import Context
+from lurcher.ranking.context import Context, Ranking
 from lurcher.terms.scripts import UNSPACED_RUN
 from lurcher.types import Degraded, Filter, Query
 
@@ -82,6 +82,8 @@ def found(
         ranked = ranking.rank(context, vault, said, near, may)
     else:
         ranked = fused.rank(context, query.fusion, said.scores, near, may)
+    if mode == "dense" and near is not None and near and len(ranked):
+        notes += _far(near, allowed, ranked, settings.notes.alone)
     lap("ranking")
     focus = Focus(context)
     places = places_of(snapshot, ranked, "none" if query.context == "none" else "block", focus)
@@ -102,6 +104,16 @@ def _near(request: Request, notes: list[Degraded]) -> DenseCosines | None:
     except ModelError as problem:
         notes.append(Degraded("dense", f"{problem.message}; these hits are by words", problem.hint))
         return None
+
+
+def _far(near: DenseCosines, allowed: NDArray[np.bool_], ranked: Ranking, alone: float) -> list[Degraded]:
+    """Says so where meaning alone was asked for and nothing has that of the question."""
+    import numpy as np
+
+    nearest = max(float(np.asarray(near.cards())[np.asarray(allowed)].max(initial=0.0)), near.nearest)
+    if nearest >= alone:
+        return []
+    return [Degraded("dense", "no note is near to the question in meaning; these are the least far", "")]
 
 
 def _dated(

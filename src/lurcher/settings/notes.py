@@ -29,5 +29,6 @@ class NoteSettings:
     looked_at: int = setting(20, "Notes whose text is looked at for such pairs.", low=1, high=10_000)
     card: float = setting(0.08, "Nearness of the whole note in meaning.", low=0, high=10)
     meaning: float = setting(0.05, "Nearness of the section: the shipped model knows code better than prose.", low=0, high=10)
+    alone: float = setting(0.4, "Least cosine of a section or note that is found without any word of the query.", low=0, high=1)
     links: float = setting(0.02, "What the best notes lend to those that are linked with them.", low=0, high=10)
     compared: int = setting(40, "Notes whose sections are compared in meaning.", low=1, high=100_000)
