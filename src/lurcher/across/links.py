@@ -28,7 +28,7 @@ _MOST = 3
 _LOOKED_AT = 40
 """Commits, or notes, that are looked at for one hit."""
 _NAMED_IN_TEXT = re.compile(r"`([^`\n]{2,120})`|(?<![\w/.@:-])((?:[\w.-]+/)*[\w-]+(?:\.\w+)*\.[A-Za-z]\w{0,9})(?![\w/])")
-_SHA = re.compile(r"(?<![\w/-])([0-9a-f]{7,40})(?![\w-])")
+_SHA = re.compile(r"(?<![\w/-])([0-9a-f]{7,64})(?![\w-])")
 _CALL = re.compile(r"\(.*\)$")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#|->)[A-Za-z_$][\w$]*)*[!?]?")
 

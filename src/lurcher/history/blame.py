@@ -14,7 +14,6 @@ from pathlib import Path
 from lurcher.settings.past import BlameSettings
 from lurcher.sources import git
 
-UNCOMMITTED = "0" * 40
 _MOST_IGNORED = 2000
 
 
@@ -83,7 +82,7 @@ def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) 
     else:
         status, data = git.finish(git.start(top, "cat-file", "blob", f"{revision}:{settings.ignore}"), settings.seconds)
         data = data[:1_000_000] if status == 0 else b""
-    named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40})\b", data, re.MULTILINE)[:_MOST_IGNORED]
+    named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?)\b", data, re.MULTILINE)[:_MOST_IGNORED]
     if not named:
         return []
     status, output = git.ask(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", questions=b"\n".join(named) + b"\n")
@@ -132,7 +131,7 @@ def parse(output: bytes) -> Blame:
     return Blame(tuple(lines), headers)
 
 
-_HEAD = re.compile(rb"([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?")
+_HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
 
 
 def _facts(rows: Iterator[bytes]) -> Iterator[bytes]:

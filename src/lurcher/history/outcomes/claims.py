@@ -34,7 +34,9 @@ _VERB = re.compile(
     r"(?:back\s+)?(?:the\s+|changes?\s+from\s+)?(?:commits?|changesets?|revisions?|sha|prs?|pull\s+requests?|merge\s+requests?|hash)?:?\s*",
     re.IGNORECASE,
 )
-_HASH = r"(?=[a-f]*\d)[0-9a-f]{6,40}"  # with a digit: `efface` and `deadbeef` are words
+_HASH = r"(?=[a-f]*\d)[0-9a-f]{6,64}"  # with a digit: `efface` and `deadbeef` are words
+_WHOLE = (40, 64)
+"""Digits of a whole hash, by SHA-1 and by SHA-256."""
 _ONE = re.compile(
     rf"[\"'`(\[<]*(?:https?://[^\s\"'<>]+/commits?/)?"
     rf"(?P<from>{_HASH}\^?\.\.\.?)?(?P<hash>{_HASH})(?![\w/-])[\"'`)\]>]*",
@@ -63,7 +65,7 @@ _ACTIVE = frozenset(
 _BEGINS = re.compile(
     r"(?:^|\n)[ \t]*(?:[*-][ \t]+)?(?:this[ \t]+(?:commit[ \t]+|pr[ \t]+|patch[ \t]+)?(?:also[ \t]+)?)?$", re.IGNORECASE
 )
-_BROKEN = re.compile(r"(?P<hash>[0-9a-f]{6,39}\n[ \t]*[0-9a-f]{1,34})(?![\w/-])[\"'`)\]>]*", re.IGNORECASE)
+_BROKEN = re.compile(r"(?P<hash>[0-9a-f]{6,63}\n[ \t]*[0-9a-f]{1,58})(?![\w/-])[\"'`)\]>]*", re.IGNORECASE)
 
 
 _NEAR = 80
@@ -135,7 +137,7 @@ def _named(text: str, *, of_subject: bool, numbers: bool = True) -> Iterator[Cla
 def _joined(text: str, named: re.Match[str]) -> re.Match[str]:
     """A hash that a mail program broke in two, if both halves make a whole one."""
     broken = _BROKEN.match(text, named.start("hash"))
-    return broken if broken is not None and len(re.sub(r"\s", "", broken["hash"])) == 40 else named
+    return broken if broken is not None and len(re.sub(r"\s", "", broken["hash"])) in _WHOLE else named
 
 
 def _in_part(text: str) -> Iterator[Claim]:
