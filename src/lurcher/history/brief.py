@@ -20,6 +20,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.index.roles import EXAMPLE, TEST
 from lurcher.survey.answers import Section, Standing
 from lurcher.survey.pages import packed
+from lurcher.terminal import printable, printable_lines
 from lurcher.types import Definition
 
 _SHARES = {"taken back": 0.35, "mended": 0.3, "changed lately": 0.45, "people": 0.3, "dependents": 0.5, "documents": 1.0}
@@ -75,7 +76,7 @@ def brief(
         "documents": _documents(snapshot, file, definition),
     }
     named = f"{definition.qualified} in {path}:{definition.start_line}-{definition.end_line}" if definition else path
-    head = f"# Before you edit {named}\n{_figures(past, touches, len(back), len(mended), len(inward), len(tests))}\n"
+    head = f"# Before you edit {printable(named)}\n{_figures(past, touches, len(back), len(mended), len(inward), len(tests))}\n"
     sections, text = packed(head, written, _SHARES, budget)
     return BriefAnswer(
         target, path, definition.qualified if definition else None, budget, count(text), len(touches), len(back), len(mended),
@@ -118,7 +119,7 @@ def _told(past: Past, touch: Touch, outcome: Outcome | None) -> str:
             line += f"\n  {said} by {entry.sha[:10]} {told(entry.date)[:10]} {entry.author}"
             line += f": {entry.note}" if entry.note else ""
             break
-    return _clean(line)
+    return printable_lines(line)
 
 
 def _people(past: Past, touches: Sequence[Touch]) -> list[str]:
@@ -130,12 +131,12 @@ def _people(past: Past, touches: Sequence[Touch]) -> list[str]:
         counts[header.author] += 1
         last.setdefault(header.author, header.authored)
     order = sorted(counts, key=lambda name: (-counts[name], -last[name], name))
-    return [_clean(f"- {name}: {_counted(counts[name], 'commit')}, last {told(last[name])[:10]}") for name in order]
+    return [printable_lines(f"- {name}: {_counted(counts[name], 'commit')}, last {told(last[name])[:10]}") for name in order]
 
 
 def _dependent(path: str, line: int, names: tuple[str, ...], test: bool) -> str:
     taken = f" takes {', '.join(names[:6])}{', …' if len(names) > 6 else ''}" if names else ""
-    return f"- {path}:{line}{taken}{' (test)' if test else ''}"
+    return printable(f"- {path}:{line}{taken}{' (test)' if test else ''}")
 
 
 def _role(snapshot: Snapshot, file: int, path: str) -> int:
@@ -166,14 +167,10 @@ def _documents(snapshot: Snapshot, file: int, definition: Definition | None) -> 
             stop = text.find(b"\n", start)
             said = text[begin : stop if stop >= 0 else None].decode("utf-8", "replace").strip()
             number_of_line = text.count(b"\n", 0, start) + 1
-            found.append(_clean(f"- {path}:{number_of_line}: {said if len(said) <= 120 else said[:119] + '…'}"))
+            found.append(printable_lines(f"- {path}:{number_of_line}: {said if len(said) <= 120 else said[:119] + '…'}"))
             break
     return found
 
 
 def _counted(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _clean(text: str) -> str:
-    return "".join(c if c == "\n" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

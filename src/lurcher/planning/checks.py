@@ -6,6 +6,7 @@ from lurcher.errors import QueryError
 from lurcher.light import TYPE_CHECKING, Protocol, pattern, replace
 from lurcher.planning.filters import check_globs, resolve_languages
 from lurcher.registry import ranking_named
+from lurcher.terminal import without_controls
 from lurcher.types import CASES, CONTEXTS, MODES, Filter, Query
 
 if TYPE_CHECKING:
@@ -50,14 +51,10 @@ def clean_text(text: str) -> str:
     check_unicode(text, "the query")
     if "\x1b" in text:
         text = _TERMINAL_CODE.sub("", text)
-    clean = text if text.isprintable() else "".join([" " if _is_control(c) else c for c in text])
+    clean = without_controls(text)
     if not clean.strip():
         raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
     return clean
-
-
-def _is_control(c: str) -> bool:
-    return (c < " " and c not in "\n\t\r") or "\x7f" <= c <= "\x9f"
 
 
 def check_unicode(text: str, what: str) -> None:

@@ -84,7 +84,7 @@ class Server:
         }  # fmt: skip
         try:
             connection = psycopg.connect(**options, autocommit=True)
-        except psycopg.Error as error:
+        except (psycopg.Error, UnicodeError) as error:  # the latter of letters that no host has in its name
             raise self._unreachable(error) from None
         try:
             self._prepare(connection, limit)
@@ -107,7 +107,7 @@ class Server:
         row = connection.execute(_PATH, {"schema": self.schema}).fetchone()
         return (row[1] if row else None) or ""
 
-    def _unreachable(self, error: psycopg.Error) -> StoreError:
+    def _unreachable(self, error: Exception) -> StoreError:
         told = scrubbed(str(error), self._password())
         return StoreError(f"the store at {self.place} cannot be reached: {told}", "run: lurcher doctor", passing=True)
 

@@ -9,6 +9,7 @@ import sys
 from lurcher import process
 from lurcher.errors import LurcherError
 from lurcher.light import TYPE_CHECKING, suppress
+from lurcher.terminal import Guarded, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     if arguments is None:
         return _as_a_process()
+    before = sys.stdout, sys.stderr
     try:
         _prepare_streams()
         try:
@@ -43,11 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _discard_output()
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def _as_a_process() -> int:
     """The command that this process was started for."""
     process.claim()
+    _prepare_streams()  # for good: what Python says of an error that nobody caught is text of others too
     # Most commands make little that refers to itself, and end soon: looking for it took a tenth of a query's time.
     gc.set_threshold(10_000, 20, 20)
     try:
@@ -87,10 +92,13 @@ def _prepare_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:  # closed by whoever started us
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+            stream = open(os.devnull, mode)  # noqa: SIM115
+            setattr(sys, name, stream)
         elif name != "stdin" and hasattr(stream, "reconfigure"):
             # Source may hold what the terminal's encoding cannot express; an answer must not fail on that.
             stream.reconfigure(errors="replace")
+        if name != "stdin" and not isinstance(stream, Guarded):
+            setattr(sys, name, Guarded(stream))
 
 
 def _discard_output() -> None:
@@ -103,20 +111,16 @@ def _discard_output() -> None:
 
 def _fail(error: LurcherError, *, as_json: bool) -> int:
     if as_json:
-        import json
+        from lurcher.surfaces.cli.asking import print_json
 
-        print(json.dumps({"error": error.to_dict()}, ensure_ascii=False))
+        print_json({"error": error.to_dict()})
     drawing = error.hint.split("\n") if "\n" in error.hint else []
     hint = f" ({_one_line(error.hint)})" if error.hint and not drawing else ""
     print(f"lurcher: {_one_line(error.message)}{hint}", file=sys.stderr)
     for line in drawing:  # shows a place in the query: its lines stand below each other
-        print("    " + "\t".join(_printable(part) for part in line.split("\t")), file=sys.stderr)
+        print(f"    {printable(line)}", file=sys.stderr)
     return ERROR
 
 
 def _one_line(text: str) -> str:
-    return _printable(" ".join(text.split()))
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return printable(" ".join(text.split()))

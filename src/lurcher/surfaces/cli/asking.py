@@ -9,6 +9,7 @@ from lurcher.light import TYPE_CHECKING
 from lurcher.quick import dumps
 from lurcher.surfaces.cli.declared import overrides_of
 from lurcher.surfaces.cli.progress import Meter
+from lurcher.terminal import unguarded
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -26,10 +27,9 @@ def print_json(value: Any) -> None:
     if sys.stdout.isatty():
         import json
 
-        text = json.dumps(value, indent=2)
+        sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
-        text = dumps(value, ensure_ascii=False)
-    sys.stdout.write(text + "\n")
+        unguarded(sys.stdout).write(dumps(value, ensure_ascii=False) + "\n")
 
 
 def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> Engine:

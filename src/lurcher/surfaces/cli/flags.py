@@ -366,6 +366,8 @@ def build_parser(only: str | None = None) -> Any:
     class Parser(argparse.ArgumentParser):
         """Reports bad arguments as every other error is reported: one line and a hint."""
 
+        color: bool
+
         def error(self, message: str) -> NoReturn:
             hint = f"see: {self.prog} --help"
             if "required: query" in message:
@@ -387,8 +389,10 @@ def build_parser(only: str | None = None) -> Any:
             command.name, help=command.help, description=command.help[0].upper() + command.help[1:] + ".",
             epilog=f"example: {command.example}", allow_abbrev=False, usage=f"lurcher {command.name} {command.usage}",
         )  # fmt: skip
+        child.color = False
         for flag in command.flags:
             _add(child, flag)
+    parser.color = False  # which newer ones have by themselves, and not ours
     return parser
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from lurcher.light import TYPE_CHECKING, pattern
+from lurcher.terminal import printable
 from lurcher.terms.split import split
 
 if TYPE_CHECKING:
@@ -93,10 +94,3 @@ class Painter:
                 style,
             )
         return self._wrap(text, _STYLES["number"])
-
-
-def printable(text: str) -> str:
-    """Text without control characters, which a hostile file could use to drive the terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in text)

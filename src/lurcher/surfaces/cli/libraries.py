@@ -8,8 +8,8 @@ from typing import Any
 
 from lurcher.errors import UsageError
 from lurcher.surfaces.cli import show
-from lurcher.surfaces.cli.highlight import printable
 from lurcher.surfaces.cli.progress import Meter
+from lurcher.terminal import printable
 from lurcher.types import Degraded
 
 FOUND, ERROR = 0, 2

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from lurcher.history.brief import BriefAnswer
 from lurcher.history.explained import WORK_TREE, ExplainAnswer, Writer
 from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Evidence, Outcome
-from lurcher.surfaces.cli.highlight import Painter, printable
+from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
+from lurcher.terminal import printable
 from lurcher.types import Hit
 
 _SHORT = 10

@@ -7,6 +7,7 @@ import subprocess
 
 from lurcher.errors import UsageError
 from lurcher.survey.answers import Dependent, ImpactAnswer
+from lurcher.terminal import printable
 
 _SECONDS = 60.0
 _MOST_NAMES = 3
@@ -47,8 +48,7 @@ def _edge(entry: Dependent) -> str:
 
 def _quoted(text: str) -> str:
     """A string of the dot language: a quote ends it, a backslash begins an escape, and what cannot be printed has no place."""
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def svg(answer: ImpactAnswer) -> str:

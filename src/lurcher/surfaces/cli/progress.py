@@ -6,6 +6,7 @@ import sys
 import time
 
 from lurcher.light import TYPE_CHECKING
+from lurcher.terminal import CLEARED
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -31,7 +32,7 @@ class Meter:
         """Take the line off the screen, to make room for others."""
         if self._shown:
             self._shown = False
-            sys.stderr.write("\r\x1b[K")
+            sys.stderr.write(CLEARED)
             sys.stderr.flush()
 
     def update(self, what: str, done: int, total: int) -> None:
@@ -42,5 +43,5 @@ class Meter:
         self._shown = True
         share = done / total if total else 0.0
         bar = "█" * round(24 * share)
-        sys.stderr.write(f"\r\x1b[K{what} {bar:░<24} {done:,}/{total:,}")
+        sys.stderr.write(f"{CLEARED}{what} {bar:░<24} {done:,}/{total:,}")
         sys.stderr.flush()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from lurcher.config import colour_wanted
 from lurcher.light import TYPE_CHECKING
-from lurcher.surfaces.cli.highlight import Painter, printable
+from lurcher.surfaces.cli.highlight import Painter
+from lurcher.terminal import printable
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import Answer, Degraded, Hit, SymbolAnswer

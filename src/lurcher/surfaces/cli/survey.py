@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from lurcher.surfaces.cli.highlight import Painter, printable
+from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
 from lurcher.survey.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
+from lurcher.terminal import printable
 
 _MOST_NAMES = 8
 _SURE = 0.995

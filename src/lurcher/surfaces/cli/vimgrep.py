@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurcher.surfaces.cli.highlight import printable
 from lurcher.surfaces.cli.show import Locate, from_here
+from lurcher.terminal import printable
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import Answer, Hit, SymbolAnswer

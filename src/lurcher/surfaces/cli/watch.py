@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.surfaces.cli.highlight import printable
 from lurcher.surfaces.cli.progress import Meter
+from lurcher.terminal import printable, unguarded
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -136,8 +136,9 @@ class _Screen:
 
         if isinstance(news, Update):
             if self._json:
-                sys.stdout.write(json.dumps(news.to_dict(), ensure_ascii=sys.stdout.isatty()) + "\n")
-                sys.stdout.flush()
+                stream = sys.stdout if sys.stdout.isatty() else unguarded(sys.stdout)
+                stream.write(json.dumps(news.to_dict(), ensure_ascii=sys.stdout.isatty()) + "\n")
+                stream.flush()
             self._say(self._line(news))
         elif news.serious or not self._quiet:
             what = "lurcher" if news.serious else "note"

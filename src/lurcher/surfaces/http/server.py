@@ -88,8 +88,9 @@ def bind(host: str, port: int) -> socket.socket:
     """The socket that is listened on; an error where that cannot be."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    except OSError as error:
-        raise UsageError(f"'{host}' is no address to listen on: {error.strerror}", "use 127.0.0.1") from None
+    except (OSError, UnicodeError) as error:  # the latter of letters that no host has in its name
+        reason = getattr(error, "strerror", None) or "no host is called so"
+        raise UsageError(f"'{host}' is no address to listen on: {reason}", "use 127.0.0.1") from None
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from lurcher.errors import PathError
 from lurcher.sources.roots import find_root
+from lurcher.terminal import printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,5 +105,5 @@ def too_wide(folder: Path) -> bool:
 
 
 def _shown(path: str) -> str:
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in path)
+    text = printable(path)
     return text if len(text) <= 200 else text[:199] + "…"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurcher.errors import UsageError
+from lurcher.terminal import printable
 
 _KINDS = {"text": "text", "int": "a whole number", "bool": "true or false", "texts": "a list of texts"}
 _MOST_SHOWN = 60
@@ -111,5 +112,5 @@ def _misfit(item: Parameter, value: Any) -> UsageError:
 
 
 def _shown(value: Any) -> str:
-    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(value)[: _MOST_SHOWN + 1])
+    text = printable(str(value)[: _MOST_SHOWN + 1])
     return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
