@@ -6,6 +6,7 @@
     │   ├── FilterError       unknown language, bad glob
     │   ├── CursorError       tampered, foreign or outdated cursor
     │   └── PathError         missing, not a folder, unreadable
+    │       └── BroadRoot     a home folder or a whole disk that has no index yet
     ├── ConfigError           a setting is unknown or has a bad value
     ├── IndexError_           the index cannot be read or written
     │   ├── CorruptIndex      a checksum or a structure is wrong
@@ -64,6 +65,10 @@ class CursorError(UsageError):
 
 class PathError(UsageError):
     code = "path"
+
+
+class BroadRoot(PathError):
+    code = "broad-root"
 
 
 class ConfigError(LurcherError):

@@ -276,6 +276,7 @@ class Histories(ABC):
         """
         from lurcher.history.explain import explain_file
         from lurcher.history.explained import labelled
+        from lurcher.index.project import allowed
 
         here = self._local("which commits wrote a line")
         meant = self._together.meant(path)
@@ -285,7 +286,10 @@ class Histories(ABC):
                 known = self._known_of(project)
                 if known is not None:
                     outcome, related = outcome or known.outcome, related or known.related
-                options = {"settings": project.settings.blame, "limit": limit, "outcome": outcome, "related": related}
+                options = {
+                    "settings": project.settings.blame, "limit": limit, "outcome": outcome, "related": related,
+                    "secrets": allowed(project.settings, "secrets"),
+                }  # fmt: skip
                 file = project.root.path / named[len(label) :]
                 found = explain_file(file, first, last, below=project.root.path, **options)
                 notes = known.notes if known is not None else ()

@@ -10,6 +10,7 @@ from pathlib import Path
 from lurcher.history.blame import unquoted
 from lurcher.history.records import Hunk
 from lurcher.sources import git
+from lurcher.sources.secrets import has_key, secret_path
 
 _FORMAT = "%x1e%H%x1f%an%x1f%ae%x1f%at%x1f%P%x1f%s%x1f%b%x1d"
 _OPTIONS = (
@@ -33,8 +34,8 @@ class Told:
     hunks: Mapping[str, tuple[Hunk, ...]]
 
 
-def read(top: Path, shas: Sequence[str], paths: Sequence[str], seconds: float) -> dict[str, Told]:
-    """The commits by hash; one that git cannot show is missing."""
+def read(top: Path, shas: Sequence[str], paths: Sequence[str], seconds: float, *, secrets: bool = False) -> dict[str, Told]:
+    """The commits by hash; one that git cannot show is missing. What looks like a secret is shown only if that is wanted."""
     settled = ("--literal-pathspecs", "-c", "diff.suppressBlankEmpty=false")
     process = git.start(top, *settled, "log", *_OPTIONS, "--", *paths, feed=True)
     if process is None:
@@ -47,23 +48,25 @@ def read(top: Path, shas: Sequence[str], paths: Sequence[str], seconds: float) -
         if len(fields) == 7:
             sha, author, email, authored, parents, subject, body = fields
             when = int(authored) if authored.lstrip("-").isdigit() else 0
-            found[sha] = Told(sha, author, email, when, tuple(parents.split()), subject, body.strip(), _hunks(patch))
+            found[sha] = Told(sha, author, email, when, tuple(parents.split()), subject, body.strip(), _hunks(patch, secrets))
     return found
 
 
 _RANGE = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
 
 
-def _hunks(patch: bytes) -> dict[str, tuple[Hunk, ...]]:
+def _hunks(patch: bytes, secrets: bool) -> dict[str, tuple[Hunk, ...]]:
     """The hunks of each file, by its name after the change."""
     found: dict[str, list[Hunk]] = {}
     name = ""
+    hidden = False
     rows = iter(patch.split(b"\n"))
     for row in rows:
         if row.startswith(b"diff --git "):
-            name = ""
-        elif row.startswith(b"+++ "):
+            name, hidden = "", False
+        elif row.startswith((b"--- ", b"+++ ")):
             whole = unquoted(row[4:].removesuffix(b"\t"))
+            hidden = hidden or (not secrets and secret_path(whole[2:]))
             name = whole[2:] if whole.startswith("b/") else ""
         elif (match := _RANGE.match(row)) is not None:
             left = int(match[2] or 1), int(match[4] or 1)
@@ -76,7 +79,7 @@ def _hunks(patch: bytes) -> dict[str, tuple[Hunk, ...]]:
                 if line[:1] in (b"-", b"+"):
                     (removed if line[:1] == b"-" else added).append(line[1:].decode("utf-8", "replace").removesuffix("\r"))
             heading = match[5].decode("utf-8", "replace")
-            if name:
+            if name and not hidden and (secrets or not has_key("\n".join([*removed, *added]).encode("utf-8", "replace"))):
                 hunk = Hunk(int(match[1]), int(match[3]), heading, tuple(removed), tuple(added))
                 found.setdefault(name, []).append(hunk)
     return {path: tuple(hunks) for path, hunks in found.items()}

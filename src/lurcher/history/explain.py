@@ -16,6 +16,7 @@ from lurcher.history.explained import WORK_TREE, ExplainAnswer, Related, Writer,
 from lurcher.history.outcomes.verdicts import Outcome
 from lurcher.settings.past import BlameSettings
 from lurcher.sources import git
+from lurcher.sources.secrets import secret_path, secret_text
 from lurcher.types import Degraded
 
 Judged = Callable[[str], Outcome | None]
@@ -34,6 +35,7 @@ def explain(
     limit: int | None = None,
     outcome: Judged | None = None,
     related: Near | None = None,
+    secrets: bool = False,
 ) -> ExplainAnswer:
     """Who wrote lines `first` to `last` (default: all) of a file, its path as seen from the top of the repository.
 
@@ -51,13 +53,15 @@ def explain(
     revision = "HEAD" if bare else WORK_TREE
     if b"\0" in data[:_LOOK]:
         raise PathError(f"{path} is binary: it has no lines", "name a text file")
+    if not secrets and (secret_path(path) or secret_text(data, path.rpartition(".")[2].lower())):
+        raise PathError(f"{path} looks like a secret: nothing of it is shown", "to allow it, set index.secrets yourself")
     first, last = _range(path, first, last, count)
     if not count:
         return ExplainAnswer(path, 0, 0, revision, (), 0)
     found = blame(root, path, first, last, settings, revision="HEAD" if bare else None)
     if found is None:
         raise PathError(f"git could not tell who wrote {path}", _why_not(root))
-    writers, notes = _writers(root, path, found, settings, limit)
+    writers, notes = _writers(root, path, found, settings, limit, secrets)
     if outcome is not None or related is not None:
         writers = [_enriched(entry, outcome, related) for entry in writers]
     total = len({line.sha for line in found.lines})
@@ -185,7 +189,7 @@ def _range(path: str, first: int | None, last: int | None, count: int) -> tuple[
 
 
 def _writers(
-    root: Path, path: str, found: Blame, settings: BlameSettings, limit: int | None
+    root: Path, path: str, found: Blame, settings: BlameSettings, limit: int | None, secrets: bool
 ) -> tuple[list[Writer], tuple[Degraded, ...]]:
     lines: dict[str, list[Line]] = {}
     for line in found.lines:
@@ -194,7 +198,7 @@ def _writers(
     kept = order if limit is None else order[:limit]
     shas = [sha for sha in kept if found.headers[sha].committed]
     paths = {line.path for sha in shas for line in lines[sha]} | {found.headers[sha].previous for sha in shas}
-    told = read(root, shas, sorted(name for name in paths if name), settings.seconds) if shas else {}
+    told = read(root, shas, sorted(name for name in paths if name), settings.seconds, secrets=secrets) if shas else {}
     if any(found.headers[sha].boundary for sha in shas) and not _is_shallow(root):
         for sha in shas:
             found.headers[sha].boundary = False

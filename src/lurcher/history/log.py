@@ -197,7 +197,7 @@ class _Reader:
         waiting: Parsed | None = None
         try:
             expected = iter(shas)
-            for parsed in Parser(Stream(ahead), self._settings.diff_bytes, patches=patches):
+            for parsed in Parser(Stream(ahead), self._settings.diff_bytes, patches=patches, secrets=self._settings.secrets):
                 if waiting is not None:
                     yield waiting
                 if parsed.commit.sha != next(expected, None):

@@ -72,11 +72,11 @@ class PastManifest:
         return sum(size if mask is None else int(mask.sum()) for size, mask in zip(self.sizes, self.live, strict=True))
 
 
-def fingerprint(model: str, first_parent: bool, merges: bool, diff_bytes: int) -> dict[str, Any]:
+def fingerprint(model: str, first_parent: bool, merges: bool, diff_bytes: int, secrets: bool = False) -> dict[str, Any]:
     """What a history index must have in common with us to be used; but for `model`, the one that was in use then."""
     return {
         "history": FORMAT, "version": VERSION, "model": model, "first_parent": first_parent, "merges": merges,
-        "diff_bytes": diff_bytes,
+        "diff_bytes": diff_bytes, "secrets": secrets,
     }  # fmt: skip
 
 

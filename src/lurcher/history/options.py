@@ -12,3 +12,5 @@ class LogSettings:
     merges: bool = False
     """Tell of merges too, each with its change against its first parent."""
     diff_bytes: int = 20_000
+    secrets: bool = False
+    """Keep the lines of files that look like secrets too."""

@@ -21,6 +21,7 @@ from lurcher.history.messages import split_message, text_of
 from lurcher.history.records import COPIED, RENAMED, RETYPED, Change, Commit, Hunk
 from lurcher.history.stream import Broken, Stream
 from lurcher.sources.decode import MINIFIABLE, MINIFIED_FILE, MINIFIED_LINE, MINIFIED_MEAN, looks_generated
+from lurcher.sources.secrets import has_key, secret_path
 
 FORMAT = "%x1e%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%B%x00"
 _BEGIN = b"\x1e"
@@ -35,6 +36,9 @@ _SPREAD = 16
 """How many times the text that is kept of a commit is held until it is known which."""
 _LONGEST_LINE = 2000
 _TIME_LIMIT = 1 << 40
+_ENCODED = re.compile(rb"[A-Za-z0-9+/]*={0,2}")
+_ENCODED_LINE = 60
+"""Characters of a whole line of a key."""
 
 
 @dataclass(slots=True)
@@ -76,8 +80,10 @@ class Parsed:
 class Parser:
     """Commits out of a stream. One that ends early raises, and the commit that was being read is not told."""
 
-    def __init__(self, stream: Stream, diff_bytes: int, *, patches: bool = True) -> None:
+    def __init__(self, stream: Stream, diff_bytes: int, *, patches: bool = True, secrets: bool = False) -> None:
         self._stream = stream
+        self._secrets = secrets
+        """Whether lines of files that look like secrets are kept."""
         self._diff_bytes = diff_bytes
         self._patches = patches
         """Whether there are patches; without them, what changed in a file is not known."""
@@ -104,7 +110,8 @@ class Parser:
         subject, body, trailers = split_message(text_of(message))
         commit = Commit(
             sha.decode(), tuple(parents.decode().split()), text_of(author), text_of(email), _time(authored), _time(committed),
-            subject, body, trailers, _capped(files, self._diff_bytes), digest.hexdigest() if files and self._patches else "",
+            subject, body, trailers, _capped(files, self._diff_bytes, self._secrets),
+            digest.hexdigest() if files and self._patches else "",
         )  # fmt: skip
         return Parsed(commit, tuple((file.objects[0].decode(), file.objects[1].decode()) for file in files))
 
@@ -126,6 +133,8 @@ class Parser:
         objects = (nothing if old_mode == _GITLINK else old, nothing if new_mode == _GITLINK else new)
         file = _File(path, old_path, status, objects, link, name=text_of(path))
         file.cut = (left_out(file.name) and not link) or not self._patches
+        if not self._secrets and any(secret_path(text_of(name)) for name in (path, old_path) if name is not None):
+            file.cut = True
         return file
 
     def _patch_all(self, files: list[_File], digest: hashlib.blake2b) -> None:
@@ -208,13 +217,13 @@ def _time(raw: bytes) -> int:
         return 0
 
 
-def _capped(files: list[_File], diff_bytes: int) -> tuple[Change, ...]:
+def _capped(files: list[_File], diff_bytes: int, secrets: bool) -> tuple[Change, ...]:
     """The changes with as much text as a commit may have: code first, then tests, and what comes first in each."""
     room = diff_bytes
     kept: dict[int, list[_Hunk]] = {}
     for number in sorted(range(len(files)), key=lambda i: (kind_of(files[i].name), i)):
         file = files[number]
-        if file.hunks and _is_machine_made(file):
+        if file.hunks and (_is_machine_made(file) or (not secrets and _is_key(file))):
             file.cut = True
             continue
         mine = kept.setdefault(number, [])
@@ -252,6 +261,15 @@ def _is_machine_made(file: _File) -> bool:
     if file.size <= MINIFIED_FILE or file.size <= MINIFIED_MEAN * (file.added + 1):
         return False
     return extension in MINIFIABLE or file.longest > MINIFIED_LINE
+
+
+def _is_key(file: _File) -> bool:
+    """Whether the lines are of a private key: one begins among them, or all of them are nothing but encoded bytes, as where
+    another key took its place."""
+    lines = [line for hunk in file.hunks for line in (*hunk.removed, *hunk.added)]
+    if has_key(b"\n".join(lines)):
+        return True
+    return all(_ENCODED.fullmatch(line) for line in lines) and max(map(len, lines), default=0) >= _ENCODED_LINE
 
 
 def _change(file: _File, hunks: list[_Hunk]) -> Change:

@@ -92,12 +92,15 @@ class PastProject:
             except OSError:
                 place = 0
         log = self.log_settings
-        return {**manifests.fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes), "place": place}
+        print_ = manifests.fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes, log.secrets)
+        return {**print_, "place": place}
 
     @property
     def log_settings(self) -> LogSettings:
+        from lurcher.index.project import allowed
+
         history = self.settings.history
-        return LogSettings(history.first_parent, history.merges, history.diff_bytes)
+        return LogSettings(history.first_parent, history.merges, history.diff_bytes, allowed(self.settings, "secrets"))
 
     def view(self, progress: Progress, *, refresh: bool = True, seconds: float | None = -1.0) -> PastView:
         """The current generation, after reading new commits for about as many seconds (None: all of them).

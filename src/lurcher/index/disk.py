@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import stat
 
 from lurcher.kernel import write_out
 from lurcher.light import TYPE_CHECKING, suppress
@@ -24,6 +25,8 @@ STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove
 Watcher: TypeAlias = "Callable[[str, Path], None]"
 _watcher: Watcher | None = None
 _numbers = itertools.count()
+PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
+"""An index holds the text of files that may be their owner's alone: so is all of it, whatever the umask says."""
 _AHEAD = 4 << 20
 """Bytes that are sent to the disk together."""
 
@@ -49,7 +52,7 @@ class Draft:
         with suppress(FileNotFoundError):
             self.path.unlink()  # left by a process that was killed and had our number
         # Nothing is written through a link that lies there already.
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
         self._handle: IO[bytes] = open(descriptor, "wb", buffering=1 << 18)  # noqa: SIM115
         self._kept = False
         self._lasting = lasting
@@ -122,15 +125,23 @@ def sync_folder(folder: Path) -> None:
 def make_folder(folder: Path) -> None:
     if not folder.is_dir():
         step("folder", folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         sync_folder(folder.parent)  # or all that it ever holds may be gone with it
+
+
+def close_folder(folder: Path) -> None:
+    """Keep others out of a folder that is ours: earlier versions, or whoever made it, may have let them in."""
+    with suppress(OSError):
+        status = os.lstat(folder)
+        if os.name == "posix" and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 and status.st_uid == os.geteuid():
+            os.chmod(folder, PRIVATE_FOLDER)
 
 
 def create(path: Path, text: str) -> None:
     """A small file that must not be there yet; one that is stays as it is."""
     step("create", path)
     with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
         with open(descriptor, "w") as handle:
             step("write", path)
             handle.write(text)

@@ -17,8 +17,9 @@ from lurcher.sources.standing import Marks, Standing, mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
     from typing import TypeVar
+
+    from lurcher.sources.decode import Skip, Text
 
     Seen = TypeVar("Seen")
 
@@ -229,13 +230,13 @@ def differing(manifest: Manifest, changes: Changes) -> int:
     )
 
 
-def stale(manifest: Manifest, changes: Changes, root: Path, max_file_bytes: int, follow_symlinks: bool) -> int:
+def stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text | Skip]) -> int:
     """How many files are not as the index has them.
 
     Their content tells, and files with young stamps are always read for that. Only where more than a thousand have other
     stamps than before, these are counted without a look inside.
     """
-    from lurcher.sources.decode import Text, read_text
+    from lurcher.sources.decode import Text
 
     look = differing(manifest, changes) <= READ_TO_COUNT
     count = len(changes.gone)
@@ -244,7 +245,7 @@ def stale(manifest: Manifest, changes: Changes, root: Path, max_file_bytes: int,
         if not look and (row is None or row[1:5] != entry[1:5]):
             count += 1
             continue
-        outcome = read_text(root / entry.path, max_file_bytes, follow_symlinks=follow_symlinks)
+        outcome = read(entry.path)
         if row is None:
             count += isinstance(outcome, Text)
         else:

@@ -108,9 +108,9 @@ def _open(path: Path) -> int:
     flags = os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         try:
-            descriptor = os.open(path, os.O_RDWR | flags, 0o666)
+            descriptor = os.open(path, os.O_RDWR | flags, 0o600)
         except PermissionError:
-            descriptor = os.open(path, os.O_RDONLY | flags, 0o666)
+            descriptor = os.open(path, os.O_RDONLY | flags, 0o600)
     except OSError as error:
         if error.errno in (errno.EISDIR, errno.ELOOP, errno.EMLINK):
             raise OSError(error.errno, f"{path} is not a file") from error

@@ -131,7 +131,7 @@ class Rows(Mapping[str, Row]):
 WAITING = "waiting"
 """Among the reasons for leaving files out: so many have not been read yet."""
 UNREADABLE = "unreadable"
-SKIP_REASONS = ("binary", "minified", "oversized", UNREADABLE, "other")
+SKIP_REASONS = ("binary", "minified", "oversized", UNREADABLE, "other", "looks-like-a-secret")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +180,12 @@ class Manifest:
         return dict(sorted(counts.items()))
 
 
-def fingerprint(chunk_chars: int, model: str) -> dict[str, Any]:
-    """What an index must have in common with us to be used; but for `model`, the digest of the one that was in use then."""
-    return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars, "model": model}
+def fingerprint(chunk_chars: int, model: str, secrets: bool = False) -> dict[str, Any]:
+    """What an index must have in common with us to be used; but for `model`, the digest of the one that was in use then.
+
+    One that does not say whether it holds secrets may hold some, and is made anew.
+    """
+    return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars, "model": model, "secrets": secrets}
 
 
 def fits(found: Any, expected: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from lurcher.index.mapped import Segment
 from lurcher.index.packing import pack_sections
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
-from lurcher.sources.decode import Skip, Text, read_text
+from lurcher.sources.decode import Skip, Text
 from lurcher.sources.listing import MOST_EXAMPLES
 from lurcher.types import Degraded
 
@@ -45,7 +45,7 @@ def passing_view(project: Project, pattern: Pattern) -> View | None:
     examples = dict(listing.examples)
     for entry in listing.entries:
         check()
-        outcome = read_text(project.root.path / entry.path, settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
+        outcome = project.read_text(entry.path)
         if isinstance(outcome, Skip) and outcome.reason == UNREADABLE:
             skipped[UNREADABLE] = skipped.get(UNREADABLE, 0) + 1
             examples[UNREADABLE] = (*examples.get(UNREADABLE, ()), entry.path)[:MOST_EXAMPLES]

@@ -10,7 +10,7 @@ from lurcher import config
 from lurcher.chunking.installed import outdated
 from lurcher.config import Settings
 from lurcher.embedding.model import Model, model_of
-from lurcher.errors import ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
+from lurcher.errors import BroadRoot, ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, Glance, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, UNREADABLE, Manifest
@@ -20,13 +20,15 @@ from lurcher.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
 from lurcher.places import exists, is_inside
 from lurcher.quick import blake2b
 from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
-from lurcher.sources.roots import INDEX_FOLDER, Root
+from lurcher.sources.roots import INDEX_FOLDER, Root, breadth
 from lurcher.types import Degraded, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
     from typing import Any
+
+    from lurcher.sources.decode import Skip, Text
 
 _ATTEMPTS = 5
 GLANCE = "glance"
@@ -107,7 +109,8 @@ class Project:
         else:
             with suppress(OSError):
                 place = os.stat(self.store.place).st_ino
-        return {**manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest), "place": place}
+        print_ = manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest, allowed(self.settings, "secrets"))
+        return {**print_, "place": place}
 
     def view(
         self,
@@ -210,6 +213,7 @@ class Project:
             notes.append(UNCHECKED)
             return View(self._open(manifest), manifest, 0, (*notes, *self._lasting(manifest)), checked=False)
         if not manifest.generation:
+            self.check_breadth()
             self._make_room()
         locked: Degraded | None = None
         for _ in range(_LOOKS):
@@ -304,6 +308,7 @@ class Project:
 
     def can_write(self) -> bool:
         """Whether there is a place for the index on disk."""
+        self.check_breadth()
         with self._lock:
             self._make_room()
             return self.store.writable
@@ -312,6 +317,7 @@ class Project:
         """A new index from nothing; the old one serves readers until the new one is whole."""
         with self._lock:
             self._kept = None
+            self.check_breadth()
             empty = manifests.empty(self.fingerprint)
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
@@ -356,7 +362,19 @@ class Project:
                     f"the index in {self.store.folder} cannot be removed: {error.strerror}", "check the folder's permissions"
                 ) from error
 
+    def check_breadth(self) -> None:
+        """Begin no index of a home folder or a whole disk, which nobody asks for knowingly, unless the user has said so."""
+        what = breadth(self.root)
+        if what and not allowed(self.settings, "broad") and self._disk_identity() is None:
+            from shlex import quote as quoted
+
+            raise BroadRoot(
+                f"{self.root.place} is {what}, and has no index yet",
+                f"name a folder in it; or, to index all of it: lurcher index --yes {quoted(self.root.place)}",
+            )
+
     def list_files(self) -> Listing:
+        self.check_breadth()
         listing = list_files(self.root, files_settings(self.settings))
         if listing.standing is not None and is_inside(self.store.place, self.root.place):
             own = self.store.place[len(self.root.place) :].lstrip("/")
@@ -537,6 +555,7 @@ class Project:
                 self.store, self.root.path, current, listing, changes, fingerprint=self.fingerprint, generation=generation,
                 checked_ns=checked, chunk_chars=settings.chunk_chars, table=self.model.table,
                 max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks,
+                secrets=allowed(self.settings, "secrets"),
                 workers=settings.workers, progress=progress, until=until,
             )  # fmt: skip
 
@@ -597,13 +616,36 @@ class Project:
 
     def stale_in(self, manifest: Manifest, changes: Changes) -> int:
         """How many files the index does not have as they are."""
-        settings = self.settings.index
-        return stale(manifest, changes, self.root.path, settings.max_file_bytes, settings.follow_symlinks)
+        return stale(manifest, changes, self.read_text)
+
+    def read_text(self, path: str) -> Text | Skip:
+        """A file as it is now, or why it is not indexed; the path is one of a listing."""
+        from lurcher.sources.decode import read_text
+
+        index = self.settings.index
+        place = os.path.join(self.root.place, path)
+        secrets = allowed(self.settings, "secrets")
+        return read_text(place, index.max_file_bytes, follow_symlinks=index.follow_symlinks, secrets=secrets)
 
 
 def files_settings(settings: Settings) -> FilesSettings:
     index = settings.index
-    return FilesSettings(index.max_file_bytes, index.follow_symlinks, index.submodules)
+    return FilesSettings(
+        index.max_file_bytes, index.follow_symlinks, index.submodules, secrets=allowed(settings, "secrets")
+    )
+
+
+_OPENING = {"secrets": "brings files back that look like secrets", "broad": "allows a whole disk to be indexed"}
+
+
+def allowed(settings: Settings, name: str) -> bool:
+    """Whether a switch of `index` is on that opens what is closed: only the user can have turned it."""
+    if not getattr(settings.index, name):
+        return False
+    from lurcher.trust import users_own
+
+    users_own(settings, f"index.{name}", _OPENING[name])
+    return True
 
 
 def _index_folder(root: Root, settings: Settings) -> str:

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 from lurcher.arrays import np
-from lurcher.errors import IndexError_
+from lurcher.errors import BroadRoot, IndexError_
 from lurcher.history.status import history_entry
 from lurcher.index.freshness import compare
 from lurcher.index.lock import holder
@@ -72,7 +72,7 @@ def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
         changes = compare(manifest, listing)
         content = _content(manifest.segments, snapshot.segments)
         disk_bytes = folder_bytes(folder)
-    except IndexError_ as problem:
+    except (IndexError_, BroadRoot) as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
     except OSError as error:
         return {**status, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}

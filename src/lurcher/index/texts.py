@@ -16,9 +16,10 @@ class Tree(NamedTuple):
     root: str
     max_file_bytes: int
     follow_symlinks: bool
+    secrets: bool = False
 
     def read(self, path: str) -> Text | Skip:
-        return read_text(f"{self.root}/{path}", self.max_file_bytes, follow_symlinks=self.follow_symlinks)
+        return read_text(f"{self.root}/{path}", self.max_file_bytes, follow_symlinks=self.follow_symlinks, secrets=self.secrets)
 
 
 class Seen(NamedTuple):

@@ -65,6 +65,7 @@ def update(
     table: Table | None,
     max_file_bytes: int,
     follow_symlinks: bool,
+    secrets: bool,
     workers: int,
     progress: Progress,
     until: float | None = None,
@@ -76,7 +77,8 @@ def update(
     stamp that is not believed or is another one than that in `listing`.
     After `until`, on the monotonic clock, no more files are taken up than were already: the others wait for the next update.
     """
-    reading = _Reading(root, current, changes, checked_ns, max_file_bytes, follow_symlinks, progress, until)
+    tree = Tree(str(root), max_file_bytes, follow_symlinks, secrets)
+    reading = _Reading(tree, current, changes, checked_ns, progress, until)
     making = _Making(store, chunk_chars, table, workers, reading)
     name = making.segment()
     rows = reading.rows
@@ -117,17 +119,15 @@ class _Reading:
 
     def __init__(
         self,
-        root: Path,
+        tree: Tree,
         current: Manifest,
         changes: Changes,
         checked_ns: int,
-        max_file_bytes: int,
-        follow_symlinks: bool,
         progress: Progress,
         until: float | None,
     ) -> None:
         self._current, self._until = current, until
-        self.tree = Tree(str(root), max_file_bytes, follow_symlinks)
+        self.tree = tree
         in_order = until is None
         self._suspects = sorted(changes.suspects) if in_order else most_telling_first(changes.suspects, current.rows)
         self.waiting = 0

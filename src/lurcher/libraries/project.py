@@ -18,7 +18,7 @@ from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedInde
 from lurcher.index import manifest as manifests
 from lurcher.index.container import Container
 from lurcher.index.manifest import MARK
-from lurcher.index.project import UNCHECKED, Project, View, files_settings
+from lurcher.index.project import UNCHECKED, Project, View, allowed, files_settings
 from lurcher.sources.files import Listing
 from lurcher.sources.libraries import ECOSYSTEMS, PREFIX, Asked, Library, find, list_library
 from lurcher.sources.roots import Root
@@ -56,7 +56,7 @@ class LibraryProject(Project):
             place = 0
         library = self.library
         return {
-            **manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest),
+            **manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest, allowed(self.settings, "secrets")),
             "place": place,
             "library": {
                 "ecosystem": library.ecosystem, "asked": [self.asked.name, self.asked.version], "version": library.version,

@@ -25,7 +25,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.literal.pattern import Pattern
 from lurcher.planning.groups import query_terms
 from lurcher.sources import git
-from lurcher.sources.decode import Text, read_text
+from lurcher.sources.decode import Text
 from lurcher.sources.files import Entry
 from lurcher.terms.stem import stem
 from lurcher.types import Degraded
@@ -127,7 +127,6 @@ def _scan(
     project: Project, entries: Iterable[Entry], words: Sequence[bytes], pattern: Pattern | None, until: tuple[float, float]
 ) -> tuple[int, list[Found]]:
     """How many files were looked at in time, and those that have something of the query; more time if there is none yet."""
-    settings = project.settings.index
     found: list[Found] = []
     looked = 0
     # What is named after the query first, the largest last: many small files are through before the time is.
@@ -137,7 +136,7 @@ def _scan(
         if time.monotonic() > max(least, until[0 if found else 1]):
             break
         looked += 1
-        outcome = read_text(project.root.path / entry.path, settings.max_file_bytes, follow_symlinks=settings.follow_symlinks)
+        outcome = project.read_text(entry.path)
         if not isinstance(outcome, Text):
             continue
         if pattern is None:

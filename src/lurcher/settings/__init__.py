@@ -46,6 +46,12 @@ class IndexSettings:
     max_file_bytes: int = setting(1_000_000, "Larger files are left out and counted.", low=1, high=100_000_000)
     follow_symlinks: bool = setting(False, "Follow links that stay inside the root.")
     submodules: bool = setting(True, "Search submodules and other repositories inside of a work tree as part of it.")
+    secrets: bool = setting(
+        False, "Also files that look like secrets: `.env`, private keys, `.netrc` and others. A project's file cannot set it."
+    )
+    broad: bool = setting(
+        False, "Index a home folder, a whole disk or a folder of the system without asking. A project's file cannot set it."
+    )
     refresh_limit: int = setting(
         5_000,
         "Up to this many changed files are indexed before answering, more are reported as stale; -1: always index, 0: never.",

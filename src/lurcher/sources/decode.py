@@ -8,6 +8,7 @@ import stat
 
 from lurcher.light import TYPE_CHECKING, dataclass, pattern
 from lurcher.quick import blake2b
+from lurcher.sources.secrets import REASON, secret_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,13 +43,13 @@ class Text:
 @dataclass(frozen=True, slots=True)
 class Skip:
     reason: str
-    """binary, minified, oversized, symlink, special, unreadable or vanished"""
+    """binary, minified, oversized, symlink, special, unreadable, vanished or looks-like-a-secret"""
     digest: str | None
     """Set when the whole file was read, so that an unchanged one need not be read again."""
 
 
-def read_text(path: Path | str, max_bytes: int, *, follow_symlinks: bool = False) -> Text | Skip:
-    """Reads a file at most once and never past `max_bytes`."""
+def read_text(path: Path | str, max_bytes: int, *, follow_symlinks: bool = False, secrets: bool = False) -> Text | Skip:
+    """Reads a file at most once and never past `max_bytes`. A private key is no text, unless `secrets` are wanted."""
     raw = read_regular(path, max_bytes, follow_symlinks=follow_symlinks)
     if isinstance(raw, str):
         return Skip(raw, None)
@@ -56,7 +57,10 @@ def read_text(path: Path | str, max_bytes: int, *, follow_symlinks: bool = False
     data = to_utf8(raw)
     if data is None:
         return Skip("binary", digest)
-    if len(data) > MINIFIED_FILE and is_minified(data, _extension(path)):
+    extension = _extension(path)
+    if not secrets and secret_text(data, extension):
+        return Skip(REASON, digest)
+    if len(data) > MINIFIED_FILE and is_minified(data, extension):
         return Skip("minified", digest)
     return Text(data, digest, len(raw))
 

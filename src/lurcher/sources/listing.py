@@ -34,6 +34,8 @@ class FilesSettings:
     Symbolic links are left out. With `follow_symlinks`, one that leads to a place inside the root is followed if what
     it leads to is not listed under its own name; in a git work tree that holds for links to files only.
 
+    Files that look like secrets are left out unless `secrets` are wanted: see `secrets.py`.
+
     With `submodules`, the repositories inside of a work tree are part of it, each with its own ignore rules.
     """
 
@@ -42,6 +44,7 @@ class FilesSettings:
     submodules: bool = True
     skip_folders: tuple[str, ...] = GENERATED_FOLDERS
     skip_untracked_folders: tuple[str, ...] = AMBIGUOUS_FOLDERS
+    secrets: bool = False
 
 
 class Entry(NamedTuple):

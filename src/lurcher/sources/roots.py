@@ -77,6 +77,33 @@ def find_root(path: Path | str) -> Root:
     return Root(folder, False, _relative(asked, folder))
 
 
+_SYSTEM = frozenset(
+    {
+        *("/home", "/Users", "/usr", "/etc", "/var", "/opt", "/tmp", "/private/tmp", "/var/tmp", "/mnt", "/media", "/Volumes"),
+        *("/boot", "/dev", "/proc", "/sys", "/run", "/lib", "/bin", "/sbin", "/System", "/Library", "/Applications", "/nix"),
+    }
+)
+_DISKS = ("/mnt/", "/media/", "/run/media/", "/Volumes/")
+
+
+def breadth(root: Root) -> str:
+    """What a folder is that hardly anybody means to index as a whole; empty for any other.
+
+    A work tree is what it is, but for one around all that somebody owns. A mounted folder that is no disk of its own, as
+    containers have them, is a folder like any other.
+    """
+    place = root.place
+    if place == os.path.dirname(place):
+        return "the root of a file system"
+    if place == os.path.realpath(os.path.expanduser("~")):
+        return "your home folder"
+    if root.git:
+        return ""
+    if place in _SYSTEM:
+        return "a folder of the system"
+    return "a whole disk" if place.startswith(_DISKS) and os.path.ismount(place) else ""
+
+
 def _in_work_tree(top: str, asked: str, folder: str) -> Root:
     prefix = _relative(asked, top)
     if not prefix:

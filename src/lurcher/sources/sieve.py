@@ -17,6 +17,7 @@ from lurcher.sources.listing import (
     Listing,
     name_reason,
 )
+from lurcher.sources.secrets import DOTENV, FOLDERS, REASON, SUSPECT, secret_path
 from lurcher.sources.standing import Mark, Standing, mark, mark_of
 
 VENDORED = "vendored"
@@ -70,6 +71,7 @@ class Sieve:
         reasons, lstat, base, limit = self.reasons, os.lstat, self.base, self.settings.max_file_bytes
         append, make, rules = self.entries.append, tuple.__new__, self.rules
         listed, locks, regular = LISTED_EXTENSIONS, LOCK_FILES, stat.S_IFREG
+        suspect = frozenset() if self.settings.secrets else SUSPECT
         for path in paths:
             folder, _, name = path.rpartition("/")
             try:
@@ -81,6 +83,9 @@ class Sieve:
                 reason = self._ruled(path, folder, name, extension, reason, ignored)
             elif reason is None and (extension in listed or name in locks):
                 reason = name_reason(name, extension)
+            # Whatever asks for it, git and a `.lurcherignore` included: a repository does not decide about secrets.
+            if reason is None and (extension in suspect or name.startswith(DOTENV)) and self._secret(path):
+                reason = REASON
             if reason is not None:
                 if reason:
                     self.count(reason, path)
@@ -124,6 +129,8 @@ class Sieve:
             return inherited
         if name in INTERNAL_FOLDERS:
             return "internal"
+        if name in FOLDERS and not self.settings.secrets:
+            return REASON
         if name in ("", ".", ".."):  # only a forged index holds these: they would lead out of the root
             return "unsafe-path"
         try:
@@ -183,6 +190,9 @@ class Sieve:
             return ""
         return reason if reason is not None else name_reason(name, extension)
 
+    def _secret(self, path: str) -> bool:
+        return not self.settings.secrets and secret_path(path)
+
     def _irregular(self, path: str, mode: int) -> None:
         if stat.S_ISLNK(mode):
             if self.settings.follow_symlinks:
@@ -215,6 +225,8 @@ class Sieve:
             found = self.resolve(link)
             if found is None or not stat.S_ISREG(found[1].st_mode) or found[0] in listed:
                 self.count("symlink", link)
+            elif self._secret(link) or self._secret(found[0]):
+                self.count(REASON, link)
             elif found[1].st_size > self.settings.max_file_bytes:
                 self.count("oversized", link)
             else:

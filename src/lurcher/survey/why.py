@@ -14,7 +14,7 @@ from lurcher.lanes.dense import DenseCosines
 from lurcher.planning.groups import Group
 from lurcher.planning.intent import REPORT
 from lurcher.ranking.context import Context, Ranking
-from lurcher.sources import git
+from lurcher.sources import git, secrets
 from lurcher.survey.answers import Standing
 from lurcher.survey.places import file_at, unit_at
 from lurcher.types import LaneWhy, Query, Why
@@ -22,7 +22,7 @@ from lurcher.types import LaneWhy, Query, Why
 _MOST_WORDS = 30
 _SKIPPED = {
     "binary": "it is binary", "minified": "it is minified or generated", "oversized": "it is larger than index.max_file_bytes",
-    "unreadable": "it cannot be read", "other": "it is no text",
+    "unreadable": "it cannot be read", "other": "it is no text", secrets.REASON: secrets.TOLD,
 }  # fmt: skip
 
 
@@ -134,6 +134,8 @@ def left_out(
 
 def _unlisted(root: Path, path: str, in_git: bool) -> str:
     """Which rule keeps a file from being listed, as far as git can tell."""
+    if secrets.secret_path(path):
+        return secrets.TOLD
     if in_git:
         status, said = git.finish(git.start(root, "check-ignore", "-v", "--no-index", "--", path))
         if status == 0 and said:

@@ -142,6 +142,9 @@ def test_nobody_means_the_home_folder(tmp_path: Path, monkeypatch: pytest.Monkey
     with Near(cwd=tmp_path) as talk:
         assert "--root" in talk.error("search", query="x")["hint"]
         assert not (tmp_path / ".lurcher").exists()
+    with Near(tmp_path) as talk:  # named, but without an index: nobody can be asked
+        assert talk.error("search", query="x")["code"] == "broad-root"
+        assert not (tmp_path / ".lurcher").exists()
 
 
 def test_addresses_of_folders(tmp_path: Path) -> None:

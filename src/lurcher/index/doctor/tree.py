@@ -16,7 +16,6 @@ from lurcher.index.doctor.installation import run_git
 from lurcher.index.freshness import compare
 from lurcher.index.project import Project
 from lurcher.index.watch import INSTALL, SYSCTL
-from lurcher.sources.decode import read_text
 from lurcher.types import Progress
 
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
@@ -108,7 +107,6 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
             yield Finding("tree", OK, f"{len(listing.entries):,} files are as the index knows them, by their time stamps")
         return
     suspects = {entry.path for entry in changes.suspects}
-    limits = project.settings.index
     unlike = []
     for done, entry in enumerate(listing.entries):
         if done % 256 == 0:
@@ -116,7 +114,7 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
         row = manifest.rows.get(entry.path)
         if row is None or entry.path in suspects or not any(row.digest):
             continue
-        found = read_text(project.root.path / entry.path, limits.max_file_bytes, follow_symlinks=limits.follow_symlinks)
+        found = project.read_text(entry.path)
         if found.digest is not None and bytes.fromhex(found.digest) != row.digest:
             unlike.append(entry.path)
     if unlike:

@@ -27,7 +27,7 @@ class Folder:
         """Wait so long for another process to be done with it."""
         give_up = time.monotonic() + seconds
         try:
-            Path(self.path).mkdir(parents=True, exist_ok=True)
+            Path(self.path).mkdir(0o700, parents=True, exist_ok=True)
             self._handle = os.open(os.path.join(self.path, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             while True:
                 try:

@@ -7,7 +7,7 @@ import os
 import sys
 
 from lurcher import process
-from lurcher.errors import LurcherError
+from lurcher.errors import BroadRoot, LurcherError
 from lurcher.light import TYPE_CHECKING, suppress
 from lurcher.terminal import Guarded, printable
 
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _prepare_streams()
         try:
-            status = _run(arguments)
+            status = _agreed(arguments)
         except LurcherError as error:
             status = _fail(error, as_json=_wants_json(arguments))
         sys.stdout.flush()
@@ -61,13 +61,29 @@ def _as_a_process() -> int:
         gc.freeze()
 
 
-def _run(arguments: Sequence[str]) -> int:
+def _agreed(arguments: Sequence[str]) -> int:
+    """The command; where it would begin an index of a whole disk or home folder, once somebody at a terminal has said yes."""
+    try:
+        return _run(arguments)
+    except BroadRoot as error:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise
+        print(f"{printable(error.message)}. Index all of it? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise
+    return _run(arguments, agreed=True)
+
+
+def _run(arguments: Sequence[str], *, agreed: bool = False) -> int:
+    from lurcher.surfaces.cli.declared import AGREED
     from lurcher.surfaces.cli.straight import straight
 
     usual: Any = straight(arguments)
     if usual is not None:
         from lurcher.surfaces.cli.asking import run_search
 
+        if agreed:
+            usual.set.append(AGREED)
         return run_search(usual)
     gc.enable()  # which it is not where this is all that the process does, and one question leaves little behind
     from lurcher.surfaces.cli.flags import parse
@@ -75,6 +91,8 @@ def _run(arguments: Sequence[str]) -> int:
     parsed = parse(arguments)
     if parsed.command is None:
         return FOUND
+    if agreed:
+        parsed.set.append(AGREED)
     from lurcher.surfaces.cli import asking, commands
 
     name = f"run_{parsed.command}"

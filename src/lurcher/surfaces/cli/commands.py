@@ -19,6 +19,7 @@ from lurcher.surfaces.cli.asking import (
     print_json,
     show_answer,
 )
+from lurcher.surfaces.cli.declared import AGREED
 from lurcher.surfaces.cli.flags import overrides_of
 from lurcher.surfaces.cli.places import place_and_lines
 from lurcher.surfaces.cli.progress import Meter
@@ -215,6 +216,8 @@ def run_index(parsed: Namespace) -> int:
         raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
     if parsed.history and (parsed.watch or parsed.clear):
         raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    if parsed.yes:
+        parsed.set.append(AGREED)
     if parsed.library:
         from lurcher.surfaces.cli import libraries
 
@@ -245,6 +248,8 @@ def run_serve(parsed: Namespace) -> int:
     from lurcher.surfaces.http import serve
 
     with engine_for(parsed) as engine:
+        for project in engine.projects:
+            project.check_breadth()
         serve.run(engine, parsed)
     return FOUND
 

@@ -135,6 +135,10 @@ SEARCH = Command(
 )
 
 
+AGREED = "index.broad=true"
+"""A setting that says yes to an index of a home folder or a whole disk."""
+
+
 def overrides_of(pairs: Sequence[str]) -> dict[str, str]:
     """`key=value` arguments as settings."""
     from lurcher.errors import ConfigError

@@ -217,6 +217,7 @@ COMMANDS: tuple[Command, ...] = (
             Flag(("--library",), "instead that of an installed dependency, as code names it (repeatable)", "list", "NAME"),
             Flag(("--rebuild",), "make it anew from nothing", "switch"),
             Flag(("--clear",), "remove it; with --store, from there", "switch"),
+            Flag(("--yes",), "also that of a home folder, a whole disk or a folder of the system, without asking", "switch"),
             *STORE,
             JSON,
             SET,

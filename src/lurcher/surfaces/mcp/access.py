@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lurcher.errors import PathError
-from lurcher.sources.roots import find_root
+from lurcher.sources.roots import Root, breadth, find_root
 from lurcher.terminal import printable
 
 
@@ -101,7 +101,7 @@ def starting_access(roots: Sequence[str], here: Path) -> Access:
 
 def too_wide(folder: Path) -> bool:
     """Whether a folder is one that nobody means: started by a desktop program, a server may find itself there."""
-    return folder == Path(folder.anchor) or folder == Path.home()
+    return breadth(Root(folder, False, "")) != ""
 
 
 def _shown(path: str) -> str:

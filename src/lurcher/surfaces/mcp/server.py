@@ -234,7 +234,10 @@ class Face:
         with self._lock:
             known = self._engines.get(access.folders)
             if known is None:
-                known = self._engines[access.folders] = Served.open(access.folders, self._overrides)
+                known = Served.open(access.folders, self._overrides)
+                for project in known.engine.projects:
+                    project.check_breadth()  # nobody is there to be asked
+                self._engines[access.folders] = known
             self._engines.move_to_end(access.folders)
             surplus = [self._engines.popitem(last=False)[1] for _ in range(len(self._engines) - _MOST_ENGINES)]
         for served in surplus:
