@@ -6,7 +6,8 @@
     │   ├── FilterError       unknown language, bad glob
     │   ├── CursorError       tampered, foreign or outdated cursor
     │   └── PathError         missing, not a folder, unreadable
-    │       └── BroadRoot     a home folder or a whole disk that has no index yet
+    │       ├── BroadRoot     a home folder or a whole disk that has no index yet
+    │       └── RootGone      the folder that questions are about has been removed
     ├── ConfigError           a setting is unknown or has a bad value
     ├── IndexError_           the index cannot be read or written
     │   ├── CorruptIndex      a checksum or a structure is wrong
@@ -69,6 +70,10 @@ class PathError(UsageError):
 
 class BroadRoot(PathError):
     code = "broad-root"
+
+
+class RootGone(PathError):
+    code = "gone"
 
 
 class ConfigError(LurcherError):

@@ -58,11 +58,17 @@ def found(
     parts: list[_Part] = []
     notes = [Degraded(SOURCE, problem.message, "") for problem in problems]
     plan: PastPlan | None = None
+    name = ""
     for root in roots:
         context = _context(root, query, settings, notes)
         lap("plan")
-        plan = plan or context.plan
-        ranking = past_ranking_named(query.order)(context)
+        order = query.order
+        if context.plan.mode == "dense" and context.direction is None:
+            # Nearness alone was asked for and cannot be had: words are better than nothing, and the answer says so.
+            context.plan = replace(context.plan, mode="lexical")
+            order = replace(query, mode="lexical").order
+        plan, name = plan or context.plan, name or order
+        ranking = past_ranking_named(order)(context)
         notes += context.notes
         parts.append(_Part(root, ranking, PastShown(context, ranking, query, root.view.verdicts)))
         lap("ranking")
@@ -78,7 +84,7 @@ def found(
     return Findings(
         (SOURCE,), listing, plan.mode,
         "question" if plan.question else "report" if "\n" in plan.text.strip() else "natural-language",
-        query.order, _state(roots), print_, (*notes, *(note for root in roots for note in root.view.degraded)),
+        name, _state(roots), print_, (*notes, *(note for root in roots for note in root.view.degraded)),
         factors={"outcome": (settings.past.fused, listing.stuck)},
     )  # fmt: skip
 
@@ -145,11 +151,14 @@ def _context(root: PastRoot, query: PastQuery, settings: Settings, notes: list[D
 
 
 def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) -> Direction | None:
-    """Where a question points. Of several lines the first: the rest leads astray."""
+    """Where a question points; nowhere without words, which nothing is near to. Of several lines the first: the rest leads
+    astray."""
     from lurcher.embedding.question import direction, unfit
     from lurcher.planning.groups import query_terms
 
-    if model.path is None or not past.segments or (model.textual and plan.mode == "lexical"):
+    if not past.segments or (model.textual and plan.mode == "lexical"):
+        return None
+    if model.path is None and plan.mode != "dense":  # who wants no model need not be told on each query that there is none
         return None
     try:
         problem = unfit(model, past.dims)
@@ -161,7 +170,7 @@ def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) 
         hint = problem.hint.replace("lurcher index", "lurcher index --history")
         notes.append(Degraded("dense", f"{problem.message}; these hits are by words", hint))
         return None
-    return found if found.length > 0 else None
+    return found if found.length > 0 or plan.mode == "dense" else None
 
 
 def coverage_of(views: Sequence[PastView]) -> dict[str, float]:

@@ -10,7 +10,17 @@ from lurcher import config
 from lurcher.chunking.installed import outdated
 from lurcher.config import Settings
 from lurcher.embedding.model import Model, model_of
-from lurcher.errors import BroadRoot, ConfigError, CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
+from lurcher.errors import (
+    BroadRoot,
+    ConfigError,
+    CorruptIndex,
+    IndexError_,
+    IndexLocked,
+    ModelError,
+    OutdatedIndex,
+    PathError,
+    RootGone,
+)
 from lurcher.index import manifest as manifests
 from lurcher.index.freshness import Changes, Glance, compare, differing, glance, settle, stale
 from lurcher.index.manifest import MARK, UNREADABLE, Manifest
@@ -301,10 +311,16 @@ class Project:
 
     def _make_room(self) -> None:
         """The folder of the index is made before the tree is looked at, since that changes the folder around it."""
+        self._check_root()
         try:
             self.store.prepare()
         except OSError as error:
             self.store.give_up(error)
+
+    def _check_root(self) -> None:
+        """A tree that is not there has no files, but that is no answer to any question; it may come back."""
+        if not os.path.isdir(self.root.place):
+            raise RootGone(f"{self.root.place} is gone", "questions are answered again once it is back")
 
     def can_write(self) -> bool:
         """Whether there is a place for the index on disk."""
@@ -374,6 +390,7 @@ class Project:
             )
 
     def list_files(self) -> Listing:
+        self._check_root()
         self.check_breadth()
         listing = list_files(self.root, files_settings(self.settings))
         if listing.standing is not None and is_inside(self.store.place, self.root.place):

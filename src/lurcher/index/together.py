@@ -10,7 +10,7 @@ from lurcher.index.manifest import WAITING
 from lurcher.index.mapped import Segment
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Snapshot
-from lurcher.light import TYPE_CHECKING
+from lurcher.light import TYPE_CHECKING, suppress
 from lurcher.types import Filter, IndexState
 
 if TYPE_CHECKING:
@@ -91,15 +91,19 @@ class Together:
 
     def meant(self, path: str | Path) -> tuple[str, ...]:
         """What a path may be called in the index: as a hit has it, or as seen from the current folder."""
-        if "\0" in str(path):
-            raise PathError(f"{path!r} is no path", "check the spelling")
         from pathlib import Path
 
+        try:
+            if "\0" in str(path):
+                raise ValueError
+            os.fsencode(path)
+        except ValueError:
+            raise PathError(f"{str(path)[:200]!r} is no path", "check the spelling") from None
         found = []
         if not Path(path).is_absolute():
             asked = posixpath.normpath(str(path))
             found.append("" if asked == "." else asked)
-        for place in (Path(os.path.normpath(Path.cwd() / path)), Path(path).resolve()):
+        for place in _places(path):
             for project, label in zip(self.projects, self.labels(), strict=True):
                 if place.is_relative_to(project.root.path):
                     inside = place.relative_to(project.root.path).as_posix()
@@ -122,6 +126,18 @@ class Together:
             if path.startswith(label):
                 return project.root.path / path[len(label) :]
         raise UsageError(f"{path} is in none of the roots", "pass a path as a hit has it")
+
+
+def _places(path: str | Path) -> list[Path]:
+    """Where a path leads from the current folder, as it stands and with links followed; nowhere once that folder is gone."""
+    from pathlib import Path
+
+    found = []
+    with suppress(OSError):
+        found.append(Path(os.path.normpath(Path.cwd() / path)))
+    with suppress(OSError, RuntimeError):  # links that lead round in a circle
+        found.append(Path(path).resolve())
+    return found
 
 
 def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from abc import ABC, abstractmethod
 
 from lurcher.config import Settings
@@ -152,12 +153,22 @@ class Surveys(ABC):
 
         return self._survey(work, (refresh, check), progress, "how files are connected")
 
-    def _allowed(self, snapshot: Snapshot, path: str | Path) -> int:
+    def listed(self, path: str, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> str:
+        """The file that hits call by this very path; an error for any other path, the same whether or not there is a file.
+
+        For surfaces that others can reach: the file system is not asked, so nothing is told of it.
+        """
+        named = (posixpath.normpath(path),)
+        return self._survey(
+            lambda snapshot, _: snapshot.path(self._allowed(snapshot, path, named)), (refresh, check), progress
+        )
+
+    def _allowed(self, snapshot: Snapshot, path: str | Path, names: Sequence[str] = ()) -> int:
         """The file of the index that a path means, within the folders that were asked for."""
         from lurcher.planning.filters import allowed_files
         from lurcher.survey.places import file_at
 
-        file = file_at(snapshot, self._together.meant(path))
+        file = file_at(snapshot, names or self._together.meant(path))
         if not allowed_files(snapshot, self._together.narrowed(Filter()))[file]:
             raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
         return file

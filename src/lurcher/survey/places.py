@@ -10,6 +10,7 @@ from lurcher.index.reader import Snapshot
 from lurcher.types import Definition, Degraded
 
 _NEAR = 3
+_MOST_NAMED = 300
 
 
 def file_at(snapshot: Snapshot, candidates: Sequence[str]) -> int:
@@ -71,6 +72,7 @@ def _below(snapshot: Snapshot, folder: str) -> list[int]:
 
 def _unknown(snapshot: Snapshot, asked: str) -> PathError:
     near = _near(snapshot, asked.rstrip("/"))
+    asked = asked if len(asked) <= _MOST_NAMED else f"{asked[:_MOST_NAMED]}…"
     if not near:
         return PathError(f"{asked} is not in the index", "lurcher status --skipped lists what was left out")
     return PathError(f"{asked} is not in the index", f"did you mean {', '.join(near)}?")

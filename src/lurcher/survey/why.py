@@ -127,9 +127,16 @@ def left_out(
             row = view.manifest.rows.get(bare)
             if row is not None and row.segment == NO_SEGMENT:
                 return path, _SKIPPED[SKIP_REASONS[row.place]]
-            if (project.root.path / bare).is_file():
+            if _is_file(project.root.path / bare):
                 return path, _unlisted(project.root.path, bare, project.root.git)
     return None
+
+
+def _is_file(place: Path) -> bool:
+    try:
+        return place.is_file()
+    except (OSError, ValueError):  # a name that no file can have, such as one that is too long
+        return False
 
 
 def _unlisted(root: Path, path: str, in_git: bool) -> str:

@@ -14,7 +14,7 @@ import pytest
 from lurcher.surfaces.http import events
 from lurcher.surfaces.http.events import Hub
 from lurcher.surfaces.http.replies import Busy
-from tests.surfaces.http.conftest import serving
+from tests.surfaces.http.conftest import serving, until
 
 
 def test_a_change_of_the_tree_is_told(repository: Path) -> None:
@@ -103,15 +103,43 @@ def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def life() -> None:
         hub = Hub()
-        hub.check_room()
-        stream = hub.listen({})
-        await anext(stream)
+        stream = hub.listen({})  # before anything is sent: many may come at the same moment
         with pytest.raises(Busy):
-            hub.check_room()
+            hub.listen({})
+        await anext(stream)
         await stream.aclose()
-        hub.check_room()
+        await hub.listen({}).aclose()
+        assert not hub.listening
 
     asyncio.run(life())
+
+
+def test_streams_that_are_opened_all_at_once_are_counted(shared: Path) -> None:
+    with serving(shared) as served:
+
+        async def life() -> list[int]:
+            answered: list[int] = []
+            connections = []
+            for _ in range(60):
+                reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
+                connections.append((reader, writer))
+            request = f"GET /api/events HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n\r\n".encode()
+            for _, writer in connections:
+                writer.write(request)
+            for reader, _ in connections:
+                answered.append(int((await reader.readline()).split()[1]))
+            for _, writer in connections:
+                writer.close()
+            return answered
+
+        answered = asyncio.run(asyncio.wait_for(life(), 60))
+        assert (answered.count(200), answered.count(503)) == (events.MOST_LISTENERS, 60 - events.MOST_LISTENERS)
+
+        def free() -> bool:
+            with httpx.stream("GET", f"{served.url}api/events", timeout=20) as stream:
+                return stream.status_code == 200
+
+        assert until(free, 30)  # whoever left has made room
 
 
 def test_work_that_changed_nothing_is_told_to_be_done(shared: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,33 @@ def test_a_real_path_is_fuzzed_too(known: TestClient, shared: Path) -> None:
         assert answer.status_code in (200, 400, 404), (name, answer.text)
         if answer.status_code != 200:
             assert answer.json()["error"]["message"]
+
+
+WORDS = (
+    "router", ".....", "a" * 300, "x/" * 1500, "../../etc/passwd", "/etc/passwd", "src", ".", "", " ", "\n", "\0", "\U0001f600",
+    "\u202e", "(", "[", "a{9999}", "\\", "$X", "def $F($$$)", "**/", "[!a]", "{a,b", "-1", "99999999999999999999", "1e9", "nan",
+    "9999y", "HEAD~99999", "--output=/tmp/x", "0001-01-01", "10000-01-01", "2020-13-45", "@{1}", ":/x", "::", "a..b", "\ufeff",
+    "src//client.py", "./src/client.py", "src/client.py\n", ".git/config", "eyJ9", "\x1b[31m", "^$", "\\n", "(?i)", "(?<=a)b",
+    "\\p{Greek}", "line one\n\nTraceback (most recent call last):\n  File \"src/client.py\", line 3", "python", "CON",
+)  # fmt: skip
+
+
+def test_hostile_words_in_every_parameter(known: TestClient) -> None:
+    """What a document's schema would hardly ever make up, put together by chance, always the same."""
+    chance = random.Random(20)
+
+    def value(parameter: Any) -> str:
+        if parameter.choices and chance.random() < 0.8:
+            return str(chance.choice(parameter.choices))
+        if parameter.kind != "string" and chance.random() < 0.8:
+            return str(chance.choice([parameter.low, parameter.high, 1, 7] if parameter.low is not None else ["true", "0", ""]))
+        if parameter.name == "path" and chance.random() < 0.5:
+            return str(chance.choice(["src/client.py", "src/cookies.py", "README.md"]))
+        return str(chance.choice(WORDS))
+
+    for _ in range(400):
+        endpoint = chance.choice(ENDPOINTS)
+        taken = [parameter for parameter in endpoint.parameters if parameter.required or chance.random() < 0.25]
+        query = [(parameter.name, value(parameter)) for parameter in taken]
+        answer = known.get(endpoint.path, params=query)
+        assert answer.status_code in (200, 400, 404), (endpoint.name, query, answer.text)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from lurcher.errors import ModelError
 from lurcher.history.ranking.context import PastContext, PastRanking, ranked
 from lurcher.types import LaneWhy, Why
 
 
 def rank(context: PastContext) -> PastRanking:
-    if context.direction is None:
-        raise ModelError("the history index has no vectors", "choose a model: lurcher model use builtin")
+    assert context.direction is not None, "without one, words decide"
     cosines = context.past.commit_cosines(context.direction)
 
     def why(commit: int, value: float) -> Why:

@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from lurcher.errors import LurcherError
 from lurcher.surfaces.http import openapi
 from lurcher.surfaces.http.endpoints import ENDPOINTS
+from lurcher.surfaces.http.events import Listening
 from lurcher.surfaces.http.guard import Guard
 from lurcher.surfaces.http.page import Page
 from lurcher.surfaces.http.parameters import Endpoint
@@ -142,12 +143,25 @@ async def _gone(request: Request) -> None:
 def _events(service: Service) -> Callable[[Request], Any]:
     async def events(request: Request) -> Response:
         try:
-            service.hub.check_room()
+            return _Stream(service.hub.listen(service.state()))
         except Busy as busy:
             return failure(busy)
-        return StreamingResponse(service.hub.listen(service.state()), media_type="text/event-stream")
 
     return events
+
+
+class _Stream(StreamingResponse):
+    """Gives its place back however it ends, even where the client left before it began."""
+
+    def __init__(self, listening: Listening) -> None:
+        super().__init__(listening, media_type="text/event-stream")
+        self._listening = listening
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self._listening.aclose()
 
 
 async def _unknown(request: Request, error: Exception) -> Response:

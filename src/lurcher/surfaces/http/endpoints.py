@@ -103,50 +103,52 @@ def _facets(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return facets(engine, ask, values, check)
 
 
-def _inside(values: Values) -> str:
-    """A path as a hit has it. The index is asked for it, never the file system; still, what leads elsewhere is refused."""
+def _inside(engine: Engine, values: Values, check: bool) -> str:
+    """A file as a hit has it. The index is asked for it, never the file system: any other path has the same answer, whether or
+    not there is such a file."""
     path: str = values["path"]
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or "\\" in path:
         raise PathError(f"{path[:200]} is no path of the index", "name a file as a hit shows it")
-    return path
+    return engine.listed(path, check=check)
 
 
 def _related(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     options: dict[str, Any] = {name: values.get(name) for name in ("limit", "budget", "cursor", "context", "snippet_lines")}
-    return _shown(engine.related(_inside(values), values["line"], **options, check=check), values)
+    return _shown(engine.related(_inside(engine, values, check), values["line"], **options, check=check), values)
 
 
 def _why(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     options: dict[str, Any] = {name: values.get(name) for name in ("line", "limit", "mode", "ranking")}
-    return engine.why(_inside(values), values["q"], **options, check=check).to_dict()
+    return engine.why(_inside(engine, values, check), values["q"], **options, check=check).to_dict()
 
 
 def _explain(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    path = engine.file(_inside(values), check=check).path  # only what is in the index has its past told
+    path = _inside(engine, values, check)  # only what is in the index has its past told
     return engine.explain(path, values.get("first"), values.get("last"), limit=values.get("limit", 10)).to_dict()
 
 
 def _file(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    found = engine.file(_inside(values), check=check)
+    found = engine.file(_inside(engine, values, check), check=check)
     return {**found.to_dict(), "location": str(engine.locate(found.path))}
 
 
 def _outline(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    return engine.outline(engine.file(_inside(values), check=check).path, check=check).to_dict()
+    return engine.outline(_inside(engine, values, check), check=check).to_dict()
 
 
 def _graph(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    return engine.graph(_inside(values), hops=values.get("hops", 1), most=values.get("most"), check=check).to_dict()
+    path = _inside(engine, values, check)
+    return engine.graph(path, hops=values.get("hops", 1), most=values.get("most"), check=check).to_dict()
 
 
 def _impact(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    path = engine.file(_inside(values), check=check).path
+    path = _inside(engine, values, check)
     return engine.impact(path, symbol=values.get("symbol"), hops=values.get("hops"), check=check).to_dict()
 
 
 def _blame(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
-    return engine.heat(_inside(values)).to_dict()
+    return engine.heat(_inside(engine, values, check)).to_dict()
 
 
 def _symbol(engine: Engine, values: Values, check: bool) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from lurcher.surfaces.http.replies import Busy
@@ -17,11 +17,14 @@ _PAUSE = 0.1
 """Progress is told ten times a second at most."""
 
 
+News = asyncio.Queue["tuple[str, dict[str, Any]] | None"]
+
+
 class Hub:
     """Told from any thread, heard in the loop. Who listens too slowly misses progress, never the others' time."""
 
     def __init__(self) -> None:
-        self._listeners: set[asyncio.Queue[tuple[str, dict[str, Any]] | None]] = set()
+        self._listeners: set[News] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last = 0.0
         self._closed = False
@@ -67,29 +70,45 @@ class Hub:
         if self._loop is not None and self._loop.is_running():
             self._loop.call_soon_threadsafe(self._spread, None)
 
-    async def listen(self, first: dict[str, Any]) -> AsyncIterator[bytes]:
-        """The stream of one listener, which begins with how things stand."""
-        queue: asyncio.Queue[tuple[str, dict[str, Any]] | None] = asyncio.Queue(_MOST_WAITING)
-        self._listeners.add(queue)
-        try:
-            yield b"retry: 2000\n\n" + _event("state", first)
-            if self.progress_now is not None:
-                yield _event("progress", self.progress_now)
-            while not self._closed:
-                try:
-                    news = await asyncio.wait_for(queue.get(), _HEARTBEAT)
-                except asyncio.TimeoutError:
-                    yield b": still here\n\n"
-                    continue
-                if news is None:
-                    return
-                yield _event(*news)
-        finally:
-            self._listeners.discard(queue)
-
-    def check_room(self) -> None:
+    def listen(self, first: dict[str, Any]) -> Listening:
+        """The stream of one listener, which begins with how things stand. Its place is taken at once, since many may come
+        before any of them is sent something, and is free again when it is closed. Raises `Busy` where there is none."""
         if len(self._listeners) >= MOST_LISTENERS:
             raise Busy(f"{MOST_LISTENERS} pages listen already", "close one of them", seconds=10)
+        queue: News = asyncio.Queue(_MOST_WAITING)
+        self._listeners.add(queue)
+        return Listening(self._told(queue, first), lambda: self._listeners.discard(queue))
+
+    async def _told(self, queue: News, first: dict[str, Any]) -> AsyncGenerator[bytes, None]:
+        yield b"retry: 2000\n\n" + _event("state", first)
+        if self.progress_now is not None:
+            yield _event("progress", self.progress_now)
+        while not self._closed:
+            try:
+                news = await asyncio.wait_for(queue.get(), _HEARTBEAT)
+            except asyncio.TimeoutError:
+                yield b": still here\n\n"
+                continue
+            if news is None:
+                return
+            yield _event(*news)
+
+
+class Listening:
+    """What one listener is told, piece by piece; it has to be closed, even if it was never begun."""
+
+    def __init__(self, pieces: AsyncGenerator[bytes, None], leave: Callable[[], None]) -> None:
+        self._pieces, self._leave = pieces, leave
+
+    def __aiter__(self) -> Listening:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        self._leave()
+        await self._pieces.aclose()
 
 
 def _event(kind: str, data: dict[str, Any]) -> bytes:

@@ -27,8 +27,8 @@ _FAILURES = {
     "413": "The request is too large.",
     "429": "Too many wrong tokens.",
     "500": "Something failed that should not.",
-    "501": "An extra is not installed.",
-    "503": "Too many questions at once, or no index yet; see Retry-After.",
+    "501": "An extra is not installed, or there is no model.",
+    "503": "Too many questions at once, no index yet, or a folder that is gone; see Retry-After.",
 }
 
 

@@ -11,10 +11,13 @@ from starlette.responses import Response
 from lurcher.errors import (
     ConfigError,
     DeadlineExceeded,
+    IndexBuilding,
     IndexLocked,
     LurcherError,
     MissingExtra,
+    ModelError,
     PathError,
+    RootGone,
     ServerError,
     UsageError,
 )
@@ -39,7 +42,7 @@ def encoded(value: Any) -> bytes:
 
 
 def status_of(error: LurcherError) -> int:
-    if isinstance(error, (Busy, IndexLocked)):
+    if isinstance(error, (Busy, IndexBuilding, IndexLocked, RootGone)):
         return 503
     if isinstance(error, DeadlineExceeded):
         return 504
@@ -47,7 +50,7 @@ def status_of(error: LurcherError) -> int:
         return 404
     if isinstance(error, (UsageError, ConfigError)):
         return 400
-    if isinstance(error, MissingExtra):
+    if isinstance(error, (MissingExtra, ModelError)):
         return 501
     return 502 if isinstance(error, ServerError) else 500
 
