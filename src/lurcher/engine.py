@@ -136,6 +136,11 @@ class Engine(_Parts):
         return self._in_library(path) or self._in_source(path) or self._together.locate(path)
 
     @property
+    def overrides(self) -> Mapping[str, Any]:
+        """Settings that were given when it was opened, which go before any file's."""
+        return self._overrides or {}
+
+    @property
     def labels(self) -> list[str]:
         """What the paths of each root begin with in hits."""
         return self._together.labels()

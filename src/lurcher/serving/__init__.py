@@ -7,7 +7,7 @@
 
 - A tree that is watched is not looked at for every question (`index/quiet.py`), and no answer is staler for it.
 - Where there is no index, one is made in the background (`builder`), and until it is there questions are answered from a
-  glimpse of the tree (`cold`).
+  glimpse of the tree (`early`, `cold`).
 - Settings are read anew when a file that holds them changes.
 """
 
@@ -18,33 +18,27 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from lurcher import config
 from lurcher.engine import Engine
-from lurcher.errors import ConfigError, IndexBuilding, LurcherError
+from lurcher.errors import ConfigError, IndexBuilding
 from lurcher.index.quiet import Quiet
-from lurcher.planning.plan import literal_pattern
 from lurcher.serving.builder import Build, BuildHere, Unwritable, order_for
-from lurcher.sources.files import Entry
-from lurcher.types import Answer, Query
+from lurcher.serving.early import PATIENCE, Early, Listed
+from lurcher.types import Answer
 
-__all__ = ["Build", "Served"]
+__all__ = ["SMALL", "Build", "Served"]
 
-PATIENCE = 1.3
-"""So many seconds a question may wait for an index before it is answered without."""
-_SMALL = 500_000
+SMALL = 500_000
 """Bytes of files whose index is waited for, since it is there so soon."""
 _CALM = {
     "index.refresh_limit": 300, "index.lock_seconds": 0.5, "history.refresh_seconds": 1.0, "search.patience": 4,
     "index.first_answer_seconds": 1.0,
 }  # fmt: skip
 """What a question may wait for is less here than for a command: the rest is done in the background."""
-_SOON = 20.0
-"""So many seconds a list of files will do while there is no index."""
 _PAUSE = 5.0
 """So many seconds pass before a build that failed, or found another writer, is tried again."""
 
@@ -63,7 +57,7 @@ class Served:
         self._history_next = self._closed = False
         self._here = False
         """Whether the index can only be kept in memory, which is ours then."""
-        self._listing: _Listing | None = None
+        self._early = Early()
         self._watches: list[Quiet] = []
         self._engine = self._opened()
         names = (config.PROJECT_FILE, config.PYPROJECT)
@@ -156,52 +150,19 @@ class Served:
             if answer.index.stale_paths:
                 self.build()
             return answer
-        from lurcher.serving.cold import glimpse, has_code
-
-        listed = self._listed(engine, began + 0.5 * patience)
+        listed = self._early.listed(engine, began + 0.5 * patience)
         self.build()
         if listed is not None and self.ready(0.0 if self._large(engine, listed) else 0.6 * patience):
             return engine.search(text, **options)
-        about = self.told()
-        if listed is None:
-            about, listed = f"{about}, and its files are still being listed", [()] * len(engine.projects)
-        if options.get("sources") is None and any(has_code(entries) for entries in listed):
-            options["sources"] = ["code"]  # the few files that are looked at must not decide that
-        exact = ("mode", "fixed", "case", "word", "multiline")
-        known = {name: options[name] for name in exact if options.get(name) is not None}
-        pattern = literal_pattern(Query(text, **known)) if isinstance(text, str) and text.strip() else None
-        now = time.monotonic()
-        left = max(0.4, began + patience - now)
-        seen = [
-            glimpse(project, entries, str(text), pattern, now + left / 2, now + left, about)
-            for project, entries in zip(engine.projects, listed, strict=True)
-        ]
-        answer = engine.search(text, **options, views=[part.view for part in seen])
-        share = sum(part.ranked for part in seen) / max(1, sum(part.total for part in seen))
-        state = replace(answer.index, fresh=False, coverage={**answer.index.coverage, "code": round(share, 4)})
-        return replace(answer, index=state)
+        return self._early.search(engine, listed, text, options, self.told(), began + patience)
 
-    def _large(self, engine: Engine, listed: Sequence[Sequence[Entry]]) -> bool:
+    def _large(self, engine: Engine, listed: Listed) -> bool:
         """Whether there is too much to wait for its index."""
         from lurcher.serving.cold import size_of
 
         return any(
-            size_of(project, entries, _SMALL) > _SMALL for project, entries in zip(engine.projects, listed, strict=True)
+            size_of(project, entries, SMALL) > SMALL for project, entries in zip(engine.projects, listed, strict=True)
         )
-
-    def _listed(self, engine: Engine, until: float) -> Sequence[Sequence[Entry]] | None:
-        """The files of each root, if they can be told in time. What was listed a moment ago will do."""
-        from lurcher.serving.cold import tracked
-
-        quick = [tracked(project, until - time.monotonic()) for project in engine.projects]
-        known = [entries for entries in quick if entries is not None]
-        if len(known) == len(quick) and all(known):
-            return known
-        with self._lock:
-            listing = self._listing
-            if listing is None or (listing.engine is not engine) or listing.old():
-                listing = self._listing = _Listing(engine)
-        return listing.wait(until - time.monotonic())
 
     @contextlib.contextmanager
     def whole(self, seconds: float = PATIENCE) -> Iterator[Engine]:
@@ -307,29 +268,6 @@ class Served:
         if build is None or build.ended or not build.total:
             return "there is no index yet: it is being made"
         return f"the index is being made ({build.what}: {build.done:,} of {build.total:,})"
-
-
-class _Listing:
-    """Lists the files of an engine's roots in a thread of its own, since that cannot be cut short."""
-
-    def __init__(self, engine: Engine) -> None:
-        self.engine = engine
-        self._entries: list[Sequence[Entry]] | None = None
-        self._done = 0.0
-        self._thread = threading.Thread(target=self._work, name="lurcher-listing", daemon=True)
-        self._thread.start()
-
-    def _work(self) -> None:
-        with contextlib.suppress(LurcherError, OSError):  # whoever builds the index will say so
-            self._entries = [project.list_files().entries for project in self.engine.projects]
-        self._done = time.monotonic()
-
-    def wait(self, seconds: float) -> list[Sequence[Entry]] | None:
-        self._thread.join(max(0.0, seconds))
-        return self._entries
-
-    def old(self) -> bool:
-        return bool(self._done) and time.monotonic() - self._done > _SOON
 
 
 def _mark(path: str | Path) -> tuple[int, int] | None:

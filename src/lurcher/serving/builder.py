@@ -92,9 +92,14 @@ class Build:
     def cancel(self) -> None:
         """End it now; what was there before stays."""
         if not self.ended:
+            self.kill()
+            self._ended.wait(5)
+
+    def kill(self) -> None:
+        """The same without waiting: for handlers of signals."""
+        if not self.ended:
             self.cancelled = True
             self._process.kill()
-            self._ended.wait(5)
 
     def _read(self) -> None:
         assert self._process.stdout is not None and self._process.stdin is not None
@@ -135,6 +140,8 @@ class BuildHere(Build):
     def cancel(self) -> None:
         """Forget it: it ends by itself."""
         self.cancelled = True
+
+    kill = cancel
 
     def _work(self) -> None:
         try:

@@ -111,6 +111,15 @@ def serving(folder: Path, *arguments: str, env: dict[str, str] | None = None, be
             process.stderr.close()  # type: ignore[union-attr]
 
 
+def held(go: Path) -> str:
+    """What `serving` is to run before: the index is made by a process of its own, which waits for a file."""
+    wait = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.05)\n"
+    return (
+        "import lurcher.surfaces.http.service as service, lurcher.serving.builder as builder\n"
+        f"service.SMALL = -1\nbuilder._COMMAND = {wait!r} + builder._COMMAND\n"
+    )
+
+
 def until(true: Callable[[], Any], seconds: float = 10.0) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:

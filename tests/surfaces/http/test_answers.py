@@ -235,7 +235,7 @@ def test_while_the_first_index_is_made_questions_are_put_off(repository: Path, m
 
     monkeypatch.setattr(Engine, "refresh", slow)
     with client_for(repository, ready=False) as client:
-        answer = client.get("/api/search?q=router")
+        answer = client.get("/api/symbol?name=router")
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "indexing")
         assert "3 of 10" in answer.json()["error"]["message"]
         assert answer.headers["retry-after"] == "1"

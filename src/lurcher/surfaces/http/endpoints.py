@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from lurcher.answering import with_notes
 from lurcher.errors import PathError, UsageError
 from lurcher.surfaces.http.parameters import MAX_PATH, MAX_QUERY, Endpoint, Parameter
-from lurcher.types import CASES, CONTEXTS, MODES, Answer
+from lurcher.types import CASES, CONTEXTS, MODES, Answer, Degraded
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
@@ -60,15 +61,19 @@ def _paged(values: Values) -> dict[str, Any]:
 
 def ask(engine: Engine, values: Values, check: bool = True) -> Answer:
     """The search that is meant, of whichever source; a filter that the source does not know is an error."""
+    return engine.search(values["q"], **_options(values), check=check)
+
+
+def _options(values: Values) -> dict[str, Any]:
     source = values.get("in") or (LIBRARIES if values.get("library") else None)
     _check_source(source or "code", values)
     exact = {name: values[name] for name in _EXACT if name in values}
-    return engine.search(
-        values["q"], sources=None if source is None else [source], mode=values.get("mode"), ranking=values.get("ranking"),
-        since=values.get("since"), until=values.get("until"), author=values.get("author"), outcomes=values.get("outcome", ()),
-        tags=values.get("tag", ()), libraries=values.get("library", ()), **exact, **_narrowed(values), **_paged(values),
-        check=check,
-    )  # fmt: skip
+    return {
+        "sources": None if source is None else [source], "mode": values.get("mode"), "ranking": values.get("ranking"),
+        "since": values.get("since"), "until": values.get("until"), "author": values.get("author"),
+        "outcomes": values.get("outcome", ()), "tags": values.get("tag", ()), "libraries": values.get("library", ()),
+        **exact, **_narrowed(values), **_paged(values),
+    }  # fmt: skip
 
 
 _EXACT = ("fixed", "case", "word", "multiline")
@@ -87,6 +92,17 @@ def _check_source(source: str, values: Values) -> None:
 
 def _search(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return _shown(ask(engine, values, check), values)
+
+
+def _search_early(engine: Engine, values: Values, search: Callable[..., Answer]) -> dict[str, Any]:
+    """From a glimpse of the tree; without the history where nothing of it is indexed yet, since the others need not wait."""
+    options = _options(values)
+    missing: tuple[Degraded, ...] = ()
+    if values.get("in") == "all" and not engine.past_indexed():
+        options["sources"] = ["code", "notes"]
+        options |= {"author": None, "outcomes": ()}
+        missing = (Degraded("history", "nothing of the history is indexed yet", "ask again for the full answer"),)
+    return _shown(with_notes(search(values["q"], **options), missing), values)
 
 
 def _shown(answer: Answer, values: Values) -> dict[str, Any]:
@@ -163,6 +179,11 @@ def _of_history(values: Values) -> bool:
     return values.get("in") in ("history", "all")
 
 
+def _of_tree(values: Values) -> bool:
+    """Whether the tree's index is needed: commits and libraries have indexes of their own."""
+    return values.get("in") not in ("history", LIBRARIES) and not values.get("library")
+
+
 def _of_here(values: Values) -> bool:
     """Whether only this tree and its history decide: libraries have indexes of their own."""
     return values.get("in") != LIBRARIES and not values.get("library")
@@ -194,6 +215,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("timings", "Include timings; they differ from run to run.", "boolean"),
         ),
         _search, {"q": "how are redirects followed"}, _of_history, lambda values: not _of_history(values), lasts=_of_here,
+        asks_tree=_of_tree, early=_search_early,
     ),
     Endpoint(
         "facets", "How the first hits spread over sources, languages, folders, outcomes, years, tags and authors.",

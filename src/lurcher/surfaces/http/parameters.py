@@ -91,6 +91,10 @@ class Endpoint:
     """Whether the answer is about the index of the tree, and can be had without looking at the tree."""
     slow: bool = False
     """Whether it may take a second or more."""
+    asks_tree: Callable[[Mapping[str, Any]], bool] = lambda values: True
+    """Whether it takes an index of the tree to answer."""
+    early: Callable[..., Any] | None = None
+    """Answers while there is no index: called with the engine, the values, and what searches without one."""
     cached: bool = True
     """Whether the same question has the same answer as long as tree and history are as they were."""
     lasts: Callable[[Mapping[str, Any]], bool] = lambda values: True

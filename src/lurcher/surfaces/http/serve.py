@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import socket
 import sys
@@ -21,6 +22,7 @@ INSTALL = "pip install 'lurcher[web]'"
 SHORTEST_TOKEN = 16
 _NEW_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe())'"
 _TURN = 0.001
+_LAST_SECONDS = 0.5
 _DANGEROUS = ("javascript", "data", "vbscript", "blob", "file", "about")
 
 
@@ -85,6 +87,10 @@ def run(engine: Engine, parsed: Namespace) -> None:
         sys.setswitchinterval(_TURN)
         with watching(engine.projects):
             asyncio.run(server.serve(sockets=[bound]))
+            if not service.done(_LAST_SECONDS):
+                # What a thread is working on nobody waits for any more. An index survives the end of its writer at any point.
+                sys.stderr.flush()
+                os._exit(0)
 
 
 def check_token(token: str) -> None:

@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.cancel import Abandoned, watch
 from lurcher.errors import IndexError_, LurcherError
+from lurcher.serving import SMALL
+from lurcher.serving.builder import Build, Unwritable, order_for
+from lurcher.serving.cold import size_of
+from lurcher.serving.early import PATIENCE, Early
 from lurcher.surfaces.http.events import Hub
 from lurcher.surfaces.http.known import Known
 from lurcher.surfaces.http.parameters import Endpoint
@@ -24,6 +28,7 @@ from lurcher.surfaces.http.replies import Busy, encoded
 if TYPE_CHECKING:
     from lurcher.engine import Engine
     from lurcher.index.look import Look
+    from lurcher.types import Answer
 
 WORKERS = 2
 MOST_WAITING = 64
@@ -32,6 +37,10 @@ SECONDS = 30.0
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.01, 0.03, 1
 """Under load there is a pause between looks, as long as they take; one look serves all that came meanwhile, since each of them
 came before it began."""
+_THREADS = ("lurcher-ask", "lurcher-slow", "lurcher-look", "lurcher-index")
+_LISTING = 5.0
+"""So many seconds it may take to find out how large a tree is."""
+_TURN = 0.05
 _POLL = 2.0
 """While a page is open, the tree is looked at this often, so that its picture of the index is live."""
 
@@ -59,6 +68,9 @@ class Service:
         self._problem: LurcherError | None = None
         self._last: Look | None = None
         self._pause = _SHORTEST_PAUSE
+        self._early = Early()
+        self._build: Build | None = None
+        self._soon = self._ending = False
         self._poller: asyncio.Task[None] | None = None
 
     # -- life ---------------------------------------------------------------------------------------------------------
@@ -70,12 +82,6 @@ class Service:
         threading.Thread(target=self._index, name="lurcher-index", daemon=True).start()
         self._poller = asyncio.create_task(self._poll())
 
-    def end(self) -> None:
-        """Open streams and questions that are being worked on end; safe to call out of a signal's handler."""
-        self.hub.close()
-        for stop in list(self._stops):
-            stop.set()
-
     async def stop(self) -> None:
         self.end()
         if self._poller is not None:
@@ -83,11 +89,34 @@ class Service:
         for pool in (self._pool, self._slow, self._looker):
             pool.shutdown(wait=False, cancel_futures=True)
 
+    def end(self) -> None:
+        """End what would hold up the end of the server; a handler of signals may call it."""
+        self._ending = True
+        self.hub.close()
+        for stop in list(self._stops):
+            stop.set()
+        if self._build is not None:
+            self._build.kill()
+
+    def done(self, seconds: float) -> bool:
+        """Whether all that was being worked on is done, at the latest after so many seconds."""
+        until = time.monotonic() + seconds
+        mine = [thread for thread in threading.enumerate() if thread.name.startswith(_THREADS)]
+        for thread in mine:
+            thread.join(max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in mine)
+
     def _index(self) -> None:
-        """The first index; questions are put off until there is one to answer from."""
+        """The first index, or what of it is far behind; until there is one, a glimpse of the tree answers searches."""
         try:
-            self.engine.refresh(progress=self.hub.progress)
-            found = self.engine.look(progress=self.hub.progress)
+            found = None
+            if self.engine.indexed:
+                found = self.engine.look(progress=self.hub.progress)
+            if found is None or found.index.stale_paths:
+                self._make()
+                if self._ending:
+                    return
+                found = self.engine.look(progress=self.hub.progress)
             self._building.clear()
             self._seen(found)
         except (LurcherError, OSError) as error:
@@ -97,6 +126,30 @@ class Service:
         finally:
             self._building.clear()
             self.hub.done()
+
+    def _make(self) -> None:
+        """In a process of its own, which can be ended at once and does not hold up questions; here where that is quicker, or
+        where nothing can be written, so that only we can keep it."""
+        engine, listed = self.engine, self._early.listed(self.engine, time.monotonic() + _LISTING)
+        self._soon = listed is not None and all(
+            size_of(project, entries, SMALL) <= SMALL for project, entries in zip(engine.projects, listed, strict=True)
+        )
+        if not self._soon:
+            places = [project.index_dir for project in engine.projects]
+            where = places[0] if len(places) == 1 or places[0] is None else places[0].parent
+            order = order_for(engine.roots, engine.overrides, index_dir=None if where is None else str(where.absolute()))
+            self._build = build = Build(order, self.hub.progress)
+            if self._ending:
+                build.kill()
+            while not build.wait(60):
+                pass
+            if self._ending:
+                return
+            if (build.error or {}).get("code") != Unwritable.code:
+                build.check()
+                if engine.indexed:
+                    return
+        engine.refresh(progress=self.hub.progress)
 
     async def _poll(self) -> None:
         while True:
@@ -148,18 +201,44 @@ class Service:
 
     async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
         """The answer's bytes. Raises `Busy` at once where too many wait already."""
-        if self._building.is_set() and endpoint.cached:
-            now = self.hub.progress_now
-            done = f": {now['done']:,} of {now['total']:,}" if now else ""
-            raise Busy(f"the index is being made{done}", "answers come as soon as it is there", code="indexing")
+        if self._building.is_set() and endpoint.cached and endpoint.asks_tree(values):
+            return await self._ask_early(endpoint, values)
+        if self._building.is_set():  # a look would make the index here
+            return await self._shared((endpoint.name, object()), endpoint, values, None)
         if not endpoint.cached or not endpoint.lasts(values) or "since" in values or "until" in values:
             return await self._shared((endpoint.name, object()), endpoint, values, None)
         look = await self.look()
         stamp = (look.tree, look.past) if endpoint.depends_on_history(values) else look.tree
-        question = (endpoint.name, *((name, _hashable(values[name])) for name in sorted(values)))
+        question = _question(endpoint, values)
         found = self.known.get(question, stamp)
         if found is None:
             found = await self._shared((question, stamp), endpoint, values, look)
+        return found
+
+    async def _ask_early(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
+        """The answer while there is no index: a quick one if there can be such, and else how far it is."""
+        until = time.monotonic() + (PATIENCE if self._soon else 0.0)
+        while self._building.is_set() and time.monotonic() < until:
+            await asyncio.sleep(_TURN)
+        if not self._building.is_set():
+            return await self.ask(endpoint, values)
+        if endpoint.early is None or "cursor" in values:
+            raise Busy(self._progress_told(), "answers come as soon as it is there", code="indexing")
+        return await self._shared(("early", _question(endpoint, values)), endpoint, values, None)
+
+    def _progress_told(self) -> str:
+        now = self.hub.progress_now
+        return "the index is being made" + (f" ({now['what']}: {now['done']:,} of {now['total']:,})" if now else "")
+
+    def _answer_early(self, endpoint: Endpoint, values: Mapping[str, Any]) -> dict[str, Any]:
+        assert endpoint.early is not None
+        until = time.monotonic() + PATIENCE
+        listed = self._early.listed(self.engine, until - 0.5 * PATIENCE)
+
+        def search(text: str, **options: Any) -> Answer:
+            return self._early.search(self.engine, listed, text, options, self._progress_told(), until)
+
+        found: dict[str, Any] = endpoint.early(self.engine, values, search)
         return found
 
     async def _shared(
@@ -202,6 +281,8 @@ class Service:
 
     def _worked(self, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None) -> dict[str, Any]:
         """The tree has been looked at already, unless it has been again since."""
+        if look is None and endpoint.early is not None and self._building.is_set() and endpoint.asks_tree(values):
+            return self._answer_early(endpoint, values)
         if look is not None and endpoint.asks_index(values):
             found = look.seen(endpoint.run(self.engine, values, False))
             if found is not None:
@@ -222,6 +303,10 @@ class _Shared:
     def __init__(self, task: asyncio.Task[bytes]) -> None:
         self.task = task
         self.waiting = 0
+
+
+def _question(endpoint: Endpoint, values: Mapping[str, Any]) -> Hashable:
+    return (endpoint.name, *((name, _hashable(values[name])) for name in sorted(values)))
 
 
 def _hashable(value: Any) -> Hashable:

@@ -1,0 +1,98 @@
+"""A repository without an index: searches have a quick answer that says so, and the server ends at once while one is made."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.conftest import git
+from tests.surfaces.http.conftest import Served, held, serving, until, with_past
+
+
+@pytest.fixture
+def cold(tmp_path: Path) -> Path:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    return with_past(folder)
+
+
+def asked(served: Served, **values: str) -> httpx.Response:
+    return httpx.get(f"{served.url}api/search", params=values, timeout=60)
+
+
+def children(process: int) -> set[int]:
+    """Whatever descends from a process."""
+    found: set[int] = set()
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split() if entry.name.isdigit() else []
+        except OSError:
+            continue
+        if fields and int(fields[1]) == process:
+            found |= {int(entry.name)} | children(int(entry.name))
+    return found
+
+
+def test_a_search_is_answered_before_there_is_an_index(cold: Path, tmp_path: Path) -> None:
+    with serving(cold, before=held(tmp_path / "go")) as served:
+        answer = asked(served, q="how are cookies parsed")
+        found = answer.json()
+        assert answer.status_code == 200 and found["hits"][0]["path"] == "src/cookies.py"
+        assert not found["index"]["fresh"] and found["index"]["coverage"]["code"] <= 1
+        assert found["degraded"][0]["stage"] == "index" and "the index is being made" in found["degraded"][0]["reason"]
+        assert asked(served, q="parse_cookie", mode="literal").json()["hits"]
+        everything = asked(served, q="cookies", **{"in": "all"}).json()
+        assert everything["hits"] and "history" in [note["stage"] for note in everything["degraded"]]
+        past = asked(served, q="cookies", **{"in": "history"})
+        assert past.status_code == 200 and past.json()["hits"]  # commits have an index of their own
+        for name in ("facets?q=cookies", "file?path=src/cookies.py", "symbol?name=Client"):
+            error = httpx.get(f"{served.url}api/{name}", timeout=60)
+            assert (error.status_code, error.json()["error"]["code"]) == (503, "indexing")
+        assert not (cold / ".lurcher/manifest").exists()
+        (tmp_path / "go").touch()
+        whole = until(lambda: (now := asked(served, q="how are cookies parsed").json())["index"]["fresh"] and now, 60)
+        assert whole["degraded"] == [] and whole["hits"][0]["path"] == "src/cookies.py"
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="processes are looked up in /proc")
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_at_once_while_the_index_is_made(cold: Path, tmp_path: Path, sent: signal.Signals) -> None:
+    """The builder waits for what never comes: whoever waited for it would wait for ever."""
+    with serving(cold, before=held(tmp_path / "never")) as served:
+        until(lambda: children(served.process.pid), 60)
+        assert asked(served, q="cookies").status_code == 200
+        started = children(served.process.pid)
+        assert started
+        served.process.send_signal(sent)
+        assert served.process.wait(60) == 0
+        until(lambda: not any(Path(f"/proc/{child}").exists() for child in started), 60)
+
+
+def test_so_it_does_where_the_index_is_made_by_the_server_itself(cold: Path) -> None:
+    """As for small trees: here one whose files never come to an end."""
+    before = (
+        "import threading, lurcher.engine as engine\n"
+        "engine.Engine.refresh = lambda self, **_: self._projects[0]._lock.__enter__() and threading.Event().wait()\n"
+    )
+    with serving(cold, before=before) as served:
+        until(lambda: httpx.get(f"{served.url}api/symbol?name=x", timeout=60).status_code == 503, 60)
+        served.process.terminate()
+        assert served.process.wait(60) == 0
+
+
+def test_a_tree_that_is_far_behind_is_brought_up_to_date_beside_the_answers(cold: Path, tmp_path: Path) -> None:
+    with serving(cold) as served:
+        until(lambda: asked(served, q="cookies").json().get("index", {}).get("fresh"), 60)
+    for number in range(30):
+        (cold / f"src/more_{number}.py").write_text(f"def zebra_{number}():\n    pass\n")
+    git(cold, "add", "-A")
+    with serving(cold, env={"LURCHER_INDEX_REFRESH_LIMIT": "5"}, before=held(tmp_path / "go")) as served:
+        behind = asked(served, q="cookies").json()
+        assert behind["hits"] and behind["index"]["stale_paths"] == 30
+        (tmp_path / "go").touch()
+        until(lambda: asked(served, q="zebra_7").json()["index"]["fresh"], 60)
+        assert asked(served, q="zebra_7").json()["hits"][0]["path"] == "src/more_7.py"
