@@ -185,6 +185,7 @@ class Engine(_Parts):
         progress: Progress = silent,
         views: Sequence[View] | None = None,
         reasons: bool = True,
+        links: bool = True,
     ) -> Answer:
         """The best answer to a question: hits in order, each with its reason.
 
@@ -194,7 +195,8 @@ class Engine(_Parts):
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
-        `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there.
+        `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there,
+        and without `links` not what they have to do with hits of other sources.
         """
         page: dict[str, Any] = {
             "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
@@ -252,7 +254,7 @@ class Engine(_Parts):
             if len(asked.sources) == 1:
                 found = self._of_libraries(query, several(libraries), **fresh)
             else:
-                found = self._across(asked.sources, query, narrowed, views, **fresh)
+                found = self._across(asked.sources, query, narrowed, views, links=links, **fresh)
             return with_notes(found, here + asked.notes)
         instead: tuple[Degraded, ...] = ()
         if shared is not None:

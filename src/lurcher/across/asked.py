@@ -36,6 +36,7 @@ class Across(Histories, Notes):
         narrowed: Mapping[str, Any],
         views: Sequence[View] | None = None,
         *,
+        links: bool = True,
         refresh: bool,
         check: bool,
         progress: Progress,
@@ -76,6 +77,8 @@ class Across(Histories, Notes):
             found = merged(parts, query, self._together.snapshot(seen), self.settings.across)
             clock.lap("merge")
             answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
+            if not links:
+                return with_notes(answer, damage)
             asked = any("history" in part.sources for part in parts)
             pasts = [root for root, _ in self._past_roots(False, progress)[0]] if asked else []
             linker = Linker(self._together.snapshot(seen), pasts)

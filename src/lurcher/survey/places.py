@@ -74,7 +74,7 @@ def _unknown(snapshot: Snapshot, asked: str) -> PathError:
     near = _near(snapshot, asked.rstrip("/"))
     asked = asked if len(asked) <= _MOST_NAMED else f"{asked[:_MOST_NAMED]}…"
     if not near:
-        return PathError(f"{asked} is not in the index", "lurcher status --skipped lists what was left out")
+        return PathError(f"{asked} is not in the index", "to see what was left out: lurcher status --skipped")
     return PathError(f"{asked} is not in the index", f"did you mean {', '.join(near)}?")
 
 

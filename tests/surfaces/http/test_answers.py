@@ -119,6 +119,17 @@ def test_facets_count_what_each_value_would_leave(client: TestClient) -> None:
     assert {row["value"] for row in found["sources"]} == {"code", "history", "notes"}
 
 
+def test_to_count_hits_nothing_is_worked_out_that_only_shown_ones_have(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Links of a hundred hits take longer than to find them."""
+    from lurcher.across.links import Linker
+
+    monkeypatch.setattr(Linker, "linked", lambda *_: pytest.fail("nobody sees these hits"))
+    found = client.get("/api/facets", params={"q": "how are redirects counted", "in": "all"})
+    assert found.status_code == 200 and found.json()["looked_at"]
+
+
 def test_outcomes_and_years_are_facets_of_history(tmp_path: Path) -> None:
     with client_for(with_past(tmp_path)) as client:
         found = client.get("/api/facets?q=cookies+jar&in=history").json()["facets"]

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lurcher.errors import LurcherError
 from lurcher.surfaces.http import openapi
-from lurcher.surfaces.http.endpoints import ENDPOINTS
+from lurcher.surfaces.http.endpoints import ENDPOINTS, WORDS
 from lurcher.surfaces.http.events import Listening
 from lurcher.surfaces.http.guard import Guard
 from lurcher.surfaces.http.page import Page
@@ -111,9 +111,9 @@ def _answering(service: Service, endpoint: Endpoint) -> Callable[[Request], Any]
             values = endpoint.values(request.query_params.multi_items())
             found = await _unless_gone(request, service.ask(endpoint, values))
         except LurcherError as error:
-            return failure(error)
+            return failure(error, WORDS)
         except asyncio.TimeoutError:
-            return failure(Busy("the answer takes too long", "ask for less, or again in a moment", seconds=5))
+            return failure(Busy("the answer takes too long", "ask for less, or again in a moment", seconds=5), WORDS)
         return Response(found, media_type=JSON) if found is not None else Response(status_code=499)
 
     return answer
@@ -145,7 +145,7 @@ def _events(service: Service) -> Callable[[Request], Any]:
         try:
             return _Stream(service.hub.listen(service.state()))
         except Busy as busy:
-            return failure(busy)
+            return failure(busy, WORDS)
 
     return events
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.answering import with_notes
 from lurcher.errors import PathError, UsageError
 from lurcher.surfaces.http.parameters import MAX_PATH, MAX_QUERY, Endpoint, Parameter
+from lurcher.surfaces.wording import Words
 from lurcher.types import CASES, CONTEXTS, MODES, Answer, Degraded
 
 if TYPE_CHECKING:
@@ -59,9 +60,10 @@ def _paged(values: Values) -> dict[str, Any]:
     return {name: values.get(name) for name in ("limit", "budget", "cursor", "context", "snippet_lines")}
 
 
-def ask(engine: Engine, values: Values, check: bool = True) -> Answer:
-    """The search that is meant, of whichever source; a filter that the source does not know is an error."""
-    return engine.search(values["q"], **_options(values), check=check)
+def ask(engine: Engine, values: Values, check: bool = True, *, counted: bool = False) -> Answer:
+    """The search that is meant, of whichever source; a filter that the source does not know is an error. Hits that are only
+    `counted` tell neither why they are there nor what they have to do with others, which takes longer than to find them."""
+    return engine.search(values["q"], **_options(values), check=check, reasons=not counted, links=not counted)
 
 
 def _options(values: Values) -> dict[str, Any]:
@@ -267,3 +269,16 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         (Parameter("skipped", "Also the paths that were read and left out.", "boolean"),), _status, slow=True, cached=False,
     ),
 )  # fmt: skip
+
+
+def _words() -> Words:
+    """What the parameters are called that the command line has flags for."""
+    declared = {parameter.name.replace("_", "-"): parameter for endpoint in ENDPOINTS for parameter in endpoint.parameters}
+    names = {flag: parameter.name for flag, parameter in declared.items()}
+    modes = {mode: f"mode={mode}" for mode in MODES}
+    switches = frozenset(flag for flag, parameter in declared.items() if parameter.kind == "boolean")
+    choices = {flag: parameter.choices for flag, parameter in declared.items() if parameter.choices}
+    return Words({**modes, **names}, switches, {**choices, "in": (*SOURCES, LIBRARIES)}, frozenset({"status"}))
+
+
+WORDS = _words()

@@ -23,11 +23,13 @@ Read = Callable[[Hit], Sequence[str]]
 def facets(engine: Engine, ask: Ask, values: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Each facet counts what the other filters leave, so that another value of it can be chosen."""
     page = {"limit": LOOKED_AT, "context": "none"}
-    full = ask(engine, {**values, **page}, check)
+    full = ask(engine, {**values, **page}, check, counted=True)
     counted = {}
     for name, (filters, read) in _KINDS.items():
         mine = [key for key in filters if key in values]
-        wide = ask(engine, {**{key: values[key] for key in values if key not in mine}, **page}, check) if mine else full
+        wide = full
+        if mine:
+            wide = ask(engine, {**{key: values[key] for key in values if key not in mine}, **page}, check, counted=True)
         counts = Counter(value for hit in wide.hits for value in read(hit) if value)
         order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         counted[name] = [{"value": value, "count": count} for value, count in order[:_MOST]]
@@ -50,7 +52,7 @@ def _sources(
             found.append({"value": name, "count": full.total})
             continue
         try:
-            answer = ask(engine, {"q": values["q"], "in": name, "limit": 1, "context": "none"}, check)
+            answer = ask(engine, {"q": values["q"], "in": name, "limit": 1, "context": "none"}, check, counted=True)
         except LurcherError as problem:
             found.append({"value": name, "count": None, "problem": problem.message})
             continue

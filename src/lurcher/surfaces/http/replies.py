@@ -21,6 +21,7 @@ from lurcher.errors import (
     ServerError,
     UsageError,
 )
+from lurcher.surfaces.wording import Words
 
 JSON = "application/json"
 
@@ -55,10 +56,11 @@ def status_of(error: LurcherError) -> int:
     return 502 if isinstance(error, ServerError) else 500
 
 
-def failure(error: LurcherError) -> Response:
+def failure(error: LurcherError, words: Words) -> Response:
     seconds = getattr(error, "seconds", 1)
     headers = {"retry-after": str(seconds)} if status_of(error) == 503 else {}
     told = {**error.to_dict(), "message": " ".join(error.message.split())}  # a path may have any character in it
+    told = words.told(told)
     return Response(encoded({"error": told}), status_of(error), headers, JSON)
 
 

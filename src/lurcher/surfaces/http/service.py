@@ -20,6 +20,7 @@ from lurcher.serving import SMALL
 from lurcher.serving.builder import Build, Unwritable, order_for
 from lurcher.serving.cold import size_of
 from lurcher.serving.early import PATIENCE, Early
+from lurcher.surfaces.http.endpoints import WORDS
 from lurcher.surfaces.http.events import Hub
 from lurcher.surfaces.http.known import Known
 from lurcher.surfaces.http.parameters import Endpoint
@@ -122,7 +123,7 @@ class Service:
         except (LurcherError, OSError) as error:
             # Questions find out for themselves what is wrong, and say so.
             self._problem = error if isinstance(error, LurcherError) else IndexError_(f"the index cannot be made: {error}")
-            self.hub.tell("problem", self._problem.to_dict())
+            self.hub.tell("problem", WORDS.told(self._problem.to_dict()))
         finally:
             self._building.clear()
             self.hub.done()
@@ -158,7 +159,7 @@ class Service:
                 try:
                     await self.look()
                 except LurcherError as problem:
-                    self.hub.tell("problem", problem.to_dict())
+                    self.hub.tell("problem", WORDS.told(problem.to_dict()))
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ class Service:
         return {
             "building": self._building.is_set(), "progress": self.hub.progress_now,
             "index": self._last.to_dict() if self._last else None,
-            "problem": self._problem.to_dict() if self._problem else None,
+            "problem": WORDS.told(self._problem.to_dict()) if self._problem else None,
         }  # fmt: skip
 
     async def look(self) -> Look:
@@ -318,4 +319,4 @@ def _told(value: dict[str, Any]) -> tuple[bytes, bool]:
     from an index that is behind."""
     index = value.get("index")
     whole = not isinstance(index, dict) or (index.get("fresh", True) and index.get("coverage", {}).get("history", 1.0) >= 1.0)
-    return encoded(value), whole
+    return encoded(WORDS.told(value)), whole

@@ -11,6 +11,7 @@ from typing import Any
 
 from lurcher.budget import tokens
 from lurcher.history.explained import ExplainAnswer, Writer
+from lurcher.surfaces.mcp.words import WORDS
 from lurcher.survey.answers import (
     ContextAnswer,
     Dependent,
@@ -235,7 +236,7 @@ def exists(answer: ExistsAnswer) -> Told:
 
 
 def _standing(index: IndexState, degraded: Sequence[Degraded]) -> dict[str, Any]:
-    return {"index": index.to_dict(), "degraded": [note.to_dict() for note in degraded]}
+    return {"index": index.to_dict(), "degraded": [note.to_dict() for note in WORDS.notes(degraded)]}
 
 
 def _lines(*said: str) -> str:
@@ -245,7 +246,7 @@ def _lines(*said: str) -> str:
 def _notes(degraded: Sequence[Degraded]) -> str:
     """What an agent has to know before it believes what follows."""
     said = []
-    for note in degraded[:_MOST_NOTES]:
+    for note in WORDS.notes(degraded[:_MOST_NOTES]):
         text = f"note: {note.reason}" + (f" ({note.hint})" if note.hint else "")
         said.append(text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…")
     if len(degraded) > _MOST_NOTES:

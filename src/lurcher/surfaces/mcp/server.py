@@ -35,6 +35,7 @@ from lurcher.surfaces.mcp.answers import Told
 from lurcher.surfaces.mcp.arguments import checked, schema
 from lurcher.surfaces.mcp.status import status_data, status_text
 from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool
+from lurcher.surfaces.mcp.words import WORDS
 from lurcher.version import VERSION
 
 Context = ServerRequestContext[Any, Any]
@@ -136,7 +137,7 @@ class Face:
         stop = threading.Event()
         if tool.name == "status":
             data = await self._thread(lambda: status_data(served), stop)
-            return Told(status_text(data), data)
+            return Told(status_text(WORDS.told(data)), WORDS.told(data))
         call = Call(served, access, _Reporter(ctx, stop), self._served)
         told: Told = await self._thread(partial(self._asked_for, tool, call, given), stop)
         return told
@@ -174,7 +175,7 @@ class Face:
                 break
         data = await self._thread(lambda: status_data(served), threading.Event())
         data["seconds"] = round(time.monotonic() - began, 2)
-        return Told(status_text(data), data)
+        return Told(status_text(WORDS.told(data)), WORDS.told(data))
 
     async def _built(self, ctx: Context, build: Build) -> None:
         """Wait for a build, telling how far it is; if nobody waits any more, end it."""
@@ -341,14 +342,15 @@ def _schema_of(name: str) -> Mapping[str, Any] | None:
 
 def _refused(error: LurcherError) -> types.CallToolResult:
     """An error as agents see it: marked as one, with its code, and with what to do."""
-    hint = f"\nhint: {error.hint}" if error.hint else ""
-    text = f"error ({error.code}): {error.message}{hint}"
+    told = WORDS.told(error.to_dict())
+    hint = f"\nhint: {told['hint']}" if error.hint else ""
+    text = f"error ({error.code}): {told['message']}{hint}"
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], is_error=True, _meta={"lurcher/error": error.to_dict()}
+        content=[types.TextContent(type="text", text=text)], is_error=True, _meta={"lurcher/error": told}
     )
 
 
 def _protocol_error(error: LurcherError, ctx: Context) -> MCPError:
     modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     missing = isinstance(error, PathError) and not modern
-    return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, error.message, error.to_dict())
+    return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, WORDS.of(error.message), WORDS.told(error.to_dict()))

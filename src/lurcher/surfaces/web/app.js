@@ -90,6 +90,7 @@ async function search() {
     answer = found;
     draw(performance.now() - began);
     performance.mark("lurcher-painted", { detail: mine.q });
+    main.removeAttribute("aria-busy");  // the hits are there; counts may come later
     await facets(mine, signal);
   } catch (error) {
     if (error.name !== "AbortError" && !signal.aborted) failed(error);
