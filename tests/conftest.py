@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -15,7 +16,10 @@ from typing import Any
 
 import pytest
 
+from tests import own_home
 from tests.tables import write_tiny
+
+own_home.settle()  # before anything is imported that could look for a home
 
 FILES = {
     "src/client.py": '''
@@ -206,6 +210,24 @@ def write_repository(folder: Path, *, commit: bool = True) -> Path:
         git(folder, "add", "-A")
         git(folder, "commit", "-q", "-m", "Begin")
     return folder
+
+
+_there_before = pytest.StashKey[set[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_there_before] = own_home.traces()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The tests leave nothing in the home folder of whoever runs them, or they have failed."""
+    left = sorted(own_home.traces() - session.config.stash[_there_before])
+    if left and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    for path in left[:20]:
+        with contextlib.suppress(OSError):
+            sys.__stderr__.write(f"\nthe tests wrote to the real home folder: {path}\n")  # type: ignore[union-attr]
 
 
 MODEL = "LURCHER_DENSE_MODEL"

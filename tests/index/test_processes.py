@@ -320,6 +320,32 @@ def test_an_interrupted_build_leaves_no_parts_that_nobody_took(table: Table, tmp
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["part-{}", ".scratch.{}.tmp"])
+def test_an_interrupted_build_leaves_no_part_in_the_making(table: Table, tmp_path: Path, name: str) -> None:
+    """A child that is killed while it writes leaves its draft, whatever the part was to be called."""
+    numbers = itertools.count()
+    other = tmp_path / ".another.1-0.tmp"
+    other.touch()
+
+    def interrupt(files: int) -> None:
+        part = tmp_path / name.format(next(numbers) - 1)
+        disk.Draft(tmp_path, part.name.lstrip("."), lasting=False).write(b"half of it")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        built(1, table, interrupt, scratch=lambda: tmp_path / name.format(next(numbers)))
+    assert list(tmp_path.iterdir()) == [other]
+
+
+def test_a_child_that_was_killed_is_not_started_again() -> None:
+    child = worker.Child()
+    child.kill()
+    ended = child._process
+    child.restart()
+    assert child._process is ended
+    child.close()
+
+
 def children() -> list[str]:
     path = Path(f"/proc/self/task/{os.getpid()}/children")
     return path.read_text().split() if path.exists() else []

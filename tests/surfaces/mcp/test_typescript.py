@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ import pytest
 
 from tests.conftest import environment, write_repository
 from tests.index.conftest import write
+from tests.npm import modules_with
 from tests.surfaces.mcp.talk import command
 
 PACKAGE = "@modelcontextprotocol/sdk@1.32.2"
@@ -22,18 +21,8 @@ pytestmark = pytest.mark.node
 
 @pytest.fixture(scope="module")
 def modules() -> Path:
-    """The client's packages, installed once for this user, outside of the repository."""
-    if not shutil.which("node") or not shutil.which("npm"):
-        pytest.skip("node and npm are not installed")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lurcher-tests" / "node"
-    if not (cache / "node_modules/@modelcontextprotocol/sdk/dist/cjs/client/index.js").exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        (cache / "package.json").write_text("{}")
-        install = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", PACKAGE]
-        done = subprocess.run(install, cwd=cache, capture_output=True, timeout=300)
-        if done.returncode:
-            pytest.skip(f"npm cannot install {PACKAGE}")
-    return cache / "node_modules"
+    """The client's packages, installed once."""
+    return modules_with(PACKAGE, "@modelcontextprotocol/sdk/dist/cjs/client/index.js")
 
 
 @pytest.fixture(scope="module")

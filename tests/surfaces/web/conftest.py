@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.npm import modules_with
 from tests.surfaces.http.conftest import Served, no_settings_of_others, serving, with_past
 
 __all__ = ["no_settings_of_others"]
@@ -77,7 +74,7 @@ def show(browser: Any, contexts: dict[bool, Any], served: Served) -> Iterator[Op
         context = browser.new_context() if own else contexts[bypass_csp]
         page = context.new_page()
         opened.append(context if own else page)
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(60_000)
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=theme)
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -93,17 +90,5 @@ def show(browser: Any, contexts: dict[bool, Any], served: Served) -> Iterator[Op
 
 @pytest.fixture(scope="package")
 def axe() -> str:
-    """axe-core, fetched once into a folder for caches: it is a tool of these tests, not a part of the project."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or tempfile.gettempdir()) / "lurcher-axe"
-    script = folder / "node_modules/axe-core/axe.min.js"
-    if not script.exists():
-        npm = shutil.which("npm")
-        if npm is None:
-            pytest.skip("npm fetches axe-core, and is not here")
-        folder.mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(folder), "axe-core@4"]
-        home = {**os.environ, "HOME": pwd.getpwuid(os.getuid()).pw_dir}  # these tests have none, and npm fails without
-        done = subprocess.run(command, capture_output=True, timeout=120, check=False, cwd=folder, env=home)
-        if done.returncode or not script.exists():
-            pytest.skip("axe-core cannot be fetched here")
-    return script.read_text("utf-8")
+    """axe-core, fetched once: it is a tool of these tests, not a part of the project."""
+    return (modules_with("axe-core@4", "axe-core/axe.min.js") / "axe-core/axe.min.js").read_text("utf-8")
