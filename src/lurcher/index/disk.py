@@ -104,10 +104,22 @@ def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 def write_scratch(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     """A file that only this run needs."""
     # Named after the file it becomes: another process of this run may be writing one that has our next number.
-    with Draft(path.parent, path.name.lstrip("."), lasting=False) as draft:
+    with Draft(path.parent, _label(path), lasting=False) as draft:
         for piece in pieces:
             draft.write(piece)
         return draft.keep(path.name)
+
+
+def remove_scratch(path: Path) -> None:
+    """Remove such a file, and what a process that was killed had written of it."""
+    remove(path)
+    with suppress(OSError):
+        for draft in [name for name in os.listdir(path.parent) if name.startswith(f".{_label(path)}.")]:
+            remove(path.parent / draft)
+
+
+def _label(path: Path) -> str:
+    return path.name.lstrip(".")
 
 
 def sync_folder(folder: Path) -> None:

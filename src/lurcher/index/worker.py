@@ -30,7 +30,7 @@ from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
 from lurcher.index.build import build
 from lurcher.index.container import PACK, Container, stamp_of
-from lurcher.index.disk import remove, write_scratch
+from lurcher.index.disk import remove, remove_scratch, write_scratch
 from lurcher.index.encoding import encode
 from lurcher.index.forked import Forked, possible
 from lurcher.index.packing import pack_sections
@@ -147,8 +147,9 @@ class Shop:
             # What a child did not deliver, for whatever reason but a grammar's.
             for number, job in self._left:
                 self._keep(number, job, run(job, self._table, self._begin))
-        except BaseException:
+        except BaseException as error:
             # An interrupted build must not wait for shards that nobody wants any more.
+            self._failed = error
             for child in children:
                 child.kill()
                 child.close()
@@ -194,8 +195,7 @@ class Shop:
         """Remove what children wrote and nobody took, and what they were writing when they ended."""
         with self._lock:
             for target in self._targets:
-                for path in target.parent.glob(f"{target.name}*"):
-                    remove(path)
+                remove_scratch(target)
 
     def _employ(self, child: Child) -> None:
         """Give a child one shard after the other, in a thread of its own.
@@ -261,7 +261,8 @@ def _start(count: int, table: Table | None, prepare: Callable[[], None] | None) 
 class Child:
     def __init__(self, process: Forked | None = None) -> None:
         """One that is started afresh, unless there is a process already."""
-        self._stuck = False
+        self._stuck = self._unwanted = False
+        self._changing = threading.Lock()
         self._process: Forked | subprocess.Popen[bytes] = process or self._started()
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -273,9 +274,12 @@ class Child:
         )  # fmt: skip
 
     def restart(self) -> None:
-        self.close()
-        self._stuck = False
-        self._process = self._started()
+        """Begin anew, unless it was killed meanwhile: what is started after that would write files that nobody removes."""
+        with self._changing:
+            if not self._unwanted:
+                self.close()
+                self._stuck = False
+                self._process = self._started()
 
     def run(self, job: Job, seconds: float | None = None) -> Built | None:
         """The job done; None where the child did not live to tell, took too long, or told nonsense."""
@@ -316,7 +320,10 @@ class Child:
         return False
 
     def kill(self) -> None:
-        self._process.kill()
+        """End it for good."""
+        with self._changing:
+            self._unwanted = True
+            self._process.kill()
 
     def close(self) -> None:
         assert self._process.stdin is not None and self._process.stdout is not None
