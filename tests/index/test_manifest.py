@@ -123,7 +123,8 @@ META = {"generation": 3, "fingerprint": PRINT, "segments": list(NAMES), "skipped
 @pytest.mark.parametrize(
     "change",
     [
-        {"generation": "3"}, {"generation": None}, {"generation": 0}, {"generation": -4}, {"checked_ns": "now"},
+        {"generation": "3"}, {"generation": None}, {"generation": 0}, {"generation": -4}, {"generation": 1 << 64},
+        {"checked_ns": "now"}, {"checked_ns": 1 << 63}, {"checked_ns": -(1 << 70)},
         {"segments": 4}, {"segments": "abc"}, {"segments": [1]}, {"segments": ["../../../etc/passwd"]},
         {"segments": ["/dev/zero"]},
         {"segments": ["x.segment"]}, {"segments": [f"sub/{NAMES[0]}"]}, {"segments": []}, {"skipped": 3},

@@ -319,15 +319,17 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
     rest = meta["standing"]
     about, started, settled = rest["circumstances"], rest["started_ns"], rest["settled"]
     index, tracked = rest.get("index", ""), rest.get("tracked", "")
-    if any(type(text) is not str for text in (about, index, tracked)) or type(started) is not int or type(settled) is not bool:
+    if any(type(text) is not str for text in (about, index, tracked)) or not _is_time(started) or type(settled) is not bool:
         raise ValueError("it does not say what it depends on")
     return Standing(about, parts[0], parts[1], parts[2], started, settled, index, tracked)
 
 
 def _check(meta: Mapping[str, Any], rows: Rows) -> None:
     """Believe nothing that would lead outside of the index folder or of a table."""
-    if type(meta["generation"]) is not int or type(meta["checked_ns"]) is not int or meta["generation"] < 1:
+    if type(meta["generation"]) is not int or not 1 <= meta["generation"] < 1 << 63:
         raise ValueError("it has no generation")
+    if not _is_time(meta["checked_ns"]):
+        raise ValueError("it does not say when the tree was looked at")
     if type(meta["segments"]) is not list or not all(map(_names_segment, meta["segments"])):
         raise ValueError("it names what is no segment")
     if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
@@ -340,6 +342,11 @@ def _check(meta: Mapping[str, Any], rows: Rows) -> None:
     left_out = places[segments == NO_SEGMENT]
     if len(left_out) and int(left_out.max()) >= len(SKIP_REASONS):
         raise ValueError("a file was left out for no reason")
+
+
+def _is_time(number: object) -> bool:
+    """Whether it is a number of nanoseconds that can be counted with."""
+    return type(number) is int and -(1 << 62) < number < 1 << 63
 
 
 def _names_segment(name: object) -> bool:
