@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from lurcher.engine import Engine
+from lurcher.errors import IndexError_
 from tests.index.conftest import opened, write
 from tests.index.crashes import small_pieces
-from tests.index.faults import KNOWN, Expected, folder_bytes, recorded, restore, said, worth_trying
+from tests.index.faults import (
+    KNOWN,
+    Expected,
+    Failing,
+    folder_bytes,
+    lock_is_free,
+    recorded,
+    restore,
+    said,
+    watched,
+    worth_trying,
+)  # fmt: skip
 
 
 class Scene:
@@ -62,3 +75,31 @@ class Scene:
     def again(self) -> None:
         """As it was before the change."""
         restore(self.index, self.files)
+
+
+def right(scene: Scene, error: int, place: int, *, always: bool) -> str:
+    """What is wrong with a run in which the disk fails at a step, and with the one after it."""
+    scene.again()
+    engine = opened(scene.root, scene.index, workers=1)
+    watcher = Failing(place, error, always=always)
+    with watched(watcher):
+        if scene.name == "clear":
+            try:
+                engine.clear()
+            except IndexError_ as problem:
+                if os.strerror(error) not in problem.message or not problem.hint:
+                    return f"unclear: {problem.message}"
+        else:
+            scene.act(engine)
+            answer = engine.search("how are redirects followed")
+            if said(engine) != scene.expected.after:
+                return "the answer is wrong"
+            told = any(os.strerror(error) in note.reason and "in memory only" in note.reason for note in answer.degraded)
+            # What only tidies up, or asks for the time, may fail in silence.
+            if not told and scene.steps[place][0] not in ("remove", "touch"):
+                return f"the answer does not say that the disk failed: {answer.degraded}"
+    if not watcher.failed:
+        return "the step was not reached"
+    if not lock_is_free(scene.index):
+        return "the lock is still held"
+    return str(scene.expected.problems(whole=scene.whole) or "")

@@ -1,6 +1,6 @@
 """A writer may be killed at any instant and any disk may fill up: the last good generation answers, the next run completes.
 
-`python -m tests.index.crashes` is the long form of the random kills; CRASH_SEED chooses another course of events here.
+Here it happens at every step in turn; the drills `kills` and `disk` (docs/reliability.md) do it at random, many times over.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -17,14 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.errors import IndexError_
 from tests.index.conftest import answers, opened, write
-from tests.index.crashes import Soak
-from tests.index.faults import ASKED, KNOWN, Expected, Failing, Stop, ended, forked, lock_is_free, said, watched
-from tests.index.scenes import Scene
-
-SEED = int(os.environ.get("CRASH_SEED", "20261116"))
-KILLS = 60
+from tests.index.faults import ASKED, KNOWN, Expected, Stop, ended, forked, said, watched
+from tests.index.scenes import Scene, right
 
 
 def test_a_writer_that_is_killed_at_any_step_loses_nothing(scene: Scene) -> None:
@@ -55,43 +49,7 @@ def test_every_named_step_of_the_protocol_is_among_those(scene: Scene) -> None:
     assert wanted <= names
 
 
-def test_writers_that_are_killed_at_random_times_lose_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    tally = Soak(tmp_path, SEED).run(KILLS)
-    with capsys.disabled():
-        print(f"\n{tally.line(SEED)}")
-    assert tally.notes == []
-    assert tally.kills == KILLS
-
-
 # -- disks that fail --------------------------------------------------------------------------------------------------
-
-
-def right(scene: Scene, error: int, place: int, *, always: bool) -> str:
-    """What is wrong with a run in which the disk fails at a step, and with the one after it."""
-    scene.again()
-    engine = opened(scene.root, scene.index, workers=1)
-    watcher = Failing(place, error, always=always)
-    with watched(watcher):
-        if scene.name == "clear":
-            try:
-                engine.clear()
-            except IndexError_ as problem:
-                if os.strerror(error) not in problem.message or not problem.hint:
-                    return f"unclear: {problem.message}"
-        else:
-            scene.act(engine)
-            answer = engine.search("how are redirects followed")
-            if said(engine) != scene.expected.after:
-                return "the answer is wrong"
-            told = any(os.strerror(error) in note.reason and "in memory only" in note.reason for note in answer.degraded)
-            # What only tidies up, or asks for the time, may fail in silence.
-            if not told and scene.steps[place][0] not in ("remove", "touch"):
-                return f"the answer does not say that the disk failed: {answer.degraded}"
-    if not watcher.failed:
-        return "the step was not reached"
-    if not lock_is_free(scene.index):
-        return "the lock is still held"
-    return str(scene.expected.problems(whole=scene.whole) or "")
 
 
 @pytest.mark.parametrize(("error", "always"), [(errno.ENOSPC, True), (errno.EIO, False)], ids=["full", "fails once"])
