@@ -221,9 +221,9 @@ def test_deep_nesting_ends_and_does_not_overflow(language: str, text: str) -> No
     ],
 )
 def test_packages_by_the_thousand_take_no_longer_than_they_should(language: str, text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     parsed = parse(text.encode(), language)
-    assert time.monotonic() - began < 30  # a second or two on a machine with nothing else to do
+    assert time.process_time() - began < 30  # a second or two on a machine with nothing else to do
     assert all(len(entry.spec) <= 1000 for entry in parsed.imports)
 
 

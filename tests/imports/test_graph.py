@@ -162,4 +162,4 @@ def test_a_namespace_that_all_import_does_not_square() -> None:
     found = Graph.build(files, lambda path: None)
     begun = time.process_time()
     assert len(found.importers("f7.cs", 2)) == len(found.imports("f7.cs", 2)) == 2_999
-    assert time.process_time() - begun < 0.5
+    assert time.process_time() - begun < 2

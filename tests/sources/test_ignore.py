@@ -74,6 +74,6 @@ def test_the_deepest_file_decides():
 
 def test_hostile_patterns_cannot_hang():
     text = "*a" * 40 + "b\n" + "**/a/" * 40 + "b\n" + "[" * 1000 + "\n"
-    started = time.perf_counter()
+    started = time.process_time()
     assert verdict(text, "a/" * 500 + "a" * 250) is None
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 5

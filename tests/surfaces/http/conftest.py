@@ -103,7 +103,7 @@ def serving(folder: Path, *arguments: str, env: dict[str, str] | None = None, be
     finally:
         process.terminate()
         try:
-            process.wait(10)
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
             raise
@@ -120,7 +120,7 @@ def held(go: Path) -> str:
     )
 
 
-def until(true: Callable[[], Any], seconds: float = 10.0) -> Any:
+def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found = true()

