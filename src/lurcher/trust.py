@@ -129,6 +129,8 @@ def _each(section: str, names: str, rule: Rule = _ANY) -> dict[str, Rule]:
 TABLE: dict[str, Rule] = {
     # Where the index is: only inside of the project, which is looked at where its root is known.
     **_each("index", "dir chunk_chars follow_symlinks submodules"),
+    "index.secrets": Rule("brings files back that look like secrets"),
+    "index.broad": Rule("allows a whole disk to be indexed"),
     "index.max_file_bytes": _most(1_000_000),
     "index.refresh_limit": _most(5_000, above=-1),
     "index.first_answer_seconds": _most(20, above=0),
@@ -200,7 +202,8 @@ TABLE: dict[str, Rule] = {
     **_each("judge", "model protocol seconds top chars", _MODEL),
     **_each(
         "notes",
-        "k1 b b_above rarity body above comments name folder variant title whole b_whole small pairs pair card meaning links",
+        "k1 b b_above rarity body above comments name folder variant title whole b_whole small pairs pair card meaning "
+        "alone links",
     ),
     "notes.looked_at": _most(200),
     "notes.compared": _most(1_000),

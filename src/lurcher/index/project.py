@@ -652,16 +652,13 @@ def files_settings(settings: Settings) -> FilesSettings:
     )
 
 
-_OPENING = {"secrets": "brings files back that look like secrets", "broad": "allows a whole disk to be indexed"}
-
-
 def allowed(settings: Settings, name: str) -> bool:
     """Whether a switch of `index` is on that opens what is closed: only the user can have turned it."""
     if not getattr(settings.index, name):
         return False
     from lurcher.trust import users_own
 
-    users_own(settings, f"index.{name}", _OPENING[name])
+    users_own(settings, f"index.{name}")
     return True
 
 

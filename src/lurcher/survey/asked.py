@@ -160,8 +160,9 @@ class Surveys(ABC):
         """
         named = (posixpath.normpath(path),)
         return self._survey(
-            lambda snapshot, _: snapshot.path(self._allowed(snapshot, path, named)), (refresh, check), progress
-        )
+            lambda snapshot, _: snapshot.path(self._allowed(snapshot, path, named)), (refresh, check), progress,
+            "whether a file is in the index",
+        )  # fmt: skip
 
     def _allowed(self, snapshot: Snapshot, path: str | Path, names: Sequence[str] = ()) -> int:
         """The file of the index that a path means, within the folders that were asked for."""
