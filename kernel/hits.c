@@ -175,31 +175,6 @@ done:
     return found;
 }
 
-/* Packed rows, their width, where in them a number is, the first row and how many, a number: how many of them have it. */
-PyObject *kernel_equal(PyObject *module, PyObject *arguments) {
-    (void)module;
-    Py_buffer rows;
-    Py_ssize_t width, at, first, count;
-    long long number;
-    if (!PyArg_ParseTuple(arguments, "y*nnnnL", &rows, &width, &at, &first, &count, &number)) {
-        return NULL;
-    }
-    PyObject *found = NULL;
-    if (width < 4 || at < 0 || at > width - 4 || first < 0 || count < 0 || first > rows.len / width ||
-        count > rows.len / width - first) {
-        refuse("the rows are not there");
-    } else {
-        Py_ssize_t many = 0;
-        const unsigned char *place = (const unsigned char *)rows.buf + first * width + at;
-        for (; count > 0; count--, place += width) {
-            many += number_at(place) == number;
-        }
-        found = PyLong_FromSsize_t(many);
-    }
-    PyBuffer_Release(&rows);
-    return found;
-}
-
 #define AT_ONCE 64
 
 /* Up to 64 terms that are looked for in one pass: a bit for each in the entries of its first and of its second byte. */

@@ -104,7 +104,6 @@ PyObject *kernel_foldered(PyObject *module, PyObject *arguments);
 PyObject *kernel_nearest(PyObject *module, PyObject *arguments);
 PyObject *kernel_standings(PyObject *module, PyObject *arguments);
 PyObject *kernel_innermost(PyObject *module, PyObject *arguments);
-PyObject *kernel_equal(PyObject *module, PyObject *arguments);
 PyObject *kernel_best_line(PyObject *module, PyObject *arguments);
 PyObject *kernel_largest(PyObject *module, PyObject *arguments);
 PyObject *kernel_runs(PyObject *module, PyObject *arguments);

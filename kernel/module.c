@@ -107,8 +107,6 @@ static PyMethodDef functions[] = {
     {"innermost", kernel_innermost, METH_VARARGS,
      "Packed rows, their width, where in them start and end and kind are, the first and how many, a byte, a mark per kind: which of "
      "them is the shortest around the byte, or -1."},
-    {"equal", kernel_equal, METH_VARARGS,
-     "Packed rows, their width, where in them a number is, the first and how many, a number: how many of them have it."},
     {"best_line", kernel_best_line, METH_VARARGS,
      "A text, the same in small letters, some terms: at which byte the text of the first line begins that has the most different ones; "
      "-1: that is not so easy."},

@@ -262,6 +262,12 @@ class Hit:
     """Of a hit in an installed library: which one, as `--library` takes it."""
     version: str | None = None
     """The version of that library that was indexed; empty where nothing tells it."""
+    line: int = 0
+    """The line to go to: the one among those shown that matches best; 0 where none is better than the first."""
+
+    @property
+    def best_line(self) -> int:
+        return self.line or self.start_line
 
     @property
     def captures(self) -> Captures:
@@ -275,6 +281,7 @@ class Hit:
             "path": self.path,
             "start_line": self.start_line,
             "end_line": self.end_line,
+            "line": self.best_line,
             "language": self.language,
             "symbol": self.symbol,
             "kind": self.kind,

@@ -23,14 +23,14 @@ class Place:
     end: int
     last_begin: int | None = None
     """Matches that begin from here on belong to another place, though this one reaches further; None: `end`."""
-    focus: int | None = None
-    """The byte for whose sake the place is shown, where there is more than one in its unit."""
 
     @property
     def within(self) -> int:
         return self.end if self.last_begin is None else self.last_begin
 
 
+BELOW = 6
+"""So many lines below the best one a definition may begin that a hit is named after: what shows less of the hit keeps them."""
 _LARGEST = 6_000
 """Bytes up to which a match is shown whole that reaches beyond its unit."""
 
@@ -64,18 +64,23 @@ def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], in
 
 
 def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
-    """The byte of the file where the text of the unit's best line begins: the first with the most different wanted terms.
+    """The byte of the file where the text of the unit's best line begins."""
+    return snapshot.unit(unit)[1] + best_byte(snapshot.unit_text(unit), wanted)
+
+
+def best_byte(text: str, wanted: Collection[str]) -> int:
+    """The byte where the words of a text's best line begin: the first with the most different wanted terms.
 
     Terms are looked for as plain strings, parts of longer words included: this runs for every hit, and only the line matters.
     """
-    text, start, kernel = snapshot.unit_text(unit), snapshot.unit(unit)[1], native()
+    kernel = native()
     plain = text if kernel is not None and text.isascii() else text.lower()
     if len(plain) != len(text):  # a few letters have a longer lower case, which would shift every position after them
         plain = text
     elif kernel is not None:
         place = int(kernel.best_line(text, plain, wanted))
         if place >= 0:
-            return start + place
+            return place
         plain = text.lower()
     lines: dict[int, set[str]] = {}
     """Where a line begins → the wanted terms in it."""
@@ -87,7 +92,18 @@ def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
             position = plain.find(term, end) if end >= 0 else -1
     first = min(lines, key=lambda line: (-len(lines[line]), line), default=0)
     row = text[first:]
-    return start + len(text[: first + len(row) - len(row.lstrip())].encode())
+    return len(text[: first + len(row) - len(row.lstrip())].encode())
+
+
+def byte_of_line(text: bytes, line: int) -> int:
+    """Where the words of a line begin, counted from 0; the beginning of a line that is blank."""
+    start = 0
+    for _ in range(line):
+        start = text.find(b"\n", start) + 1
+    end = text.find(b"\n", start)
+    row = text[start : end if end >= 0 else len(text)]
+    words = row.lstrip()
+    return start + (len(row) - len(words) if words else 0)
 
 
 def text_at(snapshot: Snapshot, place: Place) -> str:
@@ -124,13 +140,19 @@ _split = lru_cache(maxsize=8192)(split)
 """Texts repeat the same words: those of the hits of one question, and for a server those of all questions."""
 
 
-def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> tuple[str, int, int]:
-    """The `lines` consecutive lines with the most different wanted terms: (text, first line, last line)."""
+def densest(
+    text: str, first_line: int, lines: int, wanted: Collection[str], kept: tuple[int, int] | None = None
+) -> tuple[str, int, int]:
+    """The `lines` consecutive lines with the most different wanted terms: (text, first line, last line).
+
+    Lines from the first of `kept` on are among them, as far as its second where there is room.
+    """
     rows = lines_of(text)
     if len(rows) <= lines:
         return text, first_line, first_line + max(len(rows) - 1, 0)
     found = _terms_by_line(rows, wanted)
-    best, start = -1.0, 0
+    lowest, highest = _window(kept, first_line, lines, len(rows))
+    best, start = -1.0, lowest
     inside: dict[str, int] = {}
     total = 0
     for end, terms in enumerate(found):
@@ -142,7 +164,7 @@ def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> 
             continue
         # Among equals one that does not begin with a blank line.
         value = 4 * len(inside) + total + (0.5 if rows[i].strip() else 0.0)
-        if value > best:
+        if value > best and lowest <= i <= highest:
             best, start = value, i
         total -= len(found[i])
         for term in found[i]:
@@ -150,6 +172,15 @@ def densest(text: str, first_line: int, lines: int, wanted: Collection[str]) -> 
             if not inside[term]:
                 del inside[term]
     return "".join(rows[start : start + lines]), first_line + start, first_line + start + lines - 1
+
+
+def _window(kept: tuple[int, int] | None, first_line: int, lines: int, total: int) -> tuple[int, int]:
+    """Between which rows an excerpt must begin to hold the lines to be kept."""
+    if kept is None:
+        return 0, total - lines
+    first = min(max(kept[0] - first_line, 0), total - 1)
+    last = min(max(kept[1] - first_line, first), first + lines - 1, total - 1)
+    return max(last - lines + 1, 0), min(first, total - lines)
 
 
 def beginning_at(text: str, first_line: int, lines: int, start: int, end: int) -> tuple[str, int, int]:

@@ -5,13 +5,24 @@ from __future__ import annotations
 from _collections_abc import Sequence
 
 from lurcher.budget import tokens
-from lurcher.budget.excerpt import Place, beginning_at, densest, focus_of, lines_around, place_of, text_at
+from lurcher.budget.excerpt import (
+    BELOW,
+    Place,
+    beginning_at,
+    best_byte,
+    byte_of_line,
+    densest,
+    focus_of,
+    lines_around,
+    place_of,
+    text_at,
+)
 from lurcher.cancel import check
 from lurcher.index.reader import Snapshot
-from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.index.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.lanes.lane import located
 from lurcher.lanes.symbol import SymbolMatch
-from lurcher.light import TYPE_CHECKING, partial, replace
+from lurcher.light import TYPE_CHECKING, partial
 from lurcher.quick import blake2b
 from lurcher.ranking.context import Context, Ranking
 from lurcher.types import Hit, Match, Query, Why
@@ -23,7 +34,8 @@ if TYPE_CHECKING:
 _MOST_WIDENED = 20_000
 """Matches whose function or class is looked up; the hits are those of the best units."""
 _NAMING = TYPE_KINDS | FUNCTION_KINDS
-"""What a hit may be named after, where it is not the only thing."""
+"""What a hit is named after, where there is one."""
+_ALL = frozenset(KINDS)
 
 
 class Focus:
@@ -46,28 +58,54 @@ class Focus:
         match = self._asked.get(unit)
         return match.definition.start_byte if match else focus_of(self._snapshot, unit, self._wanted)
 
-    def naming(self, unit: int, byte: int | None = None) -> tuple[str, str] | tuple[None, None]:
-        """Name and kind of what a hit is named after: the definition asked for, else the innermost one around its best line,
-        or `byte`."""
-        match = self._asked.get(unit)
-        if match:
-            return match.definition.qualified, match.definition.kind
-        snapshot = self._snapshot
-        file, _, _, _, _, shown = snapshot.unit(unit)
-        if byte is None and self._located is not None:
-            byte = self.starts(unit)[0]
-        if byte is not None:
-            shown = snapshot.innermost(file, byte, _NAMING)
-        elif shown < 0 or snapshot.begun_in(unit, file) > 1:
-            found = snapshot.innermost(file, focus_of(snapshot, unit, self._wanted), _NAMING)
-            shown = shown if found < 0 else found
-        return snapshot.naming(shown) if shown >= 0 else (None, None)
-
-    def lines(self, text: str, place: Place, count: int) -> tuple[str, int, int]:
-        first = place.start_line
-        if self._located is not None and (found := self.matches(place)):
+    def lines(self, unit: int, text: str, place: Place, count: int) -> tuple[str, int, int]:
+        """The lines of a place that are shown where there is room for so many."""
+        first, found = place.start_line, self.matches(place)
+        if found:
             return beginning_at(text, first, count, found[0].start_line, found[0].end_line)
-        return densest(text, first, count, self._wanted)
+        asked = self._asked_line(unit, place)
+        return densest(text, first, count, self._wanted, None if asked is None else (asked, asked))
+
+    def line(self, unit: int, place: Place, text: str, first: int, last: int) -> int:
+        """The best of the lines that are shown: a match, the definition asked for, else the one with most of the question."""
+        for match in self.matches(place):
+            if first <= match.start_line <= last:
+                return match.start_line
+        asked = self._asked_line(unit, place)
+        if asked is not None and first <= asked <= last:
+            return asked
+        _, start, _, line, _, _ = self._snapshot.unit(unit)
+        line += self._snapshot.text(place.file, start, focus_of(self._snapshot, unit, self._wanted)).count("\n")
+        if first <= line <= last or not text:
+            return min(max(line, first), last)
+        return first + text.encode()[: best_byte(text, self._wanted)].count(b"\n")
+
+    def _asked_line(self, unit: int, place: Place) -> int | None:
+        """Where the name of the definition asked for stands, if that is in a unit, and in the place that shows it."""
+        match = self._asked.get(unit)
+        if match is None:
+            return None
+        definition, start = match.definition, match.definition.start_byte
+        above = self._snapshot.text(place.file, start, min(definition.end_byte, place.end))
+        # Decorators and attributes come before the name.
+        line = definition.start_line + above[: max(above.find(definition.name), 0)].count("\n")
+        return line if place.start_line <= line <= place.end_line else None
+
+    def naming(self, unit: int, place: Place, line: int, last: int) -> tuple[str, str] | tuple[None, None]:
+        """Name and kind of the definition around a line of a place: the one asked for, else the innermost type or function,
+        else whatever is defined there, else what begins right below, before `last`, which a comment is about."""
+        match, snapshot, file = self._asked.get(unit), self._snapshot, place.file
+        if match and match.definition.start_line <= line <= match.definition.end_line:
+            return match.definition.qualified, match.definition.kind
+        text = text_at(snapshot, place).encode()
+        for below in range(line, min(line + BELOW, last) + 1):
+            byte = place.start + byte_of_line(text, below - place.start_line)
+            number = snapshot.innermost(file, byte, _NAMING)
+            if number < 0 and below == line:
+                number = snapshot.innermost(file, byte, _ALL)
+            if number >= 0:
+                return snapshot.naming(number)
+        return None, None
 
     def starts(self, unit: int) -> Sequence[int | None]:
         """Where each match of a unit begins; one None where no lane knows of any."""
@@ -103,7 +141,7 @@ def places_of(
             key = (place.file, place.start, place.end)
             if key not in seen:
                 seen.add(key)
-                found.append((position, replace(place, focus=byte)))
+                found.append((position, place))
     return found
 
 
@@ -158,9 +196,17 @@ class Shown:
                 text = text_at(self._snapshot, place)
                 known = (text, place.start_line, place.end_line)
                 if self._query.snippet_lines is not None:
-                    known = self._focus.lines(text, place, self._query.snippet_lines)
+                    unit = self._ranked.unit(self._places[i][0])
+                    known = self._focus.lines(unit, text, place, self._query.snippet_lines)
             self._texts[i] = known
         return known
+
+    def named(self, i: int) -> tuple[int, str | None, str | None]:
+        """The line that a hit leads to, and name and kind of what is defined there."""
+        position, place = self._places[i]
+        unit, (text, first, last) = self._ranked.unit(position), self.text(i)
+        line = self._focus.line(unit, place, text, first, last)
+        return line, *self._focus.naming(unit, place, line, last)
 
     def cost(self, i: int) -> int:
         if i not in self._costs:
@@ -179,8 +225,8 @@ class Shown:
 
     def candidate(self, i: int) -> Candidate:
         """A hit as a reranker reads it: all of its text, however much of it is shown."""
-        position, place = self._places[i]
-        name, _ = self._focus.naming(self._ranked.unit(position), place.focus)
+        place = self._places[i][1]
+        _, name, _ = self.named(i)
         header = self._snapshot.path(place.file) + (f" {name}" if name is not None else "")
         from lurcher.rerank.reranker import Candidate
 
@@ -196,16 +242,16 @@ class Shown:
             self._ranked.expect([self._places[i][0] for i in positions])
 
     def hit(self, i: int, *, named: bool = True) -> Hit:
-        """One hit; whoever names it himself does without its definition."""
+        """One hit; whoever names it differently does without its definition."""
         position, place = self._places[i]
-        unit, score = self._ranked.at(position)
+        score = self._ranked.score(position)
         text, first, last = self.text(i)
         path = self._snapshot.path(place.file)
-        name, kind = self._focus.naming(unit, place.focus) if named else (None, None)
+        line, name, kind = self.named(i)
         why = self._ranked.why(position) if self._query.reasons else Why()
         identity = blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
-            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file), name, kind, score,
-            self.cost(i), text, why, matches=self._focus.matches(place),
+            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file), name if named else None,
+            kind if named else None, score, self.cost(i), text, why, matches=self._focus.matches(place), line=line,
         )  # fmt: skip
 

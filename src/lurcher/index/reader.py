@@ -147,11 +147,6 @@ class Snapshot:
         return self._numbered("definitions", "file", "files")
 
     @cached_property
-    def unit_definitions(self) -> NDArray[np.int64]:
-        """How many definitions begin in each unit."""
-        return np.bincount(self.definition_unit, minlength=self.unit_total)
-
-    @cached_property
     def definition_unit(self) -> NDArray[np.int64]:
         """The unit in which each definition begins."""
         return self._numbered("definitions", "unit", "units")
@@ -618,15 +613,6 @@ class Snapshot:
             if KINDS[kind] in kinds and (best < 0 or end - start < smallest):
                 best, smallest = number, end - start
         return best if best < 0 else base + first + best
-
-    def begun_in(self, unit: int, file: int) -> int:
-        """How many definitions begin in a unit of a file."""
-        segment, first, count = self._defined(file)
-        table: Any = segment.definitions
-        if type(table) is not Rows:
-            return int(self.unit_definitions[unit])
-        own = unit if len(self.segments) == 1 else unit - self._bases["units"][self.segments.index(segment)]
-        return table.equal("unit", first, count, own)
 
     def _defined(self, file: int) -> tuple[Segment, int, int]:
         """The segment of a file, and in it the first of the definitions that the file has, and how many those are."""

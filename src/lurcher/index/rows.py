@@ -91,11 +91,6 @@ class Rows:
         found: int = _kernel().innermost(self._data, self._shape.row.size, *columns, first, count, byte, marks)
         return found
 
-    def equal(self, column: str, first: int, count: int, number: int) -> int:
-        """How many of some rows have a number of four bytes in a column."""
-        found: int = _kernel().equal(self._data, self._shape.row.size, self._shape.places[column][1], first, count, number)
-        return found
-
     def __getitem__(self, key: Any) -> Any:
         shape = self._shape
         if type(key) is str:

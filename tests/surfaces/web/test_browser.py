@@ -156,7 +156,19 @@ def test_o_opens_the_editor_by_its_address(show: Open, place: Path) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("o")
     page.wait_for_function("() => window.opened")
-    assert page.evaluate("window.opened") == f"editor://open{place}/src/cookies.py#1"
+    assert page.evaluate("window.opened") == f"editor://open{place}/src/cookies.py#4"
+
+
+def test_a_hit_leads_to_the_line_that_matched(show: Open) -> None:
+    page = show("/?q=parse_cookie")
+    page.wait_for_selector(".hit")
+    link = page.locator(".hit .go").first
+    assert link.locator(".lines").inner_text() == ":4"
+    assert "line=4" in link.get_attribute("href")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".listing")
+    assert asked(page)["line"] == ["4"]
 
 
 # -- why --------------------------------------------------------------------------------------------------------------

@@ -101,7 +101,9 @@ def _link_to_commit(commit: dict[str, Any]) -> str:
 
 
 def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
-    head = f"{painter.path(path)}:{hit.start_line}-{hit.end_line}"
+    # Terminals make links of `path:line`: with the few lines that are shown it leads to the one that matched.
+    place = str(hit.best_line) if painter.on else f"{hit.start_line}-{hit.end_line}"
+    head = f"{painter.path(path)}:{place}"
     if hit.symbol:
         head += f"  {painter.symbol(hit.symbol)}"
     if painter.on:
@@ -119,7 +121,7 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
         first = 0
         if painter.on and len(lines) > _TERMINAL_LINES:
-            from lurcher.budget.excerpt import beginning_at, densest
+            from lurcher.budget.excerpt import BELOW, beginning_at, densest
 
             text = hit.text.replace("\r\n", "\n")
             if hit.matches:
@@ -127,7 +129,9 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
                 _, start, _ = beginning_at(text, hit.start_line, _TERMINAL_LINES, start_line, end_line)
                 first = start - hit.start_line
             else:
-                _, first, _ = densest(text, 0, _TERMINAL_LINES, terms)
+                kept = (hit.best_line, hit.best_line + BELOW)  # what the hit is named after
+                _, start, _ = densest(text, hit.start_line, _TERMINAL_LINES, terms, kept)
+                first = start - hit.start_line
         shown = lines[first : first + _TERMINAL_LINES] if painter.on else lines
         width = len(str(hit.start_line + first + len(shown)))
         for i, line in enumerate(shown, hit.start_line + first):

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from lurcher.surfaces.cli.show import Locate, from_here
 from lurcher.terminal import printable
-from lurcher.terms.split import split, words
-from lurcher.terms.stem import stem
 from lurcher.types import Answer, Hit, SymbolAnswer
 
 
@@ -25,7 +23,7 @@ def symbols(answer: SymbolAnswer, locate: Locate) -> None:
 
 
 def _places(hit: Hit) -> Iterator[tuple[int, int, str]]:
-    """Every match, where a mode knows them; of a commit the place of its change; else the line with most of the query."""
+    """Every match, where a mode knows them; of a commit the place of its change; else the line that matches best."""
     if hit.commit is not None:
         yield max(hit.start_line, 1), 1, f"{hit.commit['sha'][:10]} {hit.commit['date'][:10]} {hit.commit['subject']}"
         return
@@ -35,8 +33,6 @@ def _places(hit: Hit) -> Iterator[tuple[int, int, str]]:
             number = match.start_line - hit.start_line
             yield match.start_line, match.start_column, rows[number] if 0 <= number < len(rows) else ""
         return
-    terms = {stem(term) for lane in hit.why.lanes.values() for term in lane.terms}
-    counts = [len({stem(part) for word in words(row) for part in split(word)} & terms) for row in rows]
-    best = max(range(len(rows)), key=lambda i: (counts[i], bool(rows[i].strip()), -i))
-    row = rows[best]
-    yield hit.start_line + best, len(row) - len(row.lstrip()) + 1, row
+    number = hit.best_line - hit.start_line
+    row = rows[number] if number < len(rows) else ""
+    yield hit.best_line, len(row) - len(row.lstrip()) + 1, row

@@ -99,7 +99,8 @@ def _by(outcome: dict[str, Any]) -> str:
 def _hit_data(hit: Hit) -> dict[str, Any]:
     data: dict[str, Any] = {
         "source": hit.source, "path": hit.path, "start_line": hit.start_line, "end_line": hit.end_line,
-        "language": hit.language, "symbol": hit.symbol, "kind": hit.kind, "score": round(hit.score, 4), "text": hit.text,
+        "line": hit.best_line, "language": hit.language, "symbol": hit.symbol, "kind": hit.kind, "score": round(hit.score, 4),
+        "text": hit.text,
     }  # fmt: skip
     if hit.commit is not None:
         names = ("sha", "subject", "author", "date", "outcome", "files", "file_count")

@@ -32,8 +32,9 @@ COMMIT = thing(
     file_count=WHOLE,
 )  # fmt: skip
 HIT = thing(
-    "commit", "note", "library", "version", source=TEXT, path=TEXT, start_line=WHOLE, end_line=WHOLE, language=TEXT,
-    symbol=MAYBE, kind=MAYBE, score=NUMBER, text=TEXT, commit=COMMIT, note={"type": "object"}, library=TEXT, version=TEXT,
+    "commit", "note", "library", "version", source=TEXT, path=TEXT, start_line=WHOLE, end_line=WHOLE, line=WHOLE,
+    language=TEXT, symbol=MAYBE, kind=MAYBE, score=NUMBER, text=TEXT, commit=COMMIT, note={"type": "object"}, library=TEXT,
+    version=TEXT,
 )  # fmt: skip
 SEARCH = thing("at_least", hits=many(HIT), total=WHOLE, at_least=YES, next=MAYBE, mode=TEXT, index=INDEX, degraded=DEGRADED)
 EXPLAIN = thing(path=TEXT, commits=many({"type": "object"}), total=WHOLE, degraded=DEGRADED)

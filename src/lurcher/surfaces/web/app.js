@@ -3,7 +3,7 @@ import { get } from "./api.js";
 import { byId, h, number, put } from "./dom.js";
 import { facetList } from "./facets.js";
 import { fileView } from "./file.js";
-import { hitList, summary } from "./hits.js";
+import { bestLine, hitList, summary } from "./hits.js";
 import { address, asked, filtered, plain, read, unfiltered } from "./route.js";
 import { follow, languages, open as openDialog, statusDialog } from "./status.js";
 import { timeline } from "./timeline.js";
@@ -330,7 +330,7 @@ function handle(key, writing, hit, at) {
     return false;
   }
   if (!answer || !answer.hits[at]) return false;
-  if (key === "o") { openEditor(answer.hits[at].path, answer.hits[at].start_line); return true; }
+  if (key === "o") { openEditor(answer.hits[at].path, bestLine(answer.hits[at])); return true; }
   if (key === "w") { choose(at, true); return true; }
   if (key === "g" && answer.hits[at].source !== "history") { go({ ...state, file: answer.hits[at].path, tab: "graph" }); return true; }
   return false;

@@ -3,7 +3,7 @@ import { get } from "./api.js";
 import { ago, byId, day, h, number, put } from "./dom.js";
 import { graphView } from "./graph.js";
 import { lines, marksOf, termsOf, tokens } from "./highlight.js";
-import { fileAddress, swatch, VERDICTS } from "./hits.js";
+import { bestLine, fileAddress, swatch, VERDICTS } from "./hits.js";
 import { lineContent } from "./marked.js";
 import { address, plain } from "./route.js";
 
@@ -157,8 +157,8 @@ function aboutLine(file, line, layers, state, page) {
     const [related, explained] = await Promise.allSettled(asked);
     if (signal.aborted) return;
     put(like, h("h3", null, "Related"), related.status === "fulfilled" && related.value.hits.length
-      ? h("ul", { class: "related" }, related.value.hits.map((hit) => h("li", null, h("a", { href: fileAddress(state, hit.path, hit.start_line) },
-        h("span", { class: "folder" }, hit.path), `:${hit.start_line}`), hit.symbol ? h("code", null, hit.symbol) : null)))
+      ? h("ul", { class: "related" }, related.value.hits.map((hit) => h("li", null, h("a", { href: fileAddress(state, hit.path, bestLine(hit)) },
+        h("span", { class: "folder" }, hit.path), `:${bestLine(hit)}`), hit.symbol ? h("code", null, hit.symbol) : null)))
       : h("p", { class: "muted" }, "Nothing like it."));
     const found = explained && explained.status === "fulfilled" && explained.value.commits[0];
     if (found) put(past, h("h3", null, `Line ${line}`), ...commitCard({ ...layer, ...found }));

@@ -11,6 +11,11 @@ export function hitList(answer, state, choose) {
   return answer.hits.map((hit, position) => article(hit, position, answer, state, best, choose));
 }
 
+// The line that matched, among those that are shown.
+export function bestLine(hit) {
+  return hit.line || hit.start_line;
+}
+
 export function fileAddress(state, path, line, tab = "") {
   return address({ ...state, file: path, line, tab });
 }
@@ -24,8 +29,8 @@ function article(hit, position, answer, state, best, choose) {
   const place = past
     ? h("span", { class: "place" }, withMarks((hit.commit && hit.commit.subject) || hit.path, terms))
     : h("span", { class: "place" }, h("span", { class: "folder" }, parts.length ? `${parts.join("/")}/` : ""), h("b", null, name),
-        h("span", { class: "lines" }, `:${hit.start_line}–${hit.end_line}`));
-  const link = h("a", { class: "go", id, href: fileAddress(state, hit.path, hit.start_line), data: { hit: position } }, place);
+        h("span", { class: "lines" }, `:${bestLine(hit)}`));
+  const link = h("a", { class: "go", id, href: fileAddress(state, hit.path, bestLine(hit)), data: { hit: position } }, place);
   const head = h("div", { class: "head" }, h("h2", null, link), ...badges(hit), score(hit, best),
     h("button", { type: "button", class: "why-button", "aria-controls": "side", onclick: () => choose(position, true) }, "why",
       h("span", { class: "unseen" }, ` is hit ${position + 1} here`)));

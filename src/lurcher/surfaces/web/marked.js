@@ -39,7 +39,7 @@ export function block(hit, terms) {
   const shown = { ...hit, text };
   const rows = lines(text, tokens(text, hit.language), places(shown, terms));
   const box = h("div", { class: "block" });
-  const [from, to] = span(rows);
+  const [from, to] = span(rows, (hit.line || hit.start_line) - hit.start_line);
   const indent = indentOf(text.split("\n"));
   const draw = (all) => {
     const [first, last] = all ? [0, rows.length] : [from, to];
@@ -71,18 +71,22 @@ function outdented(row, indent) {
   });
 }
 
-// The window of lines with the most marks in it.
-function span(rows) {
+const BELOW = 6;
+
+// The window of lines with the most marks in it, among those with the best line and what may begin right below it: the hit is
+// named after that.
+function span(rows, line) {
+  const kept = Math.max(0, Math.min(line, rows.length - 1));
+  const highest = Math.max(0, Math.min(kept, rows.length - SHOWN));
+  const lowest = Math.min(highest, Math.max(0, Math.min(kept + BELOW, rows.length - 1) - SHOWN + 1));
   const weights = rows.map((row) => new Set(row.filter((part) => part[2]).map((part) => part[0].toLowerCase())).size);
-  let best = 0;
+  let best = lowest;
   let bestSum = -1;
-  let sum = 0;
-  for (let i = 0; i < rows.length; i += 1) {
-    sum += weights[i] - (i >= SHOWN ? weights[i - SHOWN] : 0);
-    if (sum > bestSum) { bestSum = sum; best = Math.max(0, i - SHOWN + 1); }
+  for (let start = lowest; start <= highest; start += 1) {
+    const sum = weights.slice(start, start + SHOWN).reduce((total, weight) => total + weight, 0);
+    if (sum > bestSum) { bestSum = sum; best = start; }
   }
-  if (bestSum <= 0) best = 0;
-  else while (best + 1 < rows.length - SHOWN + 1 && !weights[best] && !weights[best + 1]) best += 1;
+  while (best < highest && !weights[best] && !weights[best + 1]) best += 1;
   return [best, Math.min(rows.length, best + SHOWN)];
 }
 
