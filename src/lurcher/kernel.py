@@ -14,7 +14,7 @@ from lurcher.light import TYPE_CHECKING, cache
 if TYPE_CHECKING:
     from types import ModuleType
 
-VERSION = 16
+VERSION = 17
 """Of what the kernel offers; one that was built for another is not used."""
 
 
