@@ -831,7 +831,6 @@ function M.deep.er(c) end
 function Shape:area() end
 local function hidden() end
 M.close = function(x) return 1 end
-M.version = "1.0"
 local bound = function() end
 function global() end
 local handlers = { click = function() end, size = 1 }
@@ -844,7 +843,6 @@ method M.deep.er
 method Shape.area
 -function hidden
 method M.close
-variable M.version
 -function bound
 function global
 -variable handlers

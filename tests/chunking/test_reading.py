@@ -115,6 +115,7 @@ def test_each_and_members_define_every_name_that_is_found() -> None:
         ("scala", "trait A { val a, b: Int\n def f = { val c = 1 } }\n", ["trait A", "field a", "field b", "method f"]),
         ("swift", "let a = 1, b = 2\nfunc f() -> Int { let c = 1 }\n", ["variable a", "variable b", "function f"]),
         ("typescript", "class A { f = () => 1; g = 2; h = function () {} }", ["class A", "method f", "field g", "method h"]),
+        ("lua", 'local M = {}\nM.version = "1.0"\n', ["variable M", "variable version"]),
         ("go", "package x\nconst t,err\nvar a, b = 1, 2\n", ["constant err", "constant t", "variable a", "variable b"]),
         ("python", "x.y = 1\na[0] = 2\nclass A:\n    (b) = c.d = 1\n    def f(self): e = 1\n", ["class A", "method f"]),
         (
