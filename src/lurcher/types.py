@@ -257,7 +257,7 @@ class Hit:
     matches: tuple[Match, ...] = ()
     """Where exactly the query matches, for modes that know: those that begin in the hit, in order."""
     note: dict[str, Any] | None = None
-    """Of a note: its title, the headings above, tags, date, and how to open it (`wikilink`, `anchor`)."""
+    """Of a note: its title, the headings above, tags, date, and how to open it (`anchor`, and in a vault `wikilink`)."""
     library: str | None = None
     """Of a hit in an installed library: which one, as `--library` takes it."""
     version: str | None = None

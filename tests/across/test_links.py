@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from lurcher import Engine
@@ -51,3 +52,24 @@ def test_a_note_leads_to_the_code_commits_and_notes_that_it_names(engine: Engine
 
 def test_one_source_alone_has_no_links(engine: Engine) -> None:
     assert all(hit.links == {"commits": [], "notes": []} for hit in engine.search("kiln heat", sources=["code"]).hits)
+
+
+def test_files_that_share_a_name_only_are_not_connected(tmp_path: Path) -> None:
+    repo = Repo(tmp_path / "tree")
+    repo.commit(
+        "Begin",
+        {
+            "shop/csrf.py": "def check_token(request):\n    return request.token\n",
+            "tests/csrf/tests.py": "def test_token():\n    assert check_token\n",
+            "docs/tokens.md": "# Tokens\n\nWhat a token is, said csrf.py elsewhere, `tests.py` and admin/csrf.py there.\n",
+            "docs/checks.md": "# Checks\n\nTokens are checked in shop.csrf and tested in csrf/tests.py.\n",
+        },
+    )
+    with Engine.open(repo.top, root=repo.top) as engine:
+        assert paths(hit_of(engine, "check_token", "code", "shop/csrf.py").links["notes"]) == ["docs/checks.md"]
+        assert paths(hit_of(engine, "test_token", "code", "tests/csrf/tests.py").links["notes"]) == ["docs/checks.md"]
+        assert hit_of(engine, "what a token is", "notes", "docs/tokens.md").links["code"] == []
+        named = hit_of(engine, "how tokens are checked", "notes", "docs/checks.md").links["code"]
+        assert paths(named) == ["shop/csrf.py", "tests/csrf/tests.py"]
+        documents = {section.name: section.entries for section in engine.brief("shop/csrf.py").sections}["documents"]
+        assert [entry.partition(":")[0] for entry in documents] == ["- docs/checks.md"]

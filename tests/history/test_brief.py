@@ -16,7 +16,7 @@ from tests.history.repo import Repo, project, silent
 def repo(tmp_path: Path) -> Repo:
     repo = Repo(tmp_path / "tree")
     repo.commit("Add a client", {"client.py": "class Client:\n    def send(self):\n        return 1\n"})
-    repo.commit("Add a shop", {"shop.py": "from net.client import Client\n", "guide.md": "Use client.py, and Client.\n"})
+    repo.commit("Add a shop", {"shop.py": "from net.client import Client\n", "guide.md": "Use net/client.py, and Client.\n"})
     repo.git("mv", "client.py", "moved.py")
     repo.commit("Move it once")
     (repo.top / "net").mkdir()
@@ -41,7 +41,7 @@ def test_a_page_about_a_file(repo: Repo) -> None:
     assert "Retry sends (+1 -1)" in sections["changed lately"][0]
     assert sections["people"] == ("- Ada: 4 commits, last 2023-11-14",)
     assert sections["dependents"] == ("- shop.py:1 takes Client",)
-    assert sections["documents"] == ("- guide.md:1: Use client.py, and Client.",)
+    assert sections["documents"] == ("- guide.md:1: Use net/client.py, and Client.",)
     assert answer.tokens <= answer.budget and answer.text.startswith("# Before you edit net/client.py\n")
 
 

@@ -79,8 +79,9 @@ def order(answer: Answer) -> list[str]:
 def reranked(tree: Path, name: str, scores: Scores, **more: Any) -> Answer:
     """Hits reranked by one that says these scores, in its own way."""
     if name == "llm":
-        number = (int, float)
-        tenths = [{**entry, "score": 10 * entry["score"] if type(entry["score"]) in number else entry["score"]} for entry in scores]
+        numeric = (int, float)
+        tenths = [{**entry, "score": 10 * entry["score"] if type(entry["score"]) in numeric else entry["score"]}
+                  for entry in scores]  # fmt: skip
         with playing(replying(lambda system, text, body: json.dumps(tenths))) as played:
             return asked(tree, {"judge.url": played.url}, ["llm"], **more)
     says = tei_says if name == "tei" else infinity_says

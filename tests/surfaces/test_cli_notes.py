@@ -10,14 +10,19 @@ from tests.conftest import Run
 def test_notes_are_shown_with_how_to_open_them(repository: Path, ask: Run) -> None:
     told = ask("notes", "following redirects", repository)
     assert told.status == 0
-    assert "docs/guide.md:1-9  Guide" in told.out and "[[guide]]" in told.out and "docs/guide.md#guide" in told.out
+    assert "docs/guide.md:1-9  Guide" in told.out and "[[" not in told.out and "docs/guide.md#guide" in told.out
     assert "client.py" not in told.out
 
 
 def test_search_in_notes_gives_the_same_json(repository: Path, ask: Run) -> None:
     told = ask("notes", "redirects", repository, "--json").json
     assert told == ask("search", "redirects", repository, "--in", "notes", "--json").json
-    assert told["sources"] == ["notes"] and told["hits"][0]["note"]["wikilink"] == "[[guide]]"
+    assert told["sources"] == ["notes"] and told["hits"][0]["note"]["wikilink"] is None
+
+
+def test_wiki_links_are_shown_where_notes_have_them(repository: Path, ask: Run) -> None:
+    (repository / "docs" / "more.md").write_text("# More\n\nSee [[guide]] for redirects.\n")
+    assert "[[guide]]" in ask("notes", "following redirects", repository).out
 
 
 def test_code_stays_the_default_where_there_is_code(repository: Path, ask: Run) -> None:

@@ -6,13 +6,15 @@ A link says why it is there. Names that are plain words count only where they ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lurcher.history.hits import told
 from lurcher.index.reader import Snapshot
 from lurcher.lanes.symbol import find, fitting
+from lurcher.notes.mentions import Mentions, paths_called
 from lurcher.notes.vault import vault_of
 from lurcher.terms.split import compound, split, words
 from lurcher.types import HEADING, Hit
@@ -78,17 +80,20 @@ class Linker:
         snapshot = self.snapshot
         found: list[dict[str, Any]] = []
         seen: set[int] = set()
-        for wanted, why in _names_of(path, symbol):
-            before, after = (rb"(?<!\w)" * wanted[0].isalnum(), rb"(?!\w)" * wanted[-1].isalnum())
-            pattern = re.compile(before + re.escape(wanted.encode()) + after)
+        mentions = Mentions(snapshot, path)
+        ways: list[tuple[str, str, Callable[[bytes], int | None]]] = [
+            (word, "names the file", mentions.first) for word in mentions.words
+        ]
+        ways += [(wanted, why, partial(_first, wanted)) for wanted, why in _names_of(symbol)]
+        for wanted, why, place in ways:
             for file in sorted(self._notes_with(wanted), key=snapshot.path)[:_LOOKED_AT]:
                 if len(found) >= _MOST or file in seen or snapshot.path(file) == path:
                     continue
                 text = snapshot.file_text(file)
-                match = pattern.search(text)
-                if match is not None:
+                start = place(text)
+                if start is not None:
                     seen.add(file)
-                    found.append(self._note(file, text.count(b"\n", 0, match.start()) + 1, why))
+                    found.append(self._note(file, text.count(b"\n", 0, start) + 1, why))
         return found
 
     def _notes_with(self, wanted: str) -> list[int]:
@@ -159,12 +164,11 @@ class Linker:
         snapshot, notes = self.snapshot, vault_of(self.snapshot).notes
         name = _CALL.sub("", name.strip())
         if "/" in name or "." in name:
-            end = name.lstrip("./")
-            here = snapshot.prefix(note)
-            known = [path for path in (here + end,) if path in snapshot.live_paths] or self._ending(end)
-            if len(known) == 1 and not notes[snapshot.live_paths[known[0]]]:
-                yield self._place(snapshot.live_paths[known[0]], None, f"named as {name}")
-                return
+            for path in self._called(name):
+                first = Mentions(snapshot, path).first(f"`{name}`".encode() if quoted else name.encode())
+                if first is not None and not notes[snapshot.live_paths[path]]:
+                    yield self._place(snapshot.live_paths[path], None, f"named as {name}")
+                    return
         if quoted and _SYMBOL.fullmatch(name) and len(name) > 2:
             matches = [match for match in fitting(find(snapshot, [name])) if match.definition.kind != HEADING and match.fits]
             own = {match.file for match in matches}
@@ -172,14 +176,13 @@ class Linker:
                 best = max(matches, key=lambda match: (match.strength, -match.definition.start_line))
                 yield self._place(best.file, best.definition.name, f"names {name}")
 
-    def _ending(self, end: str) -> list[str]:
-        """Paths that end with a part of a path; the bare name of a file is enough where only one file has it."""
-        stem = split(end.rpartition("/")[2].partition(".")[0])
-        if not stem:
-            return []
-        owners, _ = self.snapshot.postings("name", stem[0])
-        paths = (self.snapshot.path(int(file)) for file in owners.tolist() if self.snapshot.live_files[file])
-        return sorted(path for path in paths if path.endswith("/" + end) or path == end)[:2]
+    def _called(self, name: str) -> list[str]:
+        """Files that a path or a dotted name may stand for, by its last part; of a dotted name also by the last but one."""
+        if "/" in name:
+            return paths_called(self.snapshot, name)
+        parts = (name, *name.strip(".").split(".")[:0:-1])
+        known = dict.fromkeys(path for part in parts for path in paths_called(self.snapshot, part))
+        return list(known)[:_LOOKED_AT]
 
     def _named_commits(self, path: str, text: str) -> list[dict[str, Any]]:
         root = self._past_of(path)
@@ -221,12 +224,16 @@ def _last(symbol: str | None) -> str | None:
     return symbol.rpartition(".")[2] if symbol else None
 
 
-def _names_of(path: str, symbol: str | None) -> list[tuple[str, str]]:
-    """What a note may call a place: its path, the file's name where that says something, the symbol as code."""
-    found = [(path, "names the path")] if "/" in path else []
-    base = path.rpartition("/")[2]
-    if len(base.partition(".")[0]) > 3 and base.partition(".")[0] not in ("index", "main", "init", "__init__", "util", "utils"):
-        found.append((base, f"names {base}"))
+def _first(wanted: str, text: bytes) -> int | None:
+    """Where a text has a name by itself."""
+    before, after = (rb"(?<!\w)" * wanted[0].isalnum(), rb"(?!\w)" * wanted[-1].isalnum())
+    match = re.search(before + re.escape(wanted.encode("utf-8", "surrogateescape")) + after, text)
+    return match.start() if match is not None else None
+
+
+def _names_of(symbol: str | None) -> list[tuple[str, str]]:
+    """What a note may call a symbol: with what it is in, or as code."""
+    found: list[tuple[str, str]] = []
     name = _last(symbol)
     if symbol and name and len(name) > 2:
         if "." in symbol:

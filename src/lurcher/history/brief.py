@@ -148,12 +148,21 @@ def _documents(snapshot: Snapshot, file: int, definition: Definition | None) -> 
     from lurcher.lanes.literal import candidates
     from lurcher.literal.pattern import compiled
 
-    name = definition.name if definition else snapshot.path(file).rpartition("/")[2]
-    if len(name) < 3:
-        return []
-    pattern = compiled(name, fixed=True, case="exact", word=True)
-    units = candidates(snapshot, pattern)
-    wanted = None if units is None else set(snapshot.unit_file[units].tolist())
+    if definition is not None:
+        names = [definition.name] if len(definition.name) > 2 else []
+        pattern = compiled(definition.name, fixed=True, case="exact", word=True)
+
+        def first(text: bytes) -> int | None:
+            return next((start for start, _ in pattern.lines(text)), None)
+    else:
+        from lurcher.notes.mentions import Mentions
+
+        mentions = Mentions(snapshot, snapshot.path(file))
+        names, first = mentions.words, mentions.first
+    wanted: set[int] | None = set()
+    for name in names:
+        units = candidates(snapshot, compiled(name, fixed=True, case="exact", word=True))
+        wanted = None if units is None or wanted is None else wanted | set(snapshot.unit_file[units].tolist())
     found = []
     for path, number in sorted(snapshot.live_paths.items()):
         roles = int(snapshot.file_roles[number])
@@ -162,13 +171,13 @@ def _documents(snapshot: Snapshot, file: int, definition: Definition | None) -> 
         if number == file or (wanted is not None and number not in wanted):
             continue
         text = snapshot.file_text(number)
-        for start, _ in pattern.lines(text):
+        start = first(text)
+        if start is not None:
             begin = text.rfind(b"\n", 0, start) + 1
             stop = text.find(b"\n", start)
             said = text[begin : stop if stop >= 0 else None].decode("utf-8", "replace").strip()
             number_of_line = text.count(b"\n", 0, start) + 1
             found.append(printable_lines(f"- {path}:{number_of_line}: {said if len(said) <= 120 else said[:119] + '…'}"))
-            break
     return found
 
 

@@ -63,10 +63,11 @@ class NoteShown:
         headings = [] if heading is None else [*filter(None, heading.container.split(HEADING_PATH)), heading.name]
         top = heading is None or (not heading.container and heading.name == title)
         stem = stem_of(path)
+        link = f"[[{stem}]]" if top or heading is None else f"[[{stem}#{link_text(heading.name)}]]"
         out: dict[str, Any] = {
             "title": title,
             "headings": headings,
-            "wikilink": f"[[{stem}]]" if top or heading is None else f"[[{stem}#{link_text(heading.name)}]]",
+            "wikilink": link if vault.linked_by_name else None,
             "anchor": path if heading is None else f"{path}#{self._slug(file, heading)}",
             "tags": list(vault.said(file, "tag")),
         }

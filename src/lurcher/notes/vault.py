@@ -7,7 +7,7 @@ import posixpath
 from lurcher.arrays import np
 from lurcher.index.reader import Snapshot
 from lurcher.light import TYPE_CHECKING
-from lurcher.notes.kinds import notes_in
+from lurcher.notes.kinds import has_code, notes_in
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import HEADING, Definition, Import
@@ -34,6 +34,7 @@ class _Known:
 
     def __init__(self) -> None:
         self.notes: NDArray[np.bool_] | None = None
+        self.linked_by_name: bool | None = None
         self.facts: dict[int, tuple[Import, ...]] | None = None
         self.named: dict[str, list[int]] | None = None
         self.called: dict[str, list[int]] | None = None
@@ -57,6 +58,17 @@ class Vault:
         if notes is None:
             notes = self._known.notes = notes_in(self._snapshot)
         return notes
+
+    @property
+    def linked_by_name(self) -> bool:
+        """Whether notes here are linked as in a vault, `[[so]]`: there is no code, or one of them does it."""
+        linked = self._known.linked_by_name
+        if linked is None:
+            linked = not has_code(self._snapshot) or any(
+                self.notes[file] for kind in ("wikilink", "embed") for file, _ in self._snapshot.imports_of_kind(kind)
+            )
+            self._known.linked_by_name = linked
+        return linked
 
     @property
     def facts(self) -> dict[int, tuple[Import, ...]]:

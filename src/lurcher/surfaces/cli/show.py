@@ -143,7 +143,7 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
 
 def _note(note: dict[str, Any], painter: Painter) -> Iterable[str]:
     """How a section can be opened, and what its note says of itself."""
-    said = [note["wikilink"], note["anchor"], *(f"#{tag}" for tag in note["tags"])]
+    said = [*filter(None, [note["wikilink"]]), note["anchor"], *(f"#{tag}" for tag in note["tags"])]
     yield painter.dim("    " + "  ".join(printable(part) for part in said))
     if "front_matter_problem" in note:
         yield painter.dim(f"    front matter: {printable(note['front_matter_problem'])}")
