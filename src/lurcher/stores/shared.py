@@ -158,7 +158,7 @@ class Shared:
         """An error of the store, with what was tried and what to do about it."""
         problem.tried = problem.tried or shown(self._url)
         if "lurcher doctor" not in problem.hint:
-            problem.hint = f"{problem.hint}; {DOCTOR}" if problem.hint else DOCTOR
+            problem.hint = f"{problem.hint.rstrip(';')}; {DOCTOR}" if problem.hint else DOCTOR
         return problem
 
     def off(self, problem: StoreError) -> Degraded:

@@ -68,6 +68,36 @@ def test_a_second_time_changes_nothing_and_removing_leaves_nothing(project: Path
     assert not (project / ".git/hooks/post-commit").exists()
 
 
+@pytest.mark.parametrize("key", [client.key for client in CLIENTS])
+@pytest.mark.parametrize("before", ["", "\n", "  \n\n", "{}", "{}\n", "{ }\n", "{\n}\n", "{\n  // mine\n}\n"])
+def test_a_file_that_was_there_and_held_nothing_stays(project: Path, key: str, before: str) -> None:
+    client = _client(key)
+    if client.toml and "{" in before:
+        before = before.replace("{", "#").replace("}", "#").replace("//", "#")
+    for path in (client.file(project), project / init.AGENTS):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(before)
+    init.steps(project, [client])
+    written = client.file(project).read_text()
+    assert "lurcher" in written and "lurcher" in (project / init.AGENTS).read_text()
+    assert {step.done for step in init.steps(project, [client])} == {"unchanged"}
+    init.steps(project, [client], remove=True)
+    for path in (client.file(project), project / init.AGENTS):
+        after = path.read_text()
+        assert "".join(after.split()) == "".join(before.split()) and (before.strip() or after == before)
+
+
+def test_a_schema_that_was_there_stays(project: Path) -> None:
+    for client in CLIENTS:
+        if client.first and not client.toml:
+            path = client.file(project)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(json.dumps(dict(client.first), indent=2) + "\n")
+            init.steps(project, [client], agents=False)
+            init.steps(project, [client], agents=False, remove=True)
+            assert json.loads(path.read_text()) == dict(client.first)
+
+
 def _tree(project: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(project)): path.read_bytes()

@@ -90,9 +90,13 @@ def _entry_change(client: Client, remove: bool) -> Edit:
 def _section_change(remove: bool) -> Edit:
     def change(text: str | None, path: Path) -> str | None:
         if not remove:
-            return sections.added(text or "", SECTION, BEGIN, END)
-        rest = None if text is None else sections.removed(text, BEGIN, END)
-        return rest if rest == text or (rest is not None and rest.strip()) else None
+            made = sections.added(text or "", SECTION, BEGIN, END)
+            # Only a file that we make is the section and a line end: one that was there, and held nothing, stays.
+            return made if text is None or text.strip() else made + text if text else made.removesuffix("\n")
+        if text is None:
+            return None
+        rest = sections.removed(text, BEGIN, END)
+        return None if text.startswith(BEGIN) and text.endswith(f"{END}\n") and not rest else rest
 
     return change
 

@@ -14,10 +14,15 @@ from lurcher.surfaces.init.jsonc import NotEditable
 
 
 def added(client: Client, text: str | None) -> str:
-    """The settings with our entry; what is there already as it should be stays as it is."""
+    """The settings with our entry; what is there already as it should be stays as it is.
+
+    Only a file that we make is exactly `fresh`: so `removed` can tell it from one that was there, and held nothing.
+    """
     entry = client.entry()
-    if text is None or not text.strip():
+    if text is None:
         return fresh(client)
+    if not text.strip():
+        return fresh(client) + text if text else fresh(client).removesuffix("\n")
     known = _known(client, text)
     if known == entry:
         return text
@@ -28,22 +33,25 @@ def added(client: Client, text: str | None) -> str:
         block = _table(client)
         gap = "" if not base.strip() else "\n" if base.endswith("\n") else "\n\n"
         return _checked_toml(client, base, f"{base}{gap}{block}", entry)
-    return jsonc.with_member(text, client.path, entry)
+    made = jsonc.with_member(text, client.path, entry)
+    if made.rstrip() != fresh(client).rstrip():
+        return made
+    return json.dumps(jsonc.parse(made).data) + text[len(text.rstrip()) :]  # on one line
 
 
 def removed(client: Client, text: str) -> str | None:
-    """The settings without our entry; None where nothing would be left of the file."""
+    """The settings without our entry; None where we made the file."""
+    new = fresh(client)
+    if text == new:
+        return None
+    if text == new.removesuffix("\n") or (text.startswith(new) and not text[len(new) :].strip()):
+        return text[len(new) :]
     known = _known(client, text)
     if known is None:
         return text
     if not _ours(known):
         raise NotEditable(f"its entry named {client.path[-1]} is not ours")
-    rest = _without_table(client, text) if client.toml else jsonc.without_member(text, client.path)
-    nothing = dict(client.first)
-    if client.toml:
-        return rest if rest.strip() else None
-    left = jsonc.parse(rest)
-    return None if left.data in ({}, nothing) and not _has_comments(rest) else rest
+    return _without_table(client, text) if client.toml else jsonc.without_member(text, client.path)
 
 
 def fresh(client: Client) -> str:
@@ -128,7 +136,3 @@ def _pruned(data: dict[str, Any]) -> dict[str, Any]:
     """Without empty tables, which a text may leave out."""
     kept = {name: _pruned(value) if isinstance(value, dict) else value for name, value in data.items()}
     return {name: value for name, value in kept.items() if value != {}}
-
-
-def _has_comments(text: str) -> bool:
-    return re.search(r"//|/\*", jsonc.STRING.sub("", text)) is not None

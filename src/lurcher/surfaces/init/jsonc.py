@@ -168,7 +168,8 @@ def _inserted(text: str, node: Node, name: str, value: Any) -> str:
     written = f"{json.dumps(name)}: {_written(value, inner, text)}"
     newline = _newline(text)
     if not members:
-        return f"{text[: node.start]}{{{newline}{inner}{written}{newline}{outer}}}{text[node.end :]}"
+        comments = text[node.start + 1 : node.end - 1].rstrip()
+        return f"{text[: node.start]}{{{comments}{newline}{inner}{written}{newline}{outer}}}{text[node.end :]}"
     last = members[-1].end
     if node.trailing_comma:
         place = _line_end(text, _after_comma(text, last))
