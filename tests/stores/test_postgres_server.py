@@ -141,6 +141,20 @@ def test_without_pgvector_it_says_what_to_run(here: TestServer) -> None:
         here.run("DROP DATABASE bare", "DROP ROLE plain")
 
 
+def test_a_database_without_letters_is_told(here: TestServer) -> None:
+    here.run("DROP DATABASE IF EXISTS raw")
+    here.run("CREATE DATABASE raw ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    store = quick(here.address("raw"))
+    try:
+        for ask in (store.projects, lambda: store.head("one"), store.state):
+            with pytest.raises(StoreError, match="SQL_ASCII") as error:
+                ask()
+            assert "ENCODING 'UTF8'" in error.value.hint
+    finally:
+        store.close()
+        here.run("DROP DATABASE raw")
+
+
 def test_the_state_tells_what_a_doctor_wants(store: Store) -> None:
     state = store.state()
     assert state["server"].startswith("PostgreSQL 1") and state["pgvector"].startswith("0.")

@@ -86,6 +86,13 @@ class Server:
             connection = psycopg.connect(**options, autocommit=True)
         except (psycopg.Error, UnicodeError) as error:  # the latter of letters that no host has in its name
             raise self._unreachable(error) from None
+        if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+            # Such a database has bytes and no letters: text would come back as something else.
+            connection.close()
+            raise StoreError(
+                f"the database at {self.place} has the encoding SQL_ASCII, and text needs UTF8",
+                "make another: CREATE DATABASE name ENCODING 'UTF8' TEMPLATE template0",
+            )
         try:
             self._prepare(connection, limit)
         except psycopg.Error as error:
