@@ -64,10 +64,9 @@ def call(function: str, *arguments: Any) -> Any:
 
 class _Child:
     def __init__(self) -> None:
-        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         self.owner = os.getpid()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND], cwd=Path(__file__).resolve().parents[1], env=environment, stdin=subprocess.PIPE,
+            [sys.executable, "-c", _COMMAND], cwd=Path(__file__).resolve().parents[1], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
