@@ -72,6 +72,8 @@ class Findings:
     """Whether a second look makes sense; hits that match exactly have none."""
     at_least: bool = False
     """Whether there are more than these."""
+    named: int | None = None
+    """In how many places a name stands as a whole that was asked for."""
 
 
 class _Unchanged:
@@ -117,7 +119,7 @@ def answer_of(found: Findings, query: Paged, settings: Settings, root: str, warm
     lap("pack")
     return Answer(
         query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing), page.tokens, following,
-        found.index, notes, {}, found.languages, found.at_least,
+        found.index, notes, {}, found.languages, found.at_least, found.named,
     )  # fmt: skip
 
 

@@ -354,11 +354,17 @@ class Answer:
     """The languages in which a pattern was searched for; empty in modes that have none."""
     at_least: bool = False
     """Whether there are more hits than `total`: the search stopped when it had found enough."""
+    named: int | None = None
+    """Of a question for a name: in how many places it stands as a whole. All other hits have parts of it."""
 
     @property
-    def total_text(self) -> str:
-        """How many hits there are, in words."""
-        return ("at least " if self.at_least else "") + f"{self.total:,}"
+    def counted(self) -> str:
+        """How many hits there are beside those that are shown."""
+        if not self.named or self.named >= self.total:
+            return f"{len(self.hits)} of {'at least ' if self.at_least else ''}{self.total:,} hits"
+        hits = "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
+        places = "1 place" if self.named == 1 else f"{self.named:,} places"
+        return f"{hits}; the name is in {places}, {self.total - self.named:,} more have parts of it"
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -376,6 +382,7 @@ class Answer:
             "degraded": [entry.to_dict() for entry in self.degraded],
             "timings_ms": {name: round(value, 3) for name, value in self.timings_ms.items()},
             **({"languages": list(self.languages)} if self.languages else {}),
+            **({"named": self.named} if self.named is not None else {}),
         }
 
 

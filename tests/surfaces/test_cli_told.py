@@ -186,3 +186,27 @@ def test_a_folder_without_git_has_no_history_and_says_so(tmp_path: Path, git_in:
         answer = ask(*asked, plain, kept, "--json").json
         assert "plain has no git history" in reasons(answer) and answer["hits"]
     assert reasons(ask("search", "where does it begin", kept, "--in", "all", "--json").json) == ""
+
+
+@pytest.mark.parametrize("kernel", ["", "python"])
+def test_how_often_a_name_occurs_is_told_apart_from_its_parts(tmp_path: Path, kernel: str, run: Run) -> None:
+    (tmp_path / "router.py").write_text("def db_for_write(model):\n    return model\n")
+    (tmp_path / "use.py").write_text("from router import db_for_write\n\nvalue = db_for_write(1)\n")
+    for number in range(12):
+        (tmp_path / f"more_{number}.py").write_text(f"def write_{number}(db):\n    return db\n")
+    env = {"LURCHER_KERNEL": kernel} if kernel else {}
+    answer = run("search", "db_for_write", tmp_path, "-k", "1", "--json", env=env).json
+    assert (answer["named"], answer["total"]) == (2, 14)
+    shown = run("search", "db_for_write", tmp_path, "-k", "1", env=env).err
+    assert "1 hit; the name is in 2 places, 12 more have parts of it; more: --continue" in shown
+    assert "named" not in run("search", "where do models write", tmp_path, "-k", "1", "--json", env=env).json
+    with Engine.open(tmp_path) as engine:
+        assert "the name is in 2 places" in answers.search(engine.search("db_for_write", limit=1), 2000).text
+
+
+def test_one_was_taken_back(repository: Path, git_in: Callable[..., str]) -> None:
+    (repository / "src/cookies.py").write_text("def parse_cookie(header):\n    return {}\n")
+    git_in(repository, "commit", "-qam", "Parse less")
+    git_in(repository, "revert", "--no-edit", "HEAD")
+    with Engine.open(repository) as engine:
+        assert "; 1 was taken back and 0 had to be mended" in engine.brief(repository / "src/cookies.py").text

@@ -14,7 +14,7 @@ from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, ModelError, StoreError
 from lurcher.index.project import View
 from lurcher.index.reader import Snapshot
-from lurcher.index.segment import GAVE_UP, NO_GRAMMAR
+from lurcher.index.segment import GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
 from lurcher.index.together import Together, state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.lane import Found, Request, run_lanes
@@ -272,6 +272,7 @@ class Codes(ABC):
             ("code",), Shown(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
             ranked.name, stand.index if stand else state_of(snapshot, ranked.views), print_, notes, searched,
             reranked=context.plan.mode not in _NOT_RERANKED, at_least=at_least,
+            named=_places_named(context) if len(places) > query.limit else None,
         )  # fmt: skip
 
     def _ranked(
@@ -488,6 +489,17 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
     if whole & set(context.lexical.idf):
         return ()
     return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
+
+
+def _places_named(context: Context) -> int | None:
+    """In how many units the queried name stands as a whole; None for a question that is no name."""
+    plan, snapshot = context.plan, context.snapshot
+    parts = parts_of(plan.text) if plan.intent == SYMBOL else []
+    if not parts or not context.lexical.idf:
+        return None
+    term = compound(parts[-1])
+    units = {unit for field in UNIT_FIELDS for unit in snapshot.postings(field, term)[0].tolist()}
+    return sum(bool(context.allowed[snapshot.unit_file[unit]]) for unit in units)
 
 
 def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:

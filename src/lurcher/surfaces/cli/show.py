@@ -203,7 +203,7 @@ def footer(answer: Answer, timings: bool) -> None:
     if not answer.hits:
         print("nothing found", file=sys.stderr)
     if answer.next:
-        print(f"{len(answer.hits)} of {answer.total_text} hits; more: --continue {answer.next}", file=sys.stderr)
+        print(f"{answer.counted}; more: --continue {answer.next}", file=sys.stderr)
     if timings:
         print("  ".join(f"{name} {value:.1f} ms" for name, value in answer.timings_ms.items()), file=sys.stderr)
 

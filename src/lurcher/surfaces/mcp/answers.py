@@ -57,7 +57,7 @@ def hits_budget(budget: int) -> int:
 
 def search(answer: Answer, budget: int) -> Told:
     shown = [(_hit_text(hit), _hit_data(hit)) for hit in answer.hits]
-    total = f"{len(shown)} of {answer.total_text} hits" if answer.total > len(shown) else ""
+    total = answer.counted if answer.total > len(shown) else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
     above, below = _notes(answer.degraded), _lines(first, more)
