@@ -364,7 +364,8 @@ class Answer:
             return f"{len(self.hits)} of {'at least ' if self.at_least else ''}{self.total:,} hits"
         hits = "1 hit" if len(self.hits) == 1 else f"{len(self.hits)} hits"
         places = "1 place" if self.named == 1 else f"{self.named:,} places"
-        return f"{hits}; the name is in {places}, {self.total - self.named:,} more have parts of it"
+        left = self.total - self.named
+        return f"{hits}; the name is in {places}, {left:,} more {'has' if left == 1 else 'have'} parts of it"
 
     def to_dict(self) -> dict[str, Any]:
         return {

@@ -58,21 +58,22 @@ class Linker:
         root = self._past_of(path)
         if root is None:
             return []
+        from lurcher.history.touched import touching
+
         past, bare = root.view.past, path[len(root.label) :]
         found: dict[int, str] = {}
+        touches = touching(past, bare, _LOOKED_AT)
+        names = {bare, *(touch.change.path for touch in touches)}
         if name is not None:
             owners, _ = past.postings("symbols", compound(name))
             hunks = owners[past.live[past.hunk_commit[owners]]]
             by_date = sorted(hunks.tolist(), key=lambda hunk: int(past.rank[past.hunk_commit[hunk]]))
             for hunk in by_date[:_LOOKED_AT]:
-                if len(found) < _MOST and past.hunk(hunk).path == bare:
+                if len(found) < _MOST and past.hunk(hunk).path in names:
                     found.setdefault(int(past.hunk_commit[hunk]), f"changed {name}")
-        if len(found) < _MOST:
-            from lurcher.history.touched import candidates
-
-            for commit in candidates(past, bare)[:_LOOKED_AT].tolist():
-                if len(found) < _MOST and commit not in found and bare in past.paths_of(commit):
-                    found[commit] = "changed the file"
+        for touch in touches:
+            if len(found) < _MOST:
+                found.setdefault(touch.commit, "changed the file")
         return [self._commit(root, commit, why) for commit, why in found.items()]
 
     def _naming(self, path: str, symbol: str | None) -> list[dict[str, Any]]:
@@ -126,6 +127,8 @@ class Linker:
         for path in sorted(files, key=lambda path: path != hit.path):
             file = live.get(path)
             if file is None:
+                file = self._respelt(root, path, (hit.commit or {}).get("sha", ""))
+            if file is None:
                 continue
             if notes[file]:
                 written.append(self._note(file, 1, "changed by the commit"))
@@ -134,6 +137,17 @@ class Linker:
         named = self._naming(hit.path, hit.symbol) if hit.path in live and not notes[live[hit.path]] else []
         known = {link["path"] for link in written}
         return {"code": code[:_MOST], "notes": [*written, *(link for link in named if link["path"] not in known)][:_MOST]}
+
+    def _respelt(self, root: PastRoot | None, path: str, sha: str) -> int | None:
+        """The file that a commit changed under a name that differs in nothing but capitals."""
+        alike = [now for now in self.snapshot.live_paths if len(now) == len(path) and now.casefold() == path.casefold()]
+        if root is None or len(alike) != 1:
+            return None
+        from lurcher.history.touched import touching
+
+        past = root.view.past
+        touches = touching(past, alike[0][len(root.label) :], _LOOKED_AT)
+        return self.snapshot.live_paths[alike[0]] if any(past.sha(touch.commit) == sha for touch in touches) else None
 
     def _of_note(self, hit: Hit) -> dict[str, list[dict[str, Any]]]:
         """The files and symbols that a section names, the commits it names, and the notes that it is linked with."""

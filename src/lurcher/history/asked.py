@@ -157,7 +157,7 @@ class Histories(ABC):
                 replace(standing.index, coverage=coverage_of([view])),
                 standing.degraded + notes + view.degraded,
             )
-            return brief(str(target), snapshot, file, definition, view.past, view.verdicts, most, known)
+            return brief(str(target), snapshot, file, definition, view.past, view.verdicts, most, known, past.formerly)
 
         return self._survey(work, (refresh, check), progress, "what to know before an edit")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,12 +54,16 @@ class BriefAnswer:
 
 def brief(
     target: str, snapshot: Snapshot, file: int, definition: Definition | None, past: Past, verdicts: Verdicts, budget: int,
-    standing: Standing,
+    standing: Standing, formerly: Callable[[str], str | None] = lambda path: None,
 ) -> BriefAnswer:  # fmt: skip
+    """`formerly` tells what a file was called that was renamed since the last commit."""
     if budget < 1:
         raise QueryError(f"the budget is {budget} tokens", "use 1 or more, or leave it out")
     path = snapshot.path(file)
     touches = touching(past, snapshot.bare_path(file))
+    former = None if touches else formerly(snapshot.bare_path(file))
+    if former is not None:
+        touches = touching(past, former)
     if definition is not None:
         touches = [touch for touch in touches if _about(past, touch, definition)]
     outcomes = {touch.commit: verdicts.of(past.sha(touch.commit)) for touch in touches}
@@ -76,7 +80,9 @@ def brief(
         "documents": _documents(snapshot, file, definition),
     }
     named = f"{definition.qualified} in {path}:{definition.start_line}-{definition.end_line}" if definition else path
-    head = f"# Before you edit {printable(named)}\n{_figures(past, touches, len(back), len(mended), len(inward), len(tests))}\n"
+    renamed = f"it was {printable(former)} in the last commit; " if former is not None else ""
+    figures = _figures(past, touches, len(back), len(mended), len(inward), len(tests))
+    head = f"# Before you edit {printable(named)}\n{renamed}{figures}\n"
     sections, text = packed(head, written, _SHARES, budget)
     return BriefAnswer(
         target, path, definition.qualified if definition else None, budget, count(text), len(touches), len(back), len(mended),

@@ -217,6 +217,16 @@ class PastProject:
             raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
         return head
 
+    def formerly(self, path: str) -> str | None:
+        """What a file is called in HEAD that git's index has under another name: a rename that is not committed yet."""
+        from lurcher.sources import git
+
+        asked = ("diff-index", "--cached", "-M", "-z", "--name-status", "--diff-filter=R", "HEAD")
+        status, output = git.finish(git.start(self.top, *asked))
+        names = output.decode("utf-8", "surrogateescape").split("\0")[:-1] if status == 0 else []
+        renamed = {new: old for _, old, new in zip(names[::3], names[1::3], names[2::3], strict=False)}
+        return renamed.get(path)
+
     def heal(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
         with self._lock:

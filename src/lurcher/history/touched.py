@@ -18,26 +18,22 @@ class Touch(NamedTuple):
     change: ChangeView
 
 
-def touching(past: Past, path: str) -> list[Touch]:
+def touching(past: Past, path: str, most: int | None = None) -> list[Touch]:
     """Newest first, each change once; where a commit renamed the file, what came before is looked for under the older name.
 
-    A name may have been another file's before this one took it: that one's commits are not the file's.
+    A name may have been another file's before this one took it: that one's commits are not the file's. But a file may have
+    had a name twice, with another one between. Of commits that may have changed it, `most` are looked at for each name.
     """
     found: list[Touch] = []
     name, last = path, -1
-    seen: set[str] = set()
-    while name not in seen:
-        seen.add(name)
+    while True:
         following = None
-        for commit in candidates(past, name).tolist():
-            place = int(past.rank[commit])
-            if place <= last:
-                continue
+        for commit in candidates(past, name, last)[:most].tolist():
             change = next((item for item in past.changes_of(commit) if item.path == name), None)
             if change is None:
                 continue
             found.append(Touch(commit, change))
-            last = place
+            last = int(past.rank[commit])
             if change.old_path is not None and change.status == "R":
                 following = change.old_path
                 break
@@ -48,8 +44,8 @@ def touching(past: Past, path: str) -> list[Touch]:
     return [touch for touch in found if oldest[int(past.same_change[touch.commit])] is touch]
 
 
-def candidates(past: Past, path: str) -> NDArray[np.int64]:
-    """Live commits that changed a file whose path has all the words of this one, newest first."""
+def candidates(past: Past, path: str, after: int = -1) -> NDArray[np.int64]:
+    """Live commits that changed a file whose path has all the words of this one, newest first; those behind a place."""
     import numpy as np
 
     common: NDArray[np.int64] | None = None
@@ -59,4 +55,5 @@ def candidates(past: Past, path: str) -> NDArray[np.int64]:
         if not len(common):
             break
     commits = past.newest_first if common is None else common
+    commits = commits[past.rank[commits] > after]
     return commits[np.argsort(past.rank[commits], kind="stable")]

@@ -113,7 +113,7 @@ export function summary(answer, milliseconds) {
   const shown = answer.hits.length;
   const how = answer.mode === "hybrid" ? "words and meaning" : answer.mode;
   const named = answer.named && answer.named < answer.total;
-  const counted = named ? `${number(shown)} ${shown === 1 ? "hit" : "hits"}; the name is in ${number(answer.named)} ${answer.named === 1 ? "place" : "places"}, ${number(answer.total - answer.named)} more have parts of it`
+  const counted = named ? `${number(shown)} ${shown === 1 ? "hit" : "hits"}; the name is in ${number(answer.named)} ${answer.named === 1 ? "place" : "places"}, ${number(answer.total - answer.named)} more ${answer.total - answer.named === 1 ? "has" : "have"} parts of it`
     : `${number(shown)} of ${answer.at_least ? "at least " : ""}${number(answer.total)} hits`;
   return `${counted} · by ${how}${milliseconds ? ` · ${Math.round(milliseconds)} ms` : ""}`;
 }
