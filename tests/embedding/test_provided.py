@@ -367,7 +367,7 @@ def test_a_text_that_a_server_refuses_does_not_cost_the_others(root: Path) -> No
     with playing(picky) as played:
         engine = engine_at(root, played.url)
         status = engine.index()
-        assert [note["reason"] for note in status["degraded"]] == ["2 texts were refused by the server and have no vectors"]
+        assert [note["reason"] for note in status["degraded"]] == ["the server refused 2 texts: there are no vectors of them"]
         played.asked.clear()
         answer = engine_at(root, played.url).search(QUESTION)
         assert answer.hits[0].path == "src/cookies.py" and answer.degraded == ()

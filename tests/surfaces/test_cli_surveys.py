@@ -18,7 +18,7 @@ from tests.surfaces.test_cli_output import COMMAND, ESCAPE, on_terminal
 def test_impact_as_text_and_as_json(shared: Path, run: Callable[..., Any]) -> None:
     result = run("impact", "src/client.py", cwd=shared)
     assert (result.status, result.out) == (0, "tests/test_client.py:1  hop 1  Client  test\n")
-    assert result.err == "hop 1: 1 file, 1 of them tests\n"
+    assert result.err == "hop 1: 1 file, 1 test among them\n"
     value = run("impact", "src/client.py", "--json", cwd=shared).json
     assert value["dependents"] == [
         {

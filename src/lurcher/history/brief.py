@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurcher.budget.tokens import count
+from lurcher.counted import counted
 from lurcher.errors import QueryError
 from lurcher.history.hits import told
 from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, REVERTED, Outcome, Verdicts
@@ -102,14 +103,14 @@ def _about(past: Past, touch: Touch, definition: Definition) -> bool:
 
 
 def _figures(past: Past, touches: Sequence[Touch], back: int, mended: int, dependents: int, tests: int) -> str:
-    imported = f"{_counted(dependents, 'file')} import{'s' if dependents == 1 else ''} it, {tests:,} of them tests"
+    imported = f"{counted(dependents, 'file')} import{'s' if dependents == 1 else ''} it, {counted(tests, 'test')} among them"
     if not touches:
         return f"no commit that is indexed changed it; {imported}"
     newest, oldest = (told(int(past.committed[touches[place].commit]))[:10] for place in (0, -1))
     density = f"{100 * (back + mended) / len(touches):.0f} %"
     taken = f"{back:,} {'was' if back == 1 else 'were'} taken back"
     return (
-        f"{_counted(len(touches), 'commit')} changed it from {oldest} to {newest}; {taken} and {mended:,} had to be mended "
+        f"{counted(len(touches), 'commit')} changed it from {oldest} to {newest}; {taken} and {mended:,} had to be mended "
         f"({density}); {imported}"
     )
 
@@ -137,7 +138,7 @@ def _people(past: Past, touches: Sequence[Touch]) -> list[str]:
         counts[header.author] += 1
         last.setdefault(header.author, header.authored)
     order = sorted(counts, key=lambda name: (-counts[name], -last[name], name))
-    return [printable_lines(f"- {name}: {_counted(counts[name], 'commit')}, last {told(last[name])[:10]}") for name in order]
+    return [printable_lines(f"- {name}: {counted(counts[name], 'commit')}, last {told(last[name])[:10]}") for name in order]
 
 
 def _dependent(path: str, line: int, names: tuple[str, ...], test: bool) -> str:
@@ -185,7 +186,3 @@ def _documents(snapshot: Snapshot, file: int, definition: Definition | None) -> 
             number_of_line = text.count(b"\n", 0, start) + 1
             found.append(printable_lines(f"- {path}:{number_of_line}: {said if len(said) <= 120 else said[:119] + '…'}"))
     return found
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.counted import counted
 from lurcher.embedding.model import Model
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
 from lurcher.history import manifest as manifests
@@ -151,17 +152,17 @@ class PastProject:
             reason = "the clone is shallow: what was committed before is not known (git fetch --unshallow brings it)"
             notes.append(Degraded("history", reason, ""))
         if past.commit_count < past.total:
-            reason = f"{past.commit_count:,} of {past.total:,} commits are indexed"
+            reason = f"{past.commit_count:,} of {counted(past.total, 'commit')} are indexed"
             limited = manifest.complete and self.settings.history.max_commits
             notes.append(Degraded("history", reason, "" if limited else "run: lurcher index --history"))
         if 0 < manifest.judged.commits < past.commit_count and manifest.judged.rules == self._rules:
-            reason = f"what became of {past.commit_count - manifest.judged.commits:,} commits is not known yet"
+            reason = f"what became of {counted(past.commit_count - manifest.judged.commits, 'commit')} is not known yet"
             notes.append(Degraded("outcomes", reason, "run: lurcher index --history"))
         commits, paths, trees = manifest.losses
         if paths:
-            notes.append(Degraded("history", f"{paths:,} files of {commits:,} commits are missing from this clone", ""))
+            notes.append(Degraded("history", f"this clone lacks {counted(paths, 'file')} of {counted(commits, 'commit')}", ""))
         if trees:
-            notes.append(Degraded("history", f"what {trees:,} commits changed is missing from this clone", ""))
+            notes.append(Degraded("history", f"this clone lacks what {counted(trees, 'commit')} changed", ""))
         if self.store.problem:
             hint = "set LURCHER_INDEX_DIR to a folder that can be written"
             notes.append(Degraded("history", f"the history index is kept in memory only: {self.store.problem}", hint))

@@ -262,8 +262,11 @@ class Project:
             return View(self._open(manifest), manifest, len(waiting), (*notes, told(manifest, waiting), *self._said(manifest)))
         behind = self.stale_in(manifest, changes) if changes else 0
         if behind:
+            from lurcher.counted import counted
+
             notes += [locked] if locked else []
-            notes.append(Degraded("freshness", f"{behind} files changed since the index was made", "run: lurcher index"))
+            reason = f"{counted(behind, 'file')} changed since the index was made"
+            notes.append(Degraded("freshness", reason, "run: lurcher index"))
         return View(self._open(manifest), manifest, behind, (*notes, *self._said(manifest)))
 
     def _told_anew(self, manifest: Manifest, listing: Listing) -> Manifest:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
 
 from lurcher.config import Settings
+from lurcher.counted import counted
 from lurcher.embedding.text import TextModel
 from lurcher.errors import IndexLocked, LurcherError
 from lurcher.index.apart import VECTOR_GROUPS, Apart, Group
@@ -185,7 +186,7 @@ def lack_told(lacking: int, total: int, problem: LurcherError | None, command: s
 
 
 def refusal(count: int) -> Degraded:
-    told = f"{count:,} texts were refused by the server and have no vectors"
+    told = f"the server refused {counted(count, 'text')}: there are no vectors of {'it' if count == 1 else 'them'}"
     return Degraded("dense", told, "lower embedding.tokens, or use a model that reads more")
 
 

@@ -6,6 +6,7 @@ any, every look lists the tree: the files that have no row yet are new ones to i
 
 from __future__ import annotations
 
+from lurcher.counted import counted
 from lurcher.index.manifest import WAITING
 from lurcher.light import TYPE_CHECKING
 from lurcher.types import Degraded
@@ -44,7 +45,7 @@ def told(manifest: Manifest, waiting: Sequence[Entry] | None = None) -> Degraded
     """How much of the tree an answer is from, and what to do about the rest; nobody may have looked which files wait."""
     rows = manifest.rows
     missing = manifest.skipped.get(WAITING, 0) if waiting is None else len(waiting)
-    covered = f"{len(rows):,} of {len(rows) + missing:,} files"
+    covered = f"{len(rows):,} of {counted(len(rows) + missing, 'file')}"
     if waiting is not None:
         size = sum(row.size for row in rows.values())
         covered += f", {size / 1e6:,.1f} of {(size + sum(entry.size for entry in waiting)) / 1e6:,.1f} MB"

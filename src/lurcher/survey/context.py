@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 
 from lurcher.budget.tokens import count
+from lurcher.counted import counted
 from lurcher.errors import QueryError
 from lurcher.index.graph import graph_around
 from lurcher.index.reader import Snapshot
@@ -54,7 +55,7 @@ def context(
         "imports": outward,
     }
     figures = ", ".join(f"{name} {number:,}" for name, number in languages.items())
-    head = f"# {path}\n{len(files):,} {'file' if len(files) == 1 else 'files'}, {lines:,} lines: {figures}\n"
+    head = f"# {path}\n{counted(len(files), 'file')}, {counted(lines, 'line')}: {figures}\n"
     sections, text = packed(head, written, _SHARES, budget)
     return ContextAnswer(path, budget, count(text), len(files), lines, languages, sections, text, index)
 
@@ -99,7 +100,7 @@ def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
     )
     return [
         f"{match.definition.name}  {snapshot.path(match.file)}:{match.definition.start_line}  "
-        f"{match.definition.kind}, {used[match.number]:,} uses"
+        f"{match.definition.kind}, {counted(used[match.number], 'use')}"
         for match in matches
     ]
 

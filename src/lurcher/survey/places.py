@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
+from lurcher.counted import counted
 from lurcher.errors import PathError, QueryError
 from lurcher.index.reader import Snapshot
 from lurcher.types import Definition, Degraded
@@ -49,7 +50,8 @@ def unit_at(snapshot: Snapshot, file: int, line: int) -> int:
         if first <= line <= last:
             return unit
     lines = snapshot.unit(units[-1])[4] if units else 0
-    raise QueryError(f"{snapshot.path(file)} has no line {line}", f"it has {lines:,} lines" if lines else "it is empty")
+    has = f"it has {counted(lines, 'line')}" if lines else "it is empty"
+    raise QueryError(f"{snapshot.path(file)} has no line {line}", has)
 
 
 def files_at(snapshot: Snapshot, candidates: Sequence[str]) -> tuple[str, list[int], bool]:

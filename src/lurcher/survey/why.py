@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lurcher.counted import counted
 from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS
 from lurcher.index.project import Project, View
 from lurcher.index.reader import Snapshot
@@ -284,7 +285,7 @@ def _verdict(
         return "the filter leaves it out"
     if here.rank is None:
         if file_rank is not None:
-            return f"this part of it is not among the {total:,} hits; another part of the file is hit {file_rank}"
+            return f"this part of it is not among the {counted(total, 'hit')}; another part of the file is hit {file_rank}"
         lacking = [word.word for word in words if not word.in_file]
         if words and len(lacking) == len(words):
             return "none of the question's words stand in it, and it is not near enough in meaning"

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lurcher.chunking.installed import outdated
+from lurcher.counted import counted
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.index import manifest as manifests
 from lurcher.index.apart import KIND, names_in
@@ -83,7 +84,8 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
     if not damaged:
         size = sum((folder / name).stat().st_size for name in (*manifest.segments, *kept))
         held = "every file opens" if quick else "every byte, table and text is as it was written"
-        message = f"generation {manifest.generation}: {len(manifest.rows):,} files in {len(manifest.segments)} segments"
+        files, segments = counted(len(manifest.rows), "file"), counted(len(manifest.segments), "segment")
+        message = f"generation {manifest.generation}: {files} in {segments}"
         yield Finding("index", OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
         yield from _grammars(project, manifest)
     present += sorted(path.name for path in folder.glob(f"*.{KIND}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lurcher.counted import counted
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.history.project import PastProject
 from lurcher.index.apart import KIND, names_in
@@ -38,4 +39,5 @@ def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
     except (LurcherError, OSError) as error:
         yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), mend)
         return
-    yield Finding("history", OK, f"{past.commit_count:,} of {manifest.total:,} commits in {len(past.segments)} segments")
+    held = f"{past.commit_count:,} of {counted(manifest.total, 'commit')}"
+    yield Finding("history", OK, f"{held} in {counted(len(past.segments), 'segment')}")

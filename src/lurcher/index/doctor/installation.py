@@ -10,6 +10,7 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 from lurcher.chunking.languages import LANGUAGES
+from lurcher.counted import counted
 from lurcher.index.doctor.finding import NOTE, OK, PROBLEM, Finding
 from lurcher.sources import git
 from lurcher.version import VERSION
@@ -59,7 +60,7 @@ def grammars() -> Iterator[Finding]:
             good.append(language.name)
         except Exception as error:  # files of that language are cut by lines then
             yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
-    yield Finding("grammars", OK, f"{len(good)} languages: {', '.join(sorted(good))}")
+    yield Finding("grammars", OK, f"{counted(len(good), 'language')}: {', '.join(sorted(good))}")
 
 
 def git_program() -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from lurcher.counted import counted
 from lurcher.embedding.model import BUILTIN
 from lurcher.errors import LurcherError
 from lurcher.index import manifest as manifests
@@ -95,16 +96,16 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
     except (LurcherError, OSError):
         manifest = None  # there is a finding about it already
     if manifest is None:
-        yield Finding("tree", OK, f"{len(listing.entries):,} files to index, listed by {listing.method}")
+        yield Finding("tree", OK, f"{counted(len(listing.entries), 'file')} to index, listed by {listing.method}")
         return
     changes = compare(manifest, listing)
     stale = project.stale_in(manifest, changes)
     if stale:
         mend = command("lurcher index", project.root.path)
-        yield Finding("tree", NOTE, f"{stale:,} file{'s'[: stale != 1]} changed since the index was made", mend)
+        yield Finding("tree", NOTE, f"{counted(stale, 'file')} changed since the index was made", mend)
     if quick:
         if not stale:
-            yield Finding("tree", OK, f"{len(listing.entries):,} files are as the index knows them, by their time stamps")
+            yield Finding("tree", OK, f"{counted(len(listing.entries), 'file')}, each as the index knows it, by time stamps")
         return
     suspects = {entry.path for entry in changes.suspects}
     unlike = []
@@ -118,10 +119,10 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
         if found.digest is not None and bytes.fromhex(found.digest) != row.digest:
             unlike.append(entry.path)
     if unlike:
-        message = f"{len(unlike):,} file{'s'[: len(unlike) != 1]} changed without a new time stamp: {few(unlike)}"
+        message = f"{counted(len(unlike), 'file')} changed without a new time stamp: {few(unlike)}"
         yield Finding("tree", PROBLEM, message, command("lurcher index --rebuild", project.root.path))
     elif not stale:
-        yield Finding("tree", OK, f"{len(listing.entries):,} files are as the index knows them, byte by byte")
+        yield Finding("tree", OK, f"{counted(len(listing.entries), 'file')}, each as the index knows it, byte by byte")
 
 
 def watching(project: Project, *, quick: bool) -> Iterator[Finding]:
@@ -144,4 +145,4 @@ def watching(project: Project, *, quick: bool) -> Iterator[Finding]:
     if folders > 0.9 * limit:
         yield Finding("watch", NOTE, f"index --watch needs a watch per folder, and the system has {limit:,}", f"run: {SYSCTL}")
     else:
-        yield Finding("watch", OK, f"watchfiles is installed; {folders:,} folders, {limit:,} watches")
+        yield Finding("watch", OK, f"watchfiles is installed; {counted(folders, 'folder')}, {limit:,} watches")

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from lurcher.counted import counted
 from lurcher.stores.port import Candidate, Head, Listed, Question, StoredFile
 from lurcher.stores.postgres import asking
 from lurcher.stores.postgres.connect import Connection, Server
@@ -146,7 +147,7 @@ class PostgresStore:
         assert counts is not None
         projects, files, units, dims, left = counts
         told |= {"projects": f"{projects:,}", "files": f"{files:,}", "units": f"{units:,}", "dims": dims or "none"}
-        told["unpublished"] = f"{left:,} projects" if left else "none"
+        told["unpublished"] = counted(left, "project") if left else "none"
         row = connection.execute(_SIZE).fetchone()
         told["size"] = row[0] if row else ""
 

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from lurcher.counted import counted
 from lurcher.errors import StoreError
 from lurcher.stores.qdrant import translate
 from lurcher.stores.qdrant.layout import NOTHING
@@ -115,7 +116,7 @@ class EdgePoints:
         for collection in collections:
             try:
                 found = self._shard(collection).info()
-                told[collection] = f"{found.points_count:,} points, {found.segments_count} segments"
+                told[collection] = f"{counted(found.points_count, 'point')}, {counted(found.segments_count, 'segment')}"
             except NoCollection:
                 told[collection] = "not there yet"
         return {**told, "latency": f"{(time.perf_counter() - began) * 1000:.1f} ms"}

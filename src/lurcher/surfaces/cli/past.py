@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from lurcher.counted import counted
 from lurcher.history.brief import BriefAnswer
 from lurcher.history.explained import WORK_TREE, ExplainAnswer, Writer
 from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Evidence, Outcome
@@ -31,7 +32,7 @@ def explain(answer: ExplainAnswer, locate: Locate) -> None:
         print(f"{printable(path)} has no lines", file=sys.stderr)
     left = answer.total - len(answer.writers)
     if left > 0:
-        print(f"{len(answer.writers)} of {answer.total:,} commits; more: -k {answer.total}", file=sys.stderr)
+        print(f"{len(answer.writers)} of {counted(answer.total, 'commit')}; more: -k {answer.total}", file=sys.stderr)
 
 
 def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]:

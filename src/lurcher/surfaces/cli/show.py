@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from lurcher.config import colour_wanted
+from lurcher.counted import counted
 from lurcher.light import TYPE_CHECKING
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.terminal import printable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _BAR = 10
 _FEW = 5
 """Paths that are named where there may be many."""
+_SENT = (("sent_files", "file"), ("sent_units", "unit"), ("removed_files", "file"))
 _TERMINAL_LINES = 12
 _MOST_STEPS_UP = 3
 _MOST_MATCHES = 5
@@ -138,7 +140,7 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
             yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _marked_in(hit, i, len(line)))}"
         left = len(lines) - len(shown)
         if left > 0:
-            yield painter.dim(f"{'':>{width}}  … {left} more lines")
+            yield painter.dim(f"{'':>{width}}  … {counted(left, 'more line')}")
 
 
 def _note(note: dict[str, Any], painter: Painter) -> Iterable[str]:
@@ -157,7 +159,7 @@ def _matches(hit: Hit, painter: Painter) -> Iterable[str]:
         yield painter.dim(f"    {match.start_line}:{match.start_column}-{until}" + (f"  {captured}" if captured else ""))
     left = len(hit.matches) - _MOST_MATCHES
     if left > 0:
-        yield painter.dim(f"    … {left} more {'match' if left == 1 else 'matches'} in this place")
+        yield painter.dim(f"    … {counted(left, 'more match', 'more matches')} in this place")
 
 
 def _captured(value: str | list[str]) -> str:
@@ -222,7 +224,7 @@ def symbols(answer: SymbolAnswer, locate: Locate) -> None:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
     for hit in answer.definitions:
         traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"])]
-        traits += [] if hit.references is None else [f"{hit.references} uses"]
+        traits += [] if hit.references is None else [counted(hit.references, "use")]
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
             f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(traits))}"
@@ -245,7 +247,7 @@ def libraries(entries: Iterable[dict[str, Any]]) -> None:
     painter = Painter(colours())
     for entry in entries:
         name = f"{entry['ecosystem']}:{entry['library']} {entry['version'] or 'of unknown version'}"
-        holds = f"{entry['files']:,} files, {entry['units']:,} units"
+        holds = f"{counted(entry['files'], 'file')}, {counted(entry['units'], 'unit')}"
         print(f"{painter.dim('library    ')} {printable(name)}, {holds}, {printable(entry['root'])}")
         if "problem" in entry:
             print(f"{'':<11} {painter.state(printable(entry['problem']), 'note')}{_hint(entry['hint'])}")
@@ -270,10 +272,11 @@ def _shared(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
             continue
         commit = f", commit {item['commit'][:10]}" if item["commit"] else ""
         row("state", f"generation {item['generation']}, written {item['written']}{commit}")
-        row("holds", f"{item['files']:,} files, {item['units']:,} units")
+        row("holds", f"{counted(item['files'], 'file')}, {counted(item['units'], 'unit')}")
         if item["project"] in told:
             done = told[item["project"]]
-            row("sent", f"{done['sent_files']:,} files, {done['sent_units']:,} units; {done['removed_files']:,} files removed")
+            files, units, gone = (counted(done[key], what) for key, what in _SENT)
+            row("sent", f"{files}, {units}; {gone} removed")
 
 
 def _by_lines(entry: dict[str, Any], row: Callable[[str, str], None]) -> None:
@@ -305,11 +308,11 @@ def _status(entry: dict[str, Any]) -> None:
         print(f"{painter.dim('problem    ')} {painter.state(printable(entry['problem']), 'problem')}{_hint(entry.get('hint'))}")
         return
     if not entry["exists"]:
-        row("state", f"none yet; {entry['files_found']:,} files would be indexed")
+        row("state", f"none yet; {counted(entry['files_found'], 'file')} would be indexed")
     else:
         fresh = painter.state("fresh", "ok")
         if not entry["fresh"]:
-            fresh = painter.state(f"{entry['stale_paths']:,} files changed since", "note")
+            fresh = painter.state(f"{counted(entry['stale_paths'], 'file')} changed since", "note")
         ago = _ago(entry["age_seconds"])
         print(f"{painter.dim('state      ')} generation {entry['generation']}, {fresh}, checked {ago} ago")
         row("files", f"{entry['files']:,}, {_size(entry['text_bytes'])} of text, listed by {_LISTED[entry['listed_by']]}")
@@ -320,7 +323,8 @@ def _status(entry: dict[str, Any]) -> None:
         row("size", f"{_size(entry['disk_bytes'])}{ratio}")
         for segment in entry["segments"]:
             dead = f", {segment['dead']:,} dead" if segment["dead"] else ""
-            row("segment", f"{segment['name'][:12]}…  {_size(segment['bytes']):>9}  {segment['live']:,} files live{dead}")
+            live = counted(segment["live"], "file")
+            row("segment", f"{segment['name'][:12]}…  {_size(segment['bytes']):>9}  {live} live{dead}")
         row("model", _model(entry["model"]))
         row("vectors", _size(entry["vector_bytes"]))
         row("languages", ", ".join(f"{name} {count:,}" for name, count in entry["languages"].items()) or "none")
@@ -342,8 +346,8 @@ def _history(entry: dict[str, Any]) -> str:
         return "none yet (lurcher index --history)"
     moved = "" if entry["fresh"] else ", HEAD has moved since"
     shallow = " of a shallow clone" if entry["shallow"] else ""
-    counts = f"{entry['commits']:,} of {entry['total']:,} commits{shallow}, {entry['hunks']:,} hunks"
-    return f"{counts}, {_size(entry['bytes'])} in {len(entry['segments'])} segments{moved}"
+    counts = f"{entry['commits']:,} of {counted(entry['total'], 'commit')}{shallow}, {counted(entry['hunks'], 'hunk')}"
+    return f"{counts}, {_size(entry['bytes'])} in {counted(len(entry['segments']), 'segment')}{moved}"
 
 
 _LISTED = {"git": "git", "walk": "a walk"}
@@ -376,7 +380,7 @@ def services(stack: Sequence[Health]) -> None:
 
 
 def verdict(problems: int) -> None:
-    text = "all is well" if not problems else "1 problem" if problems == 1 else f"{problems} problems"
+    text = counted(problems, "problem") if problems else "all is well"
     print(text, file=sys.stderr)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
+from lurcher.counted import counted
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
 from lurcher.survey.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
@@ -35,8 +36,7 @@ def impact_totals(answer: ImpactAnswer) -> None:
         print(f"nothing imports {printable(asked)}", file=sys.stderr)
     for hop in answer.by_hop:
         cut = f", {hop.shown:,} listed (graph.fan_in)" if hop.shown < hop.total else ""
-        files = "1 file" if hop.total == 1 else f"{hop.total:,} files"
-        print(f"hop {hop.hop}: {files}, {hop.tests:,} of them tests{cut}", file=sys.stderr)
+        print(f"hop {hop.hop}: {counted(hop.total, 'file')}, {counted(hop.tests, 'test')} among them{cut}", file=sys.stderr)
 
 
 def _traits(entry: Dependent) -> list[str]:
@@ -50,7 +50,7 @@ def _traits(entry: Dependent) -> list[str]:
     if entry.test:
         traits.append("test")
     if entry.confidence < _SURE:
-        traits.append(f"{entry.confidence:.2f}")
+        traits.append(f"confidence {entry.confidence:.2f}")
     return traits
 
 
@@ -79,7 +79,8 @@ def outline(answer: OutlineAnswer, locate: Locate) -> None:
     for number, file in enumerate(answer.files):
         if number:
             print()
-        print(f"{painter.path(shown(file.path))}  {painter.dim(f'{file.language}, {file.lines:,} lines')}")
+        what = f"{file.language}, {counted(file.lines, 'line')}"
+        print(f"{painter.path(shown(file.path))}  {painter.dim(what)}")
         width = 2 * len(str(file.lines)) + 1
         for symbol in file.symbols:
             _symbol(symbol, painter, 1, width, bool(answer.kinds))

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.counted import counted
 from lurcher.surfaces.cli.progress import Meter
 from lurcher.terminal import printable, unguarded
 
@@ -157,7 +158,7 @@ class _Screen:
         done = ", ".join(f"{count:,} {what}" for what, count in counts if count)
         if update.first:
             start = f"{done} in {update.ms:,.0f} ms; " if done else ""
-            files = "1 file" if update.files == 1 else f"{update.files:,} files"
+            files = counted(update.files, "file")
             return f"{start}watching {files} in {printable(update.root)}, generation {update.generation}"
         where = f"{printable(Path(update.root).name)}: " if self.several else ""
         return f"{time.strftime('%H:%M:%S')}  {where}{done} in {update.ms:,.0f} ms, generation {update.generation}"

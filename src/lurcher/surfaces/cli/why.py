@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lurcher.counted import counted
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
 from lurcher.survey.why import Place, WhyAnswer
@@ -63,7 +64,7 @@ def _words(answer: WhyAnswer, painter: Painter) -> Iterator[str]:
     width = max(12, *(len(word.word) + 2 for word in answer.words))
     yield painter.dim(f"{'word':<{width}}{'rarity':>9}  {'here':<6}elsewhere")
     for word in answer.words:
-        where = "nowhere in the index" if not word.units else f"in {word.units:,} units"
+        where = "nowhere in the index" if not word.units else f"in {counted(word.units, 'unit')}"
         if word.in_file and not word.here:
             where += ", in other parts of this file too"
         said = painter.state("yes", "ok") + "   " if word.here else painter.state("no", "note") + "    "

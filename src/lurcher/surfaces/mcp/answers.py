@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lurcher.budget import tokens
+from lurcher.counted import counted
 from lurcher.history.explained import ExplainAnswer, Writer
 from lurcher.surfaces.mcp.words import WORDS
 from lurcher.survey.answers import (
@@ -118,7 +119,7 @@ def explained(answer: ExplainAnswer, budget: int) -> Told:
         return {name: value for name, value in whole.items() if name not in ("email", "related")}
 
     kept, _ = _fitting(answer.writers, _writer_text, room(budget))
-    more = f"{len(kept)} of {answer.total:,} commits" if len(kept) < answer.total else ""
+    more = f"{len(kept)} of {counted(answer.total, 'commit')}" if len(kept) < answer.total else ""
     text = _packed([_writer_text(entry) for entry in kept], budget, more, answer.degraded)
     data = {
         "path": answer.path, "commits": [data_of(entry) for entry in kept], "total": answer.total,
@@ -160,7 +161,8 @@ def outline(answer: OutlineAnswer, budget: int) -> Told:
         if len(kept) < len(lines):
             break
     missing = answer.total - shown
-    more = f"{shown:,} of {answer.total:,} symbols; name a file, a kind or a larger budget for the rest" if missing else ""
+    all_of_them = counted(answer.total, "symbol")
+    more = f"{shown:,} of {all_of_them}; name a file, a kind or a larger budget for the rest" if missing else ""
     first = "" if answer.total else "no symbols"
     text = _packed(texts, budget, _lines(first, more), answer.standing.degraded)
     data = {
@@ -171,7 +173,7 @@ def outline(answer: OutlineAnswer, budget: int) -> Told:
 
 
 def _outline_lines(file: OutlineFile) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    yield f"{file.path} ({file.language}, {file.lines:,} lines)", None
+    yield f"{file.path} ({file.language}, {counted(file.lines, 'line')})", None
 
     def walk(symbol: OutlineSymbol, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
         said = symbol.signature or symbol.name
@@ -203,7 +205,7 @@ def context(answer: ContextAnswer, budget: int) -> Told:
 def impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget: int) -> Told:
     """`dependents` are those that may be shown."""
     kept, _ = _fitting(dependents, _dependent_text, room(budget))
-    totals = ", ".join(f"hop {hop.hop}: {hop.total:,} files, {hop.tests:,} tests" for hop in answer.by_hop)
+    totals = ", ".join(f"hop {hop.hop}: {counted(hop.total, 'file')}, {counted(hop.tests, 'test')}" for hop in answer.by_hop)
     listed = f"; {len(kept)} of {len(dependents)} listed" if len(kept) < len(dependents) else ""
     asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     first = "" if dependents else f"nothing imports {asked}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lurcher.counted import counted
 from lurcher.serving import Served
 
 _KEPT = (
@@ -41,15 +42,16 @@ def status_text(data: dict[str, Any]) -> str:
         if "problem" in entry:
             lines.append(f"  problem: {entry['problem']} ({entry.get('hint', '')})")
         elif not entry["exists"]:
-            lines.append(f"  no index yet; {entry.get('files_found', 0):,} files would be indexed")
+            lines.append(f"  no index yet; {counted(entry.get('files_found', 0), 'file')} would be indexed")
         else:
-            state = "fresh" if entry["fresh"] else f"{entry['stale_paths']:,} files changed since"
-            lines.append(f"  generation {entry['generation']}, {state}: {entry['files']:,} files, {entry['units']:,} units")
+            state = "fresh" if entry["fresh"] else f"{counted(entry['stale_paths'], 'file')} changed since"
+            holds = f"{counted(entry['files'], 'file')}, {counted(entry['units'], 'unit')}"
+            lines.append(f"  generation {entry['generation']}, {state}: {holds}")
             most = list(entry["languages"].items())[:8]
             lines.append("  " + ", ".join(f"{name} {count:,}" for name, count in most))
         past = entry.get("history")
         if past and past.get("exists"):
-            lines.append(f"  history: {past['commits']:,} of {past['total']:,} commits")
+            lines.append(f"  history: {past['commits']:,} of {counted(past['total'], 'commit')}")
     lines += _shared_text(data["shared"]) if "shared" in data else []
     if "building" in data:
         build = data["building"]

@@ -1,13 +1,15 @@
 // Why a hit is where it is: its rank in every lane beside those of the others, then each push up or down to the score.
 import { h, rounded, s } from "./dom.js";
 
+const KINDS = { "natural-language": "A question in plain words", question: "A question", symbol: "A name", report: "A report", literal: "Exact text", pattern: "A pattern" };
+
 export function whyPanel(answer, position, close) {
   const hit = answer.hits[position];
   const why = hit.why || { lanes: {}, stages: [] };
   return [
     h("div", { class: "side-head" }, h("h2", null, `Why hit ${position + 1}`),
       h("button", { type: "button", class: "icon close", "aria-label": "Close this panel", onclick: close }, "×")),
-    h("p", { class: "muted" }, `${answer.intent.replace("-", " ")} question, read as ${answer.mode}, ranking ${answer.ranking}`),
+    h("p", { class: "muted" }, `${KINDS[answer.intent] || answer.intent}, read as ${answer.mode}, ranking ${answer.ranking}`),
     ranks(answer, position),
     lanes(why),
     pushes(hit, why),
