@@ -146,7 +146,7 @@ def close_folder(folder: Path) -> None:
     with suppress(OSError):
         status = os.lstat(folder)
         if os.name == "posix" and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 and status.st_uid == os.geteuid():
-            os.chmod(folder, PRIVATE_FOLDER)
+            os.chmod(folder, status.st_mode & PRIVATE_FOLDER)  # one that may only be read stays so
 
 
 def create(path: Path, text: str) -> None:
