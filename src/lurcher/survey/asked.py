@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from lurcher.survey.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer, Standing
+    from lurcher.survey.examples import Examples
     from lurcher.survey.whole import FileAnswer, GraphAnswer
 
     Kind = TypeVar("Kind")
@@ -163,6 +164,13 @@ class Surveys(ABC):
             lambda snapshot, _: snapshot.path(self._allowed(snapshot, path, named)), (refresh, check), progress,
             "whether a file is in the index",
         )  # fmt: skip
+
+    def examples(self, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> Examples:
+        """Questions to begin with, made of this repository's own names, commits and documents."""
+        from lurcher.survey.examples import examples
+
+        tops = [project.root.place for project in self._together.projects if project.root.git]
+        return self._survey(lambda snapshot, standing: examples(snapshot, tops, standing), (refresh, check), progress)
 
     def _allowed(self, snapshot: Snapshot, path: str | Path, names: Sequence[str] = ()) -> int:
         """The file of the index that a path means, within the folders that were asked for."""

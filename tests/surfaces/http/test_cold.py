@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from pathlib import Path
 
 import httpx
@@ -96,3 +98,23 @@ def test_a_tree_that_is_far_behind_is_brought_up_to_date_beside_the_answers(cold
         (tmp_path / "go").touch()
         until(lambda: asked(served, q="zebra_7").json()["index"]["fresh"], 60)
         assert asked(served, q="zebra_7").json()["hits"][0]["path"] == "src/more_7.py"
+
+
+def test_nobody_waits_for_an_answer_once_the_server_ends(cold: Path) -> None:
+    """What takes long is given up, with an answer that says so and nothing printed."""
+    before = (
+        "import threading, lurcher.surfaces.http.facets as facets\nfacets.facets = lambda *_: threading.Event().wait()\n"
+    )
+    with serving(cold, before=before) as served:
+        until(lambda: asked(served, q="cookies").status_code == 200, 60)
+        found: list[httpx.Response] = []
+        waiting = threading.Thread(
+            target=lambda: found.append(httpx.get(f"{served.url}api/facets", params={"q": "cookies"}, timeout=60))
+        )
+        waiting.start()
+        time.sleep(1)  # it has been asked by then, or the next line is the answer
+        served.process.terminate()
+        assert served.process.wait(60) == 0
+        waiting.join(60)
+        assert found and found[0].status_code == 503 and "ending" in found[0].json()["error"]["message"]
+        assert served.process.stderr is not None and served.process.stderr.read() == ""

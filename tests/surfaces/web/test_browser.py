@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.conftest import write_repository
-from tests.surfaces.http.conftest import Served, serving
+from tests.surfaces.http.conftest import Served, held, serving
 from tests.surfaces.web.conftest import HOSTILE, Open
 
 pytestmark = pytest.mark.browser
@@ -408,6 +408,110 @@ def test_the_browser_would_refuse_it_as_well(show: Open) -> None:
     assert refused
 
 
+# -- exact text ----------------------------------------------------------------------------------------------------------
+
+
+def pressed(page: Any) -> list[str]:
+    names = ("exact", "regex", "case", "word")
+    return [name for name in names if page.get_attribute(f"#switch-{name}", "aria-pressed") == "true"]
+
+
+def test_exact_text_has_switches_that_the_address_keeps(show: Open) -> None:
+    page = show("/?q=COOKIE")
+    page.wait_for_selector(".hit")
+    assert pressed(page) == []
+    with page.expect_response(re.compile(r"/api/search\?.*mode=literal.*fixed=true")):
+        page.click("#switch-exact")
+    assert pressed(page) == ["exact"] and asked(page) == {"q": ["COOKIE"], "mode": ["literal"], "fixed": ["true"]}
+    with page.expect_response(re.compile(r"/api/search\?.*case=exact")):
+        page.focus("#switch-case")
+        page.keyboard.press("Enter")  # as everything here, without a mouse
+    page.wait_for_selector("#nothing")
+    assert page.evaluate("document.activeElement.id") == "switch-case" and pressed(page) == ["exact", "case"]
+    page.fill("#q", "c[o]+kie")
+    page.click("#switch-case")
+    with page.expect_response(re.compile(r"/api/search\?(?!.*fixed).*mode=literal")):
+        page.click("#switch-regex")
+    page.wait_for_selector(".hit")
+    assert pressed(page) == ["exact", "regex"]
+    with page.expect_response(re.compile(r"/api/search\?.*word=true")):
+        page.click("#switch-word")
+    page.reload()
+    page.wait_for_selector("#main .summary")
+    assert pressed(page) == ["exact", "regex", "word"]
+    page.go_back()
+    page.wait_for_function("document.getElementById('switch-word').ariaPressed === 'false'")
+    page.click("#switch-exact")
+    assert pressed(page) == [] and asked(page) == {"q": ["c[o]+kie"]}
+
+
+def test_what_has_no_exact_text_has_no_switches(show: Open) -> None:
+    page = show("/?q=cookies&mode=literal&fixed=true&in=history")
+    page.wait_for_selector(".hit")
+    assert page.locator("#switches").is_hidden()
+    page.locator("#sources a", has_text="Code").click()
+    page.wait_for_selector(".hit[data-source=code]")
+    assert pressed(page) == ["exact"]
+
+
+# -- before there is an index, and while counts are not there yet -------------------------------------------------------
+
+
+def test_a_cold_repository_has_a_quick_answer_that_the_full_one_replaces(show: Open, axe: str, tmp_path: Path) -> None:
+    folder = tmp_path / "cold"
+    folder.mkdir()
+    write_repository(folder)
+    with serving(folder, before=held(tmp_path / "go")) as cold:
+        page = show("/?q=follow+redirects", base=cold.url, bypass_csp=True)
+        page.wait_for_selector("#quick")
+        assert "quick answer" in page.locator("#quick").inner_text().lower() and paths(page)[0] == "src/client.py"
+        assert violations(page, axe) == []
+        (tmp_path / "go").touch()
+        page.wait_for_selector("#quick", state="detached", timeout=60_000)
+        page.wait_for_selector(".facets .group", timeout=60_000)
+        assert paths(page)[0] == "src/client.py"
+
+
+def test_hits_are_not_dimmed_while_they_are_counted(show: Open) -> None:
+    page = show("/")
+    waiting: list[Any] = []
+    page.route(re.compile("/api/facets"), lambda route: waiting.append(route))
+    page.fill("#q", "follow redirects")
+    page.wait_for_selector(".hit")
+    page.wait_for_selector("#main:not([aria-busy])")
+    page.wait_for_function("getComputedStyle(document.querySelector('.hits')).opacity === '1'")
+    for route in waiting:
+        route.continue_()
+    page.wait_for_selector(".facets .group")
+
+
+def test_examples_are_of_this_repository(show: Open) -> None:
+    page = show("/")
+    page.wait_for_selector("#examples li")
+    texts = page.locator("#examples a").all_text_contents()
+    assert "Client.retry" not in texts and "how are redirects followed" not in texts
+    name = next(text for text in texts if re.fullmatch(r"[A-Z]\w+\.\w+", text))
+    page.locator("#examples a", has_text=name).click()
+    page.wait_for_selector(".hit")
+    assert asked(page)["q"] == [name]
+
+
+def test_files_of_one_name_are_told_apart_in_the_graph(show: Open) -> None:
+    page = show("/")
+    found = page.evaluate("""async () => {
+      const { labelled } = await import("/static/graph.js");
+      const paths = ["views.py", "a/views.py", "b/views.py", "x/b/views.py", "shop/urls.py", "shop/__init__.py",
+        "one/" + "deep/".repeat(12) + "same.py", "two/" + "deep/".repeat(12) + "same.py"];
+      return [...labelled(paths)];
+    }""")
+    labels = dict(found)
+    assert len(set(labels.values())) == len(labels)
+    assert [labels[path] for path in ("views.py", "a/views.py", "x/b/views.py", "shop/urls.py", "shop/__init__.py")] == [
+        "views.py", "a/views.py", "x/b/views.py", "urls.py", "shop/__init__.py",
+    ]  # fmt: skip
+    assert labels["b/views.py"] == "b/views.py" and max(map(len, labels.values())) <= 44
+
+
 # -- themes, phones, and who cannot see --------------------------------------------------------------------------------
 
 
@@ -422,6 +526,7 @@ def test_the_browser_would_refuse_it_as_well(show: Open) -> None:
         ("/?file=src/client.py&tab=graph", ".node.centre"),
         ("/?q=zzzqqq&lang=go", "#nothing"),
         ("/?file=nowhere.py", "#failure"),
+        ("/?q=parse_cookie&mode=literal&word=true", ".facets .group"),
     ],
 )
 def test_axe_finds_nothing_in_either_theme(show: Open, axe: str, address: str, ready: str) -> None:

@@ -109,7 +109,7 @@ def _answering(service: Service, endpoint: Endpoint) -> Callable[[Request], Any]
     async def answer(request: Request) -> Response:
         try:
             values = endpoint.values(request.query_params.multi_items())
-            found = await _unless_gone(request, service.ask(endpoint, values))
+            found = await _unless_gone(request, service.ask(endpoint, values), service.over)
         except LurcherError as error:
             return failure(error, WORDS)
         except asyncio.TimeoutError:
@@ -119,19 +119,22 @@ def _answering(service: Service, endpoint: Endpoint) -> Callable[[Request], Any]
     return answer
 
 
-async def _unless_gone(request: Request, work: Any) -> bytes | None:
-    """The answer; None where nobody waits for it any more, and then nobody works on it if it has not begun."""
-    asked, left = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+async def _unless_gone(request: Request, work: Any, over: asyncio.Event) -> bytes | None:
+    """The answer; None where nobody waits for it any more, and then nobody works on it if it has not begun. A server that
+    ends does not wait for it."""
+    asked, left, ends = (asyncio.ensure_future(one) for one in (work, _gone(request), over.wait()))
     try:
-        done, _ = await asyncio.wait({asked, left}, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-        if asked in done:
+        done, _ = await asyncio.wait({asked, left, ends}, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+        if asked in done and not asked.cancelled():
             result: bytes = asked.result()
             return result
+        if ends in done or asked in done:
+            raise Busy("the server is ending", "start it again")
         if not done:
             raise asyncio.TimeoutError
         return None
     finally:
-        for task in (asked, left):
+        for task in (asked, left, ends):
             task.cancel()
 
 

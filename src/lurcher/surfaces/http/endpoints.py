@@ -36,6 +36,12 @@ _NARROW = (
     Parameter("path", "Only files that match this glob.", many=True, longest=MAX_PATH),
     Parameter("exclude", "Not files that match this glob.", many=True, longest=MAX_PATH),
 )
+_EXACTLY = (
+    Parameter("fixed", "Exact text as it stands, not a regular expression.", "boolean"),
+    Parameter("case", "Whether exact text must match in case.", choices=CASES),
+    Parameter("word", "Exact text as whole words.", "boolean"),
+    Parameter("multiline", "Exact text may span lines.", "boolean"),
+)
 _SEARCH = (
     _Q,
     Parameter("in", "What to search.", choices=SOURCES),
@@ -173,6 +179,10 @@ def _symbol(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.symbol(values["name"], limit=values.get("limit", 20), languages=values.get("lang", ())).to_dict()
 
 
+def _examples(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
+    return engine.examples(check=check).to_dict()
+
+
 def _status(engine: Engine, values: Values, check: bool) -> dict[str, Any]:
     return engine.status(skipped=values.get("skipped", False))
 
@@ -210,10 +220,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             Parameter("library", "Only this indexed library, as in=libraries.", many=True),
             *_SEARCH[2:],
             *_PAGE,
-            Parameter("fixed", "Exact text as it stands, not a regular expression.", "boolean"),
-            Parameter("case", "Whether exact text must match in case.", choices=CASES),
-            Parameter("word", "Exact text as whole words.", "boolean"),
-            Parameter("multiline", "Exact text may span lines.", "boolean"),
+            *_EXACTLY,
             Parameter("timings", "Include timings; they differ from run to run.", "boolean"),
         ),
         _search, {"q": "how are redirects followed"}, _of_history, lambda values: not _of_history(values), lasts=_of_here,
@@ -221,7 +228,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         "facets", "How the first hits spread over sources, languages, folders, outcomes, years, tags and authors.",
-        _SEARCH, _facets, {"q": "how are redirects followed"}, _always, lambda values: not _of_history(values), slow=True,
+        (*_SEARCH, *_EXACTLY), _facets, {"q": "how are redirects followed"}, _always, lambda values: not _of_history(values),
+        slow=True,
     ),
     Endpoint(
         "why", "Why a file, or the unit around a line of it, is or is not among the hits.",
@@ -263,6 +271,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
             _LIMIT, Parameter("lang", "Only this language.", many=True),
         ),
         _symbol, asks_index=_never,
+    ),
+    Endpoint(
+        "examples", "Questions to begin with, made of this repository's own names, commits and documents.",
+        (), _examples, {}, _always,
     ),
     Endpoint(
         "status", "What the index holds, and how it stands to the tree.",

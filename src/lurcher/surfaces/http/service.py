@@ -72,12 +72,16 @@ class Service:
         self._early = Early()
         self._build: Build | None = None
         self._soon = self._ending = False
+        self.over = asyncio.Event()
+        """Set once the server ends."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._poller: asyncio.Task[None] | None = None
 
     # -- life ---------------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        self.hub.bind(asyncio.get_running_loop())
+        self._loop = asyncio.get_running_loop()
+        self.hub.bind(self._loop)
         if not self.engine.indexed:
             self._building.set()
         threading.Thread(target=self._index, name="lurcher-index", daemon=True).start()
@@ -93,6 +97,8 @@ class Service:
     def end(self) -> None:
         """End what would hold up the end of the server; a handler of signals may call it."""
         self._ending = True
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self.over.set)
         self.hub.close()
         for stop in list(self._stops):
             stop.set()

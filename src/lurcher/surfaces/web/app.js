@@ -4,18 +4,16 @@ import { byId, h, number, put } from "./dom.js";
 import { facetList } from "./facets.js";
 import { fileView } from "./file.js";
 import { bestLine, hitList, summary } from "./hits.js";
-import { address, asked, filtered, plain, read, unfiltered } from "./route.js";
-import { follow, languages, open as openDialog, statusDialog } from "./status.js";
+import { address, asked, canBeExact, exactly, filtered, inexact, isExact, plain, read, unfiltered } from "./route.js";
+import { fillProgress, follow, languages, open as openDialog, statusDialog } from "./status.js";
 import { timeline } from "./timeline.js";
 import { whyPanel } from "./why.js";
 
 const PAUSE = 80;
 const LIMIT = 12;
+const AGAIN = 5000;
 const SOURCES = [["", "Code"], ["history", "History"], ["notes", "Notes"], ["all", "All"]];
-const EXAMPLES = [
-  ["how are redirects followed", "", "a question in words"], ["Client.retry", "", "a name"], ["timeout.*connect", "", "a regular expression"],
-  ["have we tried caching this", "history", "what was tried, and what became of it"], ["how do we release", "notes", "documents and notes"],
-];
+const KINDS = { words: "a question in words", name: "a name", pattern: "a regular expression", past: "what was tried, and what became of it", note: "documents and notes" };
 
 const [box, main, left, side, dialog] = ["q", "main", "facets", "side", "dialog"].map(byId);
 let state = read();
@@ -23,6 +21,7 @@ let answer = null;
 let chosen = -1;
 let running = new AbortController();
 let timer = 0;
+let events = null;
 const narrow = matchMedia("(max-width: 78rem)");
 const page = { main, left, side, editor: "", go, replace, openEditor, openSheet, closeSheet };
 
@@ -64,6 +63,7 @@ function show() {
   document.body.classList.remove("sheet");
   byId("sources").hidden = Boolean(state.file);
   tabs();
+  switches();
   if (state.file) showFile();
   else if (state.q.trim()) search();
   else start();
@@ -75,6 +75,24 @@ function tabs(counts = {}) {
     return h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: source }), "aria-current": (state.in || "") === source || (state.in === "code" && !source) ? "page" : null }, title,
       count === undefined || count === null ? null : h("span", { class: "count" }, number(count))));
   })));
+}
+
+const SWITCHES = [
+  ["exact", "Exact", "Exact text: find it as it stands", (now) => isExact(now), (now) => (isExact(now) ? inexact(now) : exactly(now, {}))],
+  ["regex", ".*", "Regular expression", (now) => isExact(now) && !now.fixed, (now) => exactly(now, { fixed: isExact(now) && !now.fixed ? "true" : "" })],
+  ["case", "Aa", "Match upper and lower case", (now) => isExact(now) && now.case === "exact", (now) => exactly(now, { case: isExact(now) && now.case === "exact" ? "" : "exact" })],
+  ["word", "ab|", "Whole words", (now) => isExact(now) && Boolean(now.word), (now) => exactly(now, { word: isExact(now) && now.word ? "" : "true" })],
+];
+
+// Made once, so that the one that was pressed keeps the focus.
+function switches() {
+  const place = byId("switches");
+  place.hidden = !canBeExact(state);
+  if (!place.firstChild) {
+    put(place, SWITCHES.map(([name, text, title, , flipped]) => h("button", { type: "button", class: "switch", id: `switch-${name}`, title,
+      onclick: () => { const next = flipped({ ...plain(state), q: box.value }); if (next.q.trim()) go(next); else { replace(next); switches(); } } }, h("span", { "aria-hidden": "true" }, text), h("span", { class: "unseen" }, title))));
+  }
+  for (const [name, , , pressed] of SWITCHES) byId(`switch-${name}`).setAttribute("aria-pressed", pressed(state));
 }
 
 // -- asking ------------------------------------------------------------------------------------------------------------
@@ -108,7 +126,7 @@ async function facets(mine, signal) {
     const counts = Object.fromEntries(found.sources.map((entry) => [entry.value, entry.count]));
     tabs(counts);
     facetList(left, found, mine, go);
-    if (!answer.hits.length) nothing(counts);
+    if (!answer.hits.length && !isQuick()) nothing(counts);
   } catch (error) {
     if (error.name !== "AbortError") put(left);
   }
@@ -122,23 +140,36 @@ function draw(milliseconds) {
   const list = h("ol", { class: "hits", id: "hits" }, hitList(answer, state, choose));
   const said = summary(answer, milliseconds);
   const history = answer.hits.some((hit) => hit.source === "history") ? timeline(answer.hits, (position) => focusHit(position)) : null;
-  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, said), freshness(answer.index)), notes(), history, list,
+  put(main, h("div", { class: "summary" }, h("h1", { class: "unseen" }, `Hits for ${answer.query.slice(0, 200)}`), h("p", null, said), freshness(answer.index)), quick(), notes(), history, list,
     answer.next ? h("button", { type: "button", class: "further", id: "further", onclick: further }, "More hits") : null);
   byId("said").textContent = answer.hits.length ? `${said} for ${answer.query}` : `Nothing found for ${answer.query}`;
   chosen = -1;
   if (answer.hits.length) choose(0, false);
-  else { put(side); nothing({}); }
+  else { put(side); if (!isQuick()) nothing({}); }
+  fillProgress();
+  if (isQuick() && (!events || events.readyState !== EventSource.OPEN)) timer = setTimeout(show, AGAIN);
+}
+
+// An answer from a glimpse of the tree, before there is an index: it is marked as such, and replaced once there is one.
+const isQuick = () => answer.index.generation === 0 && !answer.index.fresh && !answer.index.shared;
+
+function quick() {
+  if (!isQuick()) return null;
+  const said = (answer.degraded || []).find((entry) => entry.stage === "index");
+  return h("section", { class: "quick", id: "quick", "aria-labelledby": "quick-title" }, h("p", null, h("b", { id: "quick-title" }, "A quick answer, while the index is being made."),
+    " ", said ? said.reason.replace(/^[^.]*\. /, "") : "", said ? ". " : "", "The full one takes its place as soon as it is there. "),
+    h("progress", { id: "quick-bar", "aria-label": "How far the index is" }), h("p", { class: "muted small", id: "quick-far" }));
 }
 
 function freshness(index) {
   const covered = index.coverage && index.coverage.history;
-  return [index.fresh || index.shared ? null : h("p", { class: "stale" }, `The index is behind: ${number(index.stale_paths)} files changed.`),
+  return [index.fresh || index.shared || !index.generation ? null : h("p", { class: "stale" }, `The index is behind: ${number(index.stale_paths)} files changed.`),
     index.shared ? h("p", { class: "muted" }, `From a shared index: ${Object.entries(index.shared).map(([name, state]) => `${name}, written ${state.written}`).join("; ")}.`) : null,
     covered !== undefined && covered < 1 ? h("p", { class: "stale" }, `${Math.floor(100 * covered)} % of the history is read so far; asking again reads on.`) : null];
 }
 
 function notes() {
-  const list = (answer.degraded || []).filter((entry) => entry.reason);
+  const list = (answer.degraded || []).filter((entry) => entry.reason && !(isQuick() && entry.stage === "index"));
   return list.length ? h("ul", { class: "remarks" }, list.map((entry) => h("li", null, entry.reason, entry.hint ? h("span", { class: "muted" }, ` ${entry.hint}`) : null))) : null;
 }
 
@@ -151,7 +182,7 @@ function nothing(counts) {
     h("ul", null,
       filtered(state) ? h("li", null, h("a", { href: address(unfiltered(state)) }, "Search without the filters")) : null,
       elsewhere.map(([name, count]) => h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: names[name] }) }, `${number(count)} hits in ${name}`))),
-      state.mode ? h("li", null, h("a", { href: address({ ...state, mode: "" }) }, "Let the question decide how it is read")) : null,
+      state.mode ? h("li", null, h("a", { href: address(inexact(state)) }, "Let the question decide how it is read")) : null,
       h("li", null, "Other words, fewer words, or a part of a name may do better."))));
 }
 
@@ -242,7 +273,8 @@ async function start() {
   const facts = h("section", { class: "about" }, h("h2", null, "This index"), h("p", { class: "muted" }, "Looking …"));
   put(main, h("section", { class: "start" }, h("h1", null, "Ask this code anything"),
     h("p", null, "Answers come as you type, from the tree as it is now, each with the reason for its place. Nothing leaves this machine."),
-    h("ul", { class: "examples" }, EXAMPLES.map(([text, source, what]) => h("li", null, h("a", { href: address({ ...plain(state), q: text, in: source }) }, text), h("span", { class: "muted" }, what)))), keys()), facts);
+    h("ul", { class: "examples", id: "examples" }), keys()), facts);
+  examples(signal);
   try {
     const status = await get("status", {}, signal);
     const root = (status.roots || [status])[0];
@@ -252,6 +284,15 @@ async function start() {
   } catch (error) {
     if (error.name !== "AbortError") put(facts, h("h2", null, "This index"), h("p", null, error.message));
   }
+}
+
+async function examples(signal) {
+  try {
+    const found = await get("examples", {}, signal);
+    const place = byId("examples");
+    if (signal.aborted || !place) return;
+    put(place, found.examples.map((one) => h("li", null, h("a", { href: address({ ...inexact(plain(state)), q: one.text, in: one.source }) }, one.text), h("span", { class: "muted" }, KINDS[one.what] || ""))));
+  } catch { /* then without: the start page says how the index is */ }
 }
 
 function failed(error) {
@@ -362,7 +403,10 @@ dialog.addEventListener("click", (event) => { if (event.target === dialog) dialo
 
 // -- beginning ---------------------------------------------------------------------------------------------------------
 
-follow(() => { if (!state.file && state.q.trim() && !timerPending()) search(); });
+events = follow(() => {
+  if (!state.file && !state.q.trim()) start();
+  else if (!state.file && !timerPending()) search();
+});
 const timerPending = () => box.value.trim() !== state.q.trim();
 
 box.value = state.q;

@@ -2,10 +2,16 @@
 import { h, number, put, s } from "./dom.js";
 
 const BOX = { width: 190, height: 26, gapX: 110, gapY: 9 };
+const NARROW = 190;
+const MOST = 44;
+const LETTER = 6.7;
 
 export function graphView(found, open) {
   const nodes = new Map(found.nodes.map((node) => [node.path, { ...node }]));
   const edges = found.edges.filter((edge) => nodes.has(edge.source) && nodes.has(edge.target));
+  const labels = labelled([...nodes.keys()]);
+  for (const node of nodes.values()) node.label = labels.get(node.path);
+  BOX.width = Math.max(NARROW, ...[...nodes.values()].map((node) => LETTER * node.label.length + (node.fan_in > 1 ? 44 : 20)));
   const size = layout(nodes, edges);
   const view = { x: 0, y: 0, scale: 1 };
   const stage = s("g", { class: "stage" });
@@ -124,10 +130,8 @@ function drawEdges(stage, nodes, edges) {
 function drawNodes(stage, nodes, edges, centre, open, told, reveal) {
   const list = [...nodes.values()];
   for (const node of list) {
-    const name = node.path.split("/").slice(-1)[0];
-    const folder = node.path.split("/").slice(-2, -1)[0] || "";
     const side = node.hop < 0 ? "imported" : node.hop > 0 ? "depends on it" : "this file";
-    const label = short(/^(index|__init__|mod|lib|main)\./.test(name) && folder ? `${folder}/${name}` : name, 26);
+    const label = node.label;
     const fan = node.fan_in > 1 ? ` ${node.fan_in}` : "";
     node.element = s("g", { class: `node${node.test ? " test" : ""}${node.path === centre ? " centre" : ""}`, transform: `translate(${node.x} ${node.y})`, role: "link",
       tabindex: node.path === centre ? "0" : "-1", "aria-label": `${label}${fan}, ${node.path}, ${side}${node.test ? ", a test" : ""}`, data: { path: node.path },
@@ -139,7 +143,25 @@ function drawNodes(stage, nodes, edges, centre, open, told, reveal) {
   }
 }
 
-const short = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
+// As much of the end of each path as no other file of the picture has; names that say nothing have their folder besides.
+export function labelled(paths) {
+  const ends = (path) => path.split("/").map((_, i, parts) => parts.slice(parts.length - 1 - i).join("/"));
+  const counts = new Map();
+  for (const path of paths) for (const end of ends(path)) counts.set(end, (counts.get(end) || 0) + 1);
+  const found = new Map();
+  const taken = new Set();
+  for (const path of paths) {
+    const least = /(^|\/)(index|__init__|mod|lib|main)\.[^/]*$/.test(path) ? 1 : 0;
+    const all = ends(path);
+    const full = all.slice(least).find((end) => counts.get(end) === 1) || path;
+    const parts = full.split("/");
+    const middle = `${parts[0]}/…/${parts[parts.length - 1]}`;
+    const label = full.length <= MOST ? full : middle.length <= MOST && !taken.has(middle) ? middle : `…${full.slice(1 - MOST)}`;
+    found.set(path, taken.has(label) ? full : label);
+    taken.add(found.get(path));
+  }
+  return found;
+}
 
 function lit(node, edges, told) {
   for (const edge of edges) edge.element.classList.toggle("lit", edge.source === node.path || edge.target === node.path);

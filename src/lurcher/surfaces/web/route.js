@@ -1,7 +1,8 @@
 // The address holds what is asked and shown: every view is a link, and back and forward work.
 
 const LISTS = ["lang", "path", "outcome", "tag"];
-const WORDS = ["q", "in", "mode", "since", "until", "author", "file", "tab"];
+const EXACT = ["fixed", "case", "word"];
+const WORDS = ["q", "in", "mode", ...EXACT, "since", "until", "author", "file", "tab"];
 const NUMBERS = ["line", "hops"];
 export const FILTERS = ["lang", "path", "outcome", "tag", "since", "until", "author"];
 
@@ -16,12 +17,18 @@ export function read(search = location.search) {
 
 export function address(state) {
   const params = new URLSearchParams();
-  for (const name of ["file", "line", "tab", "hops", "q", "in", "mode", ...FILTERS]) {
+  for (const name of ["file", "line", "tab", "hops", "q", "in", "mode", ...EXACT, ...FILTERS]) {
     for (const value of Array.isArray(state[name]) ? state[name] : [state[name]]) if (value) params.append(name, value);
   }
   const text = params.toString();
   return text ? `/?${text}` : "/";
 }
+
+// Exact text: as it stands or as a regular expression, in this very case or not, as whole words or not. Files alone have it.
+export const canBeExact = (state) => state.in !== "history" && state.in !== "notes";
+export const isExact = (state) => state.mode === "literal" && canBeExact(state);
+export const inexact = (state) => ({ ...state, mode: "", fixed: "", case: "", word: "" });
+export const exactly = (state, more) => ({ ...(state.mode === "literal" ? state : { ...inexact(state), mode: "literal", fixed: "true" }), ...more });
 
 export const plain = (state) => ({ ...state, file: "", line: 0, tab: "", hops: 0 });
 export const unfiltered = (state) => ({ ...state, lang: [], path: [], outcome: [], tag: [], since: "", until: "", author: "" });
@@ -32,7 +39,8 @@ export function asked(state) {
   const past = state.in === "history" || state.in === "all";
   const notes = state.in === "notes" || state.in === "all";
   return {
-    q: state.q, in: state.in, mode: state.mode, lang: state.lang, path: state.path,
+    q: state.q, in: state.in, mode: state.mode === "literal" && !canBeExact(state) ? "" : state.mode,
+    fixed: isExact(state) ? state.fixed : "", case: isExact(state) ? state.case : "", word: isExact(state) ? state.word : "", lang: state.lang, path: state.path,
     outcome: past ? state.outcome : [], author: past ? state.author : "", tag: notes ? state.tag : [],
     since: past || notes ? state.since : "", until: past || notes ? state.until : "",
   };

@@ -3,6 +3,17 @@ import { get } from "./api.js";
 import { bytes, byId, h, number, put } from "./dom.js";
 import { swatch } from "./hits.js";
 
+let last = null;
+
+// How far the index is, beside a quick answer.
+export function fillProgress() {
+  const bar = byId("quick-bar");
+  if (!bar) return;
+  if (last) { bar.max = last.total; bar.value = last.done; }
+  const said = byId("quick-far");
+  if (said) said.textContent = last ? `${last.what || "indexing"}: ${number(last.done)} of ${number(last.total)}` : "";
+}
+
 export function follow(changed) {
   const pill = byId("state");
   const text = byId("state-text");
@@ -14,14 +25,18 @@ export function follow(changed) {
     meter.hidden = false;
     byId("meter-bar").style.inlineSize = `${Math.round(100 * share)}%`;
     show("busy", `${now.what || "indexing"} ${number(now.done)} / ${number(now.total)}`);
+    last = now.total ? now : null;
+    fillProgress();
   };
   const settled = (state) => {
     meter.hidden = true;
     const files = state.files === undefined ? "" : `${number(state.files)} files · `;
     if (state.stale_paths) show("stale", `${files}${number(state.stale_paths)} behind`);
     else show("fresh", `${files}up to date`);
-    if (generation !== null && generation !== state.generation) changed();
+    last = null;
+    const other = generation !== null && generation !== state.generation;
     generation = state.generation;
+    if (other) changed();
   };
   const source = new EventSource("/api/events");
   source.addEventListener("state", (event) => {
