@@ -15,11 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import own_home
 from tests.tables import write_tiny
 
 own_home.settle()  # before anything is imported that could look for a home
+# How long an example takes says nothing on a machine with other work, and less under a sanitizer.
+settings.register_profile("lurcher", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lurcher")
 
 FILES = {
     "src/client.py": '''

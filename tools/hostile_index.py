@@ -109,7 +109,8 @@ class Hostile:
             settings = ("user.name=A", "user.email=a@example.org", "commit.gpgsign=false", "core.hooksPath=/dev/null")
             options = [item for setting in settings for item in ("-c", setting)]
             own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-            subprocess.run(["git", *options, *arguments], cwd=self._root, check=True, capture_output=True, env={**os.environ, **own})
+            command, around = ["git", *options, *arguments], {**os.environ, **own}
+            subprocess.run(command, cwd=self._root, check=True, capture_output=True, env=around)
 
         git("init", "-q")
         git("add", ".")

@@ -82,8 +82,9 @@ def code(number: int) -> str:
 def write_tree(root: Path) -> Path:
     for number in range(8):
         edit(root, number)
-        about = f"---\ntags: [a{number}]\n---\n# Note {number}\n\nOn parsing tokens, see [[n{(number + 1) % 8}]].\n\n## More\n\nText.\n"
-        (root / f"n{number}.md").write_text(about)
+        link = f"[[n{(number + 1) % 8}]]"
+        about = f"# Note {number}\n\nOn parsing tokens, see {link}.\n\n## More\n\nText.\n"
+        (root / f"n{number}.md").write_text(f"---\ntags: [a{number}]\n---\n{about}")
     git(root, "init", "-q")
     git(root, "add", ".")
     git(root, "commit", "-q", "-m", "Parse tokens of things")
@@ -223,7 +224,8 @@ def main(edits: int, most: int) -> int:
                 ask(engine, name)
             highest = max(highest, held())
             if number % max(1, edits // 10) == 0:
-                print(f"{number} edits: {held()} descriptors ({start} at first), {resident()} MB ({memory} at first)", flush=True)
+                now = f"{held()} descriptors ({start} at first), {resident()} MB ({memory} at first)"
+                print(f"{number} edits: {now}", flush=True)
         print(f"{edits} edits: at most {highest} descriptors ({start} at first), {resident()} MB ({memory} at first)")
         return 0 if highest <= start + 20 else 1
 

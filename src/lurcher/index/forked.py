@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import IO, Generic, TypeVar
 
 from lurcher import process
+from lurcher.clock import pause
 
 Value = TypeVar("Value")
 
@@ -74,7 +75,7 @@ class Forked:
                 if pid == 0:
                     if deadline is not None and time.monotonic() >= deadline:
                         raise subprocess.TimeoutExpired("worker", timeout or 0.0)
-                    time.sleep(_PAUSE)
+                    pause(_PAUSE)
                     continue
                 self._status = os.waitstatus_to_exitcode(status)
                 continue

@@ -11,6 +11,7 @@ import os
 import stat
 import time
 
+from lurcher.clock import pause
 from lurcher.errors import IndexLocked
 from lurcher.index import disk
 from lurcher.light import TYPE_CHECKING, suppress
@@ -127,7 +128,7 @@ def _acquire(descriptor: int, deadline: float) -> None:
             process = _read(descriptor)[0]
             who = f"process {process}" if process else "another process"
             raise IndexLocked(f"{who} is writing the index", "wait for it, or raise index.lock_seconds")
-        time.sleep(_PAUSE)
+        pause(_PAUSE)
 
 
 def _try(descriptor: int) -> bool:

@@ -26,6 +26,7 @@ from pathlib import Path
 from threading import Timer
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from lurcher.clock import ended
 from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
 from lurcher.index.build import build
@@ -315,9 +316,8 @@ class Child:
 
     def crashed(self) -> bool:
         """Whether the child came to the kind of end that broken native code brings, or to none."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(5) in _CRASHES or self._stuck
-        return False
+        status = ended(self._process, 5)
+        return status is not None and (status in _CRASHES or self._stuck)
 
     def kill(self) -> None:
         """End it for good."""
@@ -330,9 +330,7 @@ class Child:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         self._process.stdout.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
+        if ended(self._process, 5) is None:
             self._process.kill()
             self._process.wait()
 

@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any
 
 from lurcher import config
+from lurcher.clock import pause
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding
 from lurcher.index.quiet import Quiet
@@ -187,7 +188,7 @@ class Served:
                 far = f" ({build.what}: {build.done:,} of {build.total:,})" if build is not None and build.total else ""
                 reason = f"the history is being indexed{far}; there is nothing of it yet"
                 raise IndexBuilding(reason, "ask again in a few seconds")
-            time.sleep(0.05)
+            pause(0.05)
         yield self.engine
 
     # -- the background ---------------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ class Served:
             if left <= 0:
                 return False
             if build is None or build.ended:
-                time.sleep(min(left, 0.05))
+                pause(min(left, 0.05))
             else:
                 build.wait(min(left, 0.25))
         return True

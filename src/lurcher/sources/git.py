@@ -83,43 +83,34 @@ def start(top: Path | str, *arguments: str, feed: bool = False) -> subprocess.Po
 
 def finish(process: subprocess.Popen[bytes] | None, seconds: float = SECONDS) -> tuple[int, bytes]:
     """Exit status and output; a status of 128 also stands for a missing git and for running out of time."""
-    if process is None:
-        return 128, b""
-    import subprocess
-
-    try:
-        output, _ = process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        stop(process)
-        return 128, b""
-    return process.returncode, output
+    output = None if process is None else _said(process, None, seconds)
+    return (128, b"") if process is None or output is None else (process.returncode, output)
 
 
 def ask(top: Path | str, *arguments: str, questions: bytes) -> tuple[int, bytes]:
     """Exit status and output of a git that reads its questions from its standard input."""
     process = start(top, *arguments, feed=True)
-    if process is None:
-        return 128, b""
-    import subprocess
-
-    try:
-        output, _ = process.communicate(questions, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        stop(process)
-        return 128, b""
-    return process.returncode, output
+    output = None if process is None else _said(process, questions, SECONDS)
+    return (128, b"") if process is None or output is None else (process.returncode, output)
 
 
 def answered(process: subprocess.Popen[bytes], questions: bytes, seconds: float) -> bytes:
     """What a git that reads its questions from its standard input says within some time, even if it then fails."""
+    return _said(process, questions, seconds) or b""
+
+
+def _said(process: subprocess.Popen[bytes], questions: bytes | None, seconds: float) -> bytes | None:
+    """What git says within some time; None where it takes longer, and is ended."""
     import subprocess
 
     try:
-        output, _ = process.communicate(questions, timeout=seconds)
+        return process.communicate(questions, timeout=seconds)[0]
     except subprocess.TimeoutExpired:
         stop(process)
-        return b""
-    return output
+        return None
+    except OSError:
+        # It has closed its output, and Python could not sleep until it ends: the system refuses that where the clock jumps.
+        return process.communicate()[0]
 
 
 def stop(process: subprocess.Popen[bytes] | None) -> None:

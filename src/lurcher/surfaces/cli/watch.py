@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.clock import pause
 from lurcher.counted import counted
 from lurcher.surfaces.cli.progress import Meter
 from lurcher.terminal import printable, unguarded
@@ -51,7 +52,7 @@ class _Stop(threading.Event):
             left = _GLANCE if deadline is None else min(_GLANCE, deadline - time.monotonic())
             if left <= 0:
                 break
-            time.sleep(left)
+            pause(left)
         return self._stopped
 
 

@@ -27,6 +27,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lurcher import savings
 from lurcher.cancel import Abandoned, watch
+from lurcher.clock import pause
 from lurcher.errors import LurcherError, PathError
 from lurcher.serving import Build, Served
 from lurcher.surfaces.mcp import resources
@@ -323,7 +324,7 @@ def _started(served: Served, history: bool, rebuild: bool) -> Build:
         build = served.build(rebuild=rebuild, history=history)
         if build is not None:
             return build
-        time.sleep(0.2)
+        pause(0.2)
 
 
 def _declared(tool: Tool) -> types.Tool:
