@@ -269,3 +269,29 @@ def test_results_are_kept_as_functools_does() -> None:
     assert calls == [1, 2, 3, 1]
     double.cache_clear()
     assert (double.__name__, double.__doc__, double(1), calls[-1]) == ("double", "Twice.", 2, 1)
+
+
+def test_two_threads_may_compare_the_first_objects_of_a_class() -> None:
+    @light.dataclass(frozen=True)
+    class Pair:
+        left: int
+        right: int
+
+    asked = Pair.__dict__["__light_values__"]
+    one = Pair(1, 2)
+    assert asked.__get__(one, Pair)(one) == (1, 2)
+    assert asked.__get__(one, Pair)(one) == (1, 2)  # by a thread that found it before it was replaced
+
+
+def test_a_value_that_is_worked_out_twice_is_the_same_for_all() -> None:
+    class Kept:
+        @light.cached_property
+        def room(self) -> dict[str, int]:
+            if "room" not in self.__dict__ and not found:
+                found.append({})
+                found.append(self.room)  # as another thread would, meanwhile
+            return {}
+
+    found: list[dict[str, int]] = []
+    one = Kept()
+    assert one.room is found[1] and one.room is one.room

@@ -73,3 +73,14 @@ def test_a_search_does_not_load_them() -> None:
 def test_what_took_long_to_load_is_kept() -> None:
     warm = Warm()
     assert warm.get("a", list) is warm.get("a", list)
+
+
+def test_a_thread_that_looked_before_the_parts_came_finds_them() -> None:
+    whole = made()
+    one = whole()
+    assert one.second() == "further own"  # type: ignore[attr-defined]
+    # Another thread did not find the name, and asks for the parts only now that they are all there.
+    assert Completed.__getattr__(one, "kept") == 7  # type: ignore[arg-type]
+    assert type(whole).__getattr__(whole, "kept") == 7  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="nothing"):
+        Completed.__getattr__(one, "nothing")  # type: ignore[arg-type]

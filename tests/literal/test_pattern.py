@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lurcher.errors import QueryError
+from lurcher.errors import MissingExtra, QueryError
 from lurcher.literal.pattern import compiled
 from lurcher.literal.syntax import read
+from lurcher.planning.plan import phrase_in
 
 
 @pytest.mark.parametrize(
@@ -144,3 +147,12 @@ def test_groups_cost_nothing() -> None:
 def test_a_pattern_that_would_take_for_ever_is_refused(text: str, options: dict[str, bool], message: str) -> None:
     with pytest.raises(QueryError, match=message):
         compiled(text, **options)  # type: ignore[arg-type]
+
+
+def test_without_the_package_for_patterns_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    with pytest.raises(MissingExtra, match="google-re2") as told:
+        compiled("parse_[a-z]+")
+    assert told.value.hint == "pip install google-re2"
+    assert compiled("parse_cookie", fixed=True).first(b"def parse_cookie", 0) == (4, 16)  # plain text needs no package
+    assert phrase_in("größe der seite") is None  # a sign among others is done without
