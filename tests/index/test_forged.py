@@ -64,7 +64,8 @@ def test_a_section_named_after_the_heading_of_another_note_is_damage(tmp_path: P
             builder.end()
             if entry.kind == "lz4":
                 builder._table[name][0], builder._table[name][3] = "lz4", []
-        return bytes(out), builder.finish({**container.meta, **meta})
+        digest = builder.finish({**container.meta, **meta})
+        return bytes(out), digest
 
     other, digest = forged(data, {})
     segment.unlink()
@@ -73,4 +74,4 @@ def test_a_section_named_after_the_heading_of_another_note_is_damage(tmp_path: P
     with Engine.open(tree, root=tree) as engine:
         answer = engine.notes("pools", refresh=False, check=False)
     assert [hit.path for hit in answer.hits] == wanted
-    assert any("rebuilt" in note.reason for note in answer.degraded)
+    assert any("another file's heading; it was rebuilt" in note.reason for note in answer.degraded)
