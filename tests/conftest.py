@@ -198,7 +198,7 @@ def git(folder: Path, *arguments: str) -> str:
     command = ["git", "-c", "user.name=Test", "-c", "user.email=test@example.invalid", "-c", "init.defaultBranch=main"]
     environment = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     return subprocess.run(
-        [*command, *arguments], cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=30
+        [*command, *arguments], cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=120
     ).stdout
 
 

@@ -169,7 +169,7 @@ def test_first_instances_may_be_made_at_once() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(120)
     assert sorted((one.x, one.y) for one in made) == [(n, n) for n in range(16)]
 
 

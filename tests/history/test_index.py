@@ -406,7 +406,7 @@ def test_killed_at_any_moment_goes_on_where_it_was(repo: Repo, tmp_path: Path, m
 def test_two_that_fill_at_once(repo: Repo, tmp_path: Path) -> None:
     def act() -> None:
         made = project(repo.top, tmp_path / "i", batch=2)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             if made.view(silent, seconds=0).coverage == 1:
                 return

@@ -91,7 +91,7 @@ class Tree:
         names = ("-c", "user.name=T", "-c", "user.email=t@example.invalid", "-c", "init.defaultBranch=main")
         environment = {**os.environ, **OUTSIDE}
         subprocess.run(
-            ["git", *names, *arguments], cwd=self.root, env=environment, capture_output=True, timeout=30, check=False
+            ["git", *names, *arguments], cwd=self.root, env=environment, capture_output=True, timeout=120, check=False
         )
 
     def _all(self, *, folders: bool = False) -> list[Path]:

@@ -63,7 +63,7 @@ def forked(work: Callable[[], object]) -> int:
         os._exit(status)
 
 
-def ended(number: int, seconds: float = 60) -> int:
+def ended(number: int, seconds: float = 300) -> int:
     """The child's exit status; negative for the signal that ended it."""
     deadline = time.monotonic() + seconds
     while True:
@@ -169,7 +169,7 @@ def family(mark: str) -> list[int]:
     return found
 
 
-def orphans(mark: str, seconds: float = 5) -> list[int]:
+def orphans(mark: str, seconds: float = 60) -> list[int]:
     """Those that live on for longer than that."""
     deadline = time.monotonic() + seconds
     while (found := family(mark)) and time.monotonic() < deadline:
@@ -177,7 +177,7 @@ def orphans(mark: str, seconds: float = 5) -> list[int]:
     return found
 
 
-def lock_is_free(folder: Path, seconds: float = 0.2) -> bool:
+def lock_is_free(folder: Path, seconds: float = 5) -> bool:
     """Whether the writers' lock can be had at once; a child between fork and exec may have it for an instant longer."""
     if not (folder / "lock").exists():
         return True

@@ -589,14 +589,14 @@ def test_threads_that_wait_for_a_look_share_what_it_finds(repo: Path, monkeypatc
     views: list[View] = []
     threads = [threading.Thread(target=lambda: views.append(view(project))) for _ in range(9)]
     threads[0].start()
-    assert entered.wait(10)
+    assert entered.wait(120)
     write(repo, {"src/cookies.py": "def read_biscuit(): pass\n"})  # before the others ask: they must see it
     for thread in threads[1:]:
         thread.start()
     time.sleep(0.05)
     leave.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(120)
     assert len(looks) <= 3
     assert all(known(found.manifest) == truth(project) for found in views[1:])
 

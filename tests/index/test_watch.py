@@ -27,7 +27,7 @@ from tests.conftest import environment, git, run_lurcher
 from tests.index.conftest import opened, write
 
 HEARS = importlib.util.find_spec("watchfiles") is not None
-LONG = 20.0
+LONG = 60.0
 """What is sure to come has come by then, even on a busy machine."""
 
 
@@ -83,7 +83,7 @@ class Watching:
     def wait(self, seconds: float = LONG) -> int:
         status = self.process.wait(seconds)
         for thread in self._threads:
-            thread.join(5)
+            thread.join(120)
         assert "Traceback" not in "".join(self.err), self.err
         return status
 
@@ -295,7 +295,7 @@ def test_it_ends_clean_in_the_middle_of_an_update(repository: Path, start: Any, 
     time.sleep(wait)
     watching.process.send_signal(signal.SIGINT)
     watching.process.send_signal(signal.SIGINT)  # impatience does no harm
-    assert watching.wait(10) == 0
+    assert watching.wait(120) == 0
     assert watching.err[-1] == "stopped\n"
     assert holder(repository / ".lurcher") is None
     assert not list((repository / ".lurcher").glob(".*.tmp"))
@@ -462,7 +462,7 @@ def test_from_python_with_an_event_to_stop_it(root: Path) -> None:
         assert engine.search("inflate_zeppelin", check=False).hits[0].path == "src/zeppelin.py"
     finally:
         stop.set()
-        thread.join(5)
+        thread.join(120)
     assert not thread.is_alive()
 
 
@@ -494,5 +494,5 @@ def test_changes_that_nobody_told_of_are_found_and_it_looks_from_then_on(root: P
             time.sleep(0.02)
     finally:
         stop.set()
-        thread.join(5)
+        thread.join(120)
     assert not thread.is_alive()

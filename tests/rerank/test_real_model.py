@@ -58,7 +58,7 @@ def url() -> Iterator[str]:
     finally:
         process.stdin.close()
         process.kill()
-        process.wait(10)
+        process.wait(120)
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ class TestServer:
             "restart",
         ]
         user = {"user": self._server.system_user} if self._server.system_user else {}
-        subprocess.run(command, check=True, timeout=30, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user)
+        subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **user)
 
 
 @cache

@@ -128,7 +128,7 @@ def killed(url: str, files: int, kills: int, seed: int = 0) -> dict[str, int]:
                 time.sleep(chance.uniform(0.0, 0.6))
             finally:
                 writer.send_signal(signal.SIGKILL)
-                writer.wait(30)
+                writer.wait(120)
                 writer.stdout.close()
             if watching.problem is not None:
                 raise watching.problem

@@ -257,14 +257,14 @@ def test_one_writer_at_a_time(store: Store) -> None:
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        assert entered.wait(10)
+        assert entered.wait(120)
         with pytest.raises(IndexLocked), store.writing("one", 0.1):
             pass
         with store.writing("two", 5):
             pass
     finally:
         leave.set()
-        thread.join(10)
+        thread.join(120)
     with store.writing("one", 5):
         pass
 
@@ -308,5 +308,5 @@ def test_questions_from_several_threads(filled: Store) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert not problems

@@ -93,7 +93,7 @@ def test_two_who_make_the_tables_at_once(here: TestServer) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert not problems and opened(here.address()).projects() == ["p0", "p1", "p2", "p3"]
 
 
@@ -134,7 +134,7 @@ def roles(here: TestServer) -> Iterator[TestServer]:
         capture_output=True,
         text=True,
         check=True,
-        timeout=30,
+        timeout=120,
     ).stdout
     here.run(f"SET ROLE lurcher_owner;\n{printed}")
     yield here

@@ -101,7 +101,7 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
          "-keyout", str(key), "-out", str(certificate), "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"],
-        check=True, capture_output=True, timeout=30,
+        check=True, capture_output=True, timeout=120,
     )  # fmt: skip
     server = FakeQdrant(str(tmp_path / "server"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -208,7 +208,7 @@ class TestSeveral:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
         assert len(won) == 1
         assert stores[0].head("p").more == {"by": str(won[0])}
         for store in stores:
@@ -267,7 +267,7 @@ class TestSeveral:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
         assert (len(inside), len(refused)) == (1, 1)
         for store in stores:
             store.close()
@@ -311,7 +311,7 @@ class TestKilled:
                 assert writer.stdout is not None and writer.stdout.readline() == b"writing\n"
                 time.sleep(0.15 * number)
                 writer.send_signal(signal.SIGKILL)
-                writer.wait(30)
+                writer.wait(120)
                 writer.stdout.close()
                 store = store_at(place, qdrant_killing.settings())
                 assert look(store, "p", 20) is not None

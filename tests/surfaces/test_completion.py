@@ -28,7 +28,7 @@ def shell(request: pytest.FixtureRequest) -> str:
 def test_the_script_is_one_that_the_shell_accepts(shell: str, tmp_path: Path) -> None:
     path = tmp_path / "completion"
     path.write_text(script(shell))
-    done = subprocess.run([_shell(shell), "-n", str(path)], capture_output=True, timeout=30)
+    done = subprocess.run([_shell(shell), "-n", str(path)], capture_output=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
@@ -47,7 +47,7 @@ def _bash(tmp_path: Path, *words: str) -> set[str]:
     path.write_text(script("bash"))
     line = " ".join(f"'{word}'" for word in words)
     code = f"source {path}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _lurcher; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-    done = subprocess.run([_shell("bash"), "--norc", "-c", code], cwd=tmp_path, capture_output=True, timeout=30, check=True)
+    done = subprocess.run([_shell("bash"), "--norc", "-c", code], cwd=tmp_path, capture_output=True, timeout=120, check=True)
     return set(done.stdout.decode().split())
 
 
@@ -68,7 +68,7 @@ def _fish(tmp_path: Path, line: str) -> set[str]:
     path.write_text(script("fish"))
     done = subprocess.run(
         [_shell("fish"), "--no-config", "-c", f"source {path}; complete -C {line!r}"], cwd=tmp_path,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, capture_output=True, timeout=30, check=True,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}, capture_output=True, timeout=120, check=True,
     )  # fmt: skip
     return {row.split("\t")[0] for row in done.stdout.decode().splitlines()}
 
@@ -89,7 +89,7 @@ def _zsh(tmp_path: Path, *words: str) -> str:
         "compdef() { : }; _arguments() { print -rl -- \"$@\" }; _describe() { print -rl -- \"${commands[@]}\" }; "
         f"source {path}; words=({line}); CURRENT={len(words)}; _lurcher"
     )
-    done = subprocess.run([_shell("zsh"), "-f", "-c", code], capture_output=True, timeout=30, check=True)
+    done = subprocess.run([_shell("zsh"), "-f", "-c", code], capture_output=True, timeout=120, check=True)
     return done.stdout.decode()
 
 

@@ -203,7 +203,7 @@ def test_the_same_question_is_worked_on_once(shared: Path, monkeypatch: pytest.M
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(20)
+            thread.join(120)
         assert len(set(answers)) == 1
         client.get("/api/search?q=router")
     assert asked == ["router"]
@@ -241,7 +241,7 @@ def test_while_the_first_index_is_made_questions_are_put_off(repository: Path, m
 
     def slow(self: Engine, **options: Any) -> Any:
         options["progress"]("reading", 3, 10)
-        assert go_on.wait(20)
+        assert go_on.wait(120)
         return real(self, **options)
 
     monkeypatch.setattr(Engine, "refresh", slow)

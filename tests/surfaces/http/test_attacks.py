@@ -203,7 +203,7 @@ def test_too_many_questions_at_once_are_turned_away(shared: Path, monkeypatch: p
             until(lambda: len(answers) >= 5)
             go_on.set()
             for thread in threads:
-                thread.join(20)
+                thread.join(120)
             assert client.get("/api/search?q=router").status_code == 200  # and it goes on
     statuses = sorted(answer.status_code for answer in answers)
     assert statuses == [200] * 3 + [503] * 5
@@ -222,7 +222,7 @@ def test_a_question_that_nobody_waits_for_is_not_worked_on(shared: Path, monkeyp
 
     def slow(self: Engine, text: str, **options: Any) -> Any:
         asked.append(text)
-        assert go_on.wait(20)
+        assert go_on.wait(120)
         return real(self, text, **options)
 
     monkeypatch.setattr(Engine, "search", slow)

@@ -22,7 +22,7 @@ def test_a_change_of_the_tree_is_told(repository: Path) -> None:
     found: list[tuple[str, Any]] = []
     with (
         serving(repository, before="import lurcher.surfaces.http.service as s\ns._POLL = 0.2\n") as served,
-        httpx.stream("GET", f"{served.url}api/events", timeout=20) as stream,
+        httpx.stream("GET", f"{served.url}api/events", timeout=120) as stream,
     ):
         assert stream.headers["content-type"].startswith("text/event-stream")
         kind = ""
@@ -45,7 +45,7 @@ def test_it_ends_with_the_server(shared: Path) -> None:
         ended = threading.Event()
 
         def listen() -> None:
-            with httpx.stream("GET", f"{served.url}api/events", timeout=20) as stream:
+            with httpx.stream("GET", f"{served.url}api/events", timeout=120) as stream:
                 for _ in stream.iter_lines():
                     started.set()
             ended.set()
@@ -53,11 +53,11 @@ def test_it_ends_with_the_server(shared: Path) -> None:
         started = threading.Event()
         thread = threading.Thread(target=listen)
         thread.start()
-        assert started.wait(10)
+        assert started.wait(120)
         served.process.terminate()
-        assert ended.wait(10)
-        thread.join(5)
-        assert served.process.wait(10) == 0
+        assert ended.wait(120)
+        thread.join(120)
+        assert served.process.wait(120) == 0
 
 
 def test_who_listens_too_slowly_misses_progress_only() -> None:

@@ -286,12 +286,12 @@ def _commit(project: Path, env: dict[str, str]) -> float:
     (project / "file").write_text(str(time.monotonic()))
     began = time.monotonic()
     for arguments in (["add", "-A"], ["-c", "user.name=T", "-c", "user.email=t@example.invalid", "commit", "-q", "-m", "x"]):
-        subprocess.run(["git", *arguments], cwd=project, env=env, check=True, timeout=20, capture_output=True)
+        subprocess.run(["git", *arguments], cwd=project, env=env, check=True, timeout=120, capture_output=True)
     return time.monotonic() - began
 
 
 def _appears(path: Path) -> bool:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while not path.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
     return path.exists()

@@ -97,7 +97,7 @@ class Wire(AbstractContextManager["Wire"]):
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
-            self.process.wait(20)
+            self.process.wait(120)
         finally:
             self.process.kill()
 

@@ -33,12 +33,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while not server.started and time.monotonic() < deadline:
         time.sleep(0.02)
     yield f"http://127.0.0.1:{port}/mcp"
     server.should_exit = True
-    thread.join(20)
+    thread.join(120)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

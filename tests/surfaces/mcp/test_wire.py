@@ -187,7 +187,7 @@ def test_what_prints_does_not_reach_the_protocol(tmp_path: Path) -> None:
     assert [line["id"] for line in lines] == [1, 2]
     process.stdin.close()
     assert process.stdout.read() == b""
-    assert process.wait(20) == 0
+    assert process.wait(120) == 0
     said = process.stderr.read()
     assert b"printed" in said and b"from a child" in said
 
@@ -197,7 +197,7 @@ def test_it_ends_when_the_client_goes_away(tmp_path: Path) -> None:
     wire = Wire(folder)
     assert wire.process.stdin is not None
     wire.process.stdin.close()
-    assert wire.process.wait(20) == 0
+    assert wire.process.wait(120) == 0
 
 
 def test_a_repository_that_goes_away_is_an_error_and_not_the_end(tmp_path: Path) -> None:

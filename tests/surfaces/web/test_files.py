@@ -93,7 +93,7 @@ def test_colours_and_marks_lose_nothing_of_the_text() -> None:
     console.log(JSON.stringify(out));
     """
     done = subprocess.run(
-        ["node", "--input-type=module", "-e", program], capture_output=True, text=True, timeout=30, check=False
+        ["node", "--input-type=module", "-e", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == []
@@ -113,7 +113,7 @@ def test_words_are_marked_where_they_begin_a_word_or_a_part_of_a_name() -> None:
     console.log(JSON.stringify({json.dumps(list(wanted))}.map(marked)));
     """
     done = subprocess.run(
-        ["node", "--input-type=module", "-e", program], capture_output=True, text=True, timeout=30, check=False
+        ["node", "--input-type=module", "-e", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == list(wanted.values())
