@@ -46,9 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
             tell=lambda text: print(text, flush=True),
         )  # fmt: skip
         print(tally.line(), flush=True)
-        if tally.failures:
-            print(tally.told(), flush=True)
-            failed = True
+        failed = failed or bool(tally.failures)
     return 1 if failed else 0
 
 

@@ -85,11 +85,11 @@ class Tally:
 
     def told(self) -> str:
         """The failures, each with the command that repeats it."""
-        return "\n".join(
-            f"{self.name}: try {number} failed: {text}\n    repeat: python -m tests.drills {self.name} "
-            f"--seed {self.seed} --only {number}"
-            for number, text in sorted(self.failures)
-        )
+        return "\n".join(self.failure(*entry) for entry in sorted(self.failures))
+
+    def failure(self, number: int, text: str) -> str:
+        repeat = f"python -m tests.drills {self.name} --seed {self.seed} --only {number}"
+        return f"{self.name}: try {number} failed: {text}\n    repeat: {repeat}"
 
 
 def _counted(count: int, one: str, several: str) -> str:
@@ -210,7 +210,7 @@ class _Follower(threading.Thread):
 
     def _fail(self, number: int, text: str) -> None:
         self._tally.failures.append((number, text))
-        self._tell(f"{self._kind.name}: try {number} failed: {text}")
+        self._tell(self._tally.failure(number, text))
 
     def _lines(self) -> Sequence[str]:
         """What the child says, line by line, as long as it says something in time."""

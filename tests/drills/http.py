@@ -96,7 +96,7 @@ class Http(Drill):
             time.sleep(0.1)
         self._attacks: tuple[tuple[int, Callable[[random.Random], str | None]], ...] = (
             (30, self._traversal), (10, self._foreign), (10, self._method), (20, self._question), (8, self._oversize),
-            (12, self._smuggling), (8, self._nonsense), (1, self._slow), (1, self._streams), (5, self._gone), (5, self._crowd),
+            (12, self._smuggling), (8, self._nonsense), (1, self._slow), (2, self._streams), (5, self._gone), (5, self._crowd),
         )  # fmt: skip
 
     def attempt(self, chance: random.Random) -> str | None:
@@ -224,10 +224,11 @@ class Http(Drill):
         """More streams of events than there is room for."""
         request = f"GET /api/events HTTP/1.1\r\nHost: {self._host}\r\n\r\n".encode()
         with contextlib.ExitStack() as held:
-            statuses = []
-            for _ in range(HELD):
-                wire = held.enter_context(self._connect())
+            wires = [held.enter_context(self._connect()) for _ in range(HELD)]
+            for wire in wires:  # all at once, before any of them is answered
                 wire.sendall(request)
+            statuses = []
+            for wire in wires:
                 with contextlib.suppress(OSError):
                     statuses.append(self._status(wire.recv(4096)))
             if self._patiently("/api/symbol?name=Client") != 200:
