@@ -54,7 +54,7 @@ class Clock(Drill):
     """Every edit is found by the next question, whatever time it is, and commands end well."""
 
     name = "clock"
-    short, long = 4, 300
+    short, long = 4, 120
     cpu_seconds = 120.0
 
     @classmethod

@@ -51,7 +51,7 @@ class Settings_(Drill):
     is started: what a project may not decide is refused with a reason, the rest is followed."""
 
     name = "settings"
-    short, long = 40, 3_000
+    short, long = 40, 1_000
     cpu_seconds = 120.0
 
     def __init__(self, folder: Path, sources: Sequence[Path]) -> None:
