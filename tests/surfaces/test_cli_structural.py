@@ -64,7 +64,7 @@ def test_plain_output_tells_place_and_captures(shared: Path, ask: Ask) -> None:
 def test_nothing_found_is_status_one(shared: Path, ask: Ask) -> None:
     result = ask("search", "--structural", "no_such_function($X)", shared)
     assert (result.status, result.out) == (1, "")
-    assert result.err.startswith("nothing found\n")
+    assert result.err.endswith("nothing found\n")
     guessed = ask("search", "no_such_function($X)", shared)
     assert "read as a pattern (use --mode hybrid to read it as words)" in guessed.err
 

@@ -170,7 +170,10 @@ class Surveys(ABC):
         from lurcher.survey.examples import examples
 
         tops = [project.root.place for project in self._together.projects if project.root.git]
-        return self._survey(lambda snapshot, standing: examples(snapshot, tops, standing), (refresh, check), progress)
+        return self._survey(
+            lambda snapshot, standing: examples(snapshot, tops, standing), (refresh, check), progress,
+            "what could be asked",
+        )  # fmt: skip
 
     def _allowed(self, snapshot: Snapshot, path: str | Path, names: Sequence[str] = ()) -> int:
         """The file of the index that a path means, within the folders that were asked for."""

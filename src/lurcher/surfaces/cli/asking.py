@@ -109,9 +109,6 @@ def show_answer(parsed: Namespace, answer: Answer, engine: Engine, *, timings: b
 def _query_text(query: str) -> str:
     if query == "-":
         query = sys.stdin.buffer.read(_MAX_STDIN).decode("utf-8", "replace")
-    elif not query.isprintable():
-        # Arguments that are not valid text arrive with surrogates in them.
-        query = query.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
     if not query.strip():
         raise QueryError("the query is empty", 'for example: lurcher search "how are redirects followed"')
     return query
