@@ -15,11 +15,14 @@ from tests.drills.drill import REPOSITORY, Drill
 sys.path.insert(0, str(REPOSITORY / "tests" / "chunking"))
 from snippets import SNIPPETS
 
-MOST_BYTES = 4_000
+MOST_BYTES, LARGEST = 4_000, 990_000
+"""Of most texts, and of a few: the settings leave out larger files."""
+_FEW = 0.005
 MOST_FILES = 4_000
 NOISE = (
     "(", ")", "{", "}", "[", "]", "<", ">", '"', "'", "`", '"""', "'''", "\\", "#", "/*", "*/", "//", "--", ";", ":", "::", "=",
     "=>", "->", "@", "$", "${", "#{", "\n", "\r\n", "\t", "\0", " ", "\x0b", "é", "漢", "😀", "\ufeff", "\u2028", "if", "else",
+    "#if ", "#endif\n", "<a>", "</a>", "%w(", "[[", "--[==[", "val x\n", "where\n", "{-", "-}", "?>", "<?php ",
     "class", "def", "end", "fn", "val", "func", "0x", "1e", "<<EOF\n", "r#\"", "@a", "%", "&", "|", "!", "?", "...",
 )  # fmt: skip
 
@@ -58,10 +61,13 @@ class Sources(Drill):
 
 
 def mutated(text: bytes, chance: random.Random, others: Sequence[tuple[str, bytes]]) -> bytes:
-    """Another text of at most `MOST_BYTES`, UTF-8."""
-    if len(text) > MOST_BYTES:
-        start = chance.randrange(len(text) - MOST_BYTES)
-        text = text[start : start + MOST_BYTES]
+    """Another text, UTF-8: most are small, a few as large as files may be."""
+    most = LARGEST if chance.random() < _FEW else MOST_BYTES
+    if len(text) > most:
+        start = chance.randrange(len(text) - most)
+        text = text[start : start + most]
+    elif most == LARGEST:
+        text *= chance.choice((1, LARGEST // max(1, len(text))))
     for _ in range(chance.choice((1, 1, 2, 4, 12))):
         at, turn = chance.randrange(len(text) + 1), chance.random()
         if turn < 0.15:  # as while somebody types
@@ -77,7 +83,9 @@ def mutated(text: bytes, chance: random.Random, others: Sequence[tuple[str, byte
             _, source = chance.choice(others)
             other = chance.randrange(len(source) + 1)
             text = text[:at] + source[other : other + chance.choice((10, 100, 400))] + text[at:]
-        elif turn < 0.94 and text:
+        elif turn < 0.91:
+            text = _repeated(text, at, chance, most)
+        elif turn < 0.95 and text:
             changed = bytearray(text)
             changed[chance.randrange(len(changed))] = chance.randrange(256)
             text = bytes(changed)
@@ -85,8 +93,17 @@ def mutated(text: bytes, chance: random.Random, others: Sequence[tuple[str, byte
             lines = text.splitlines(keepends=True)
             chance.shuffle(lines)
             text = b"".join(lines)
-        text = text[:MOST_BYTES]
+        text = text[:most]
     return text.decode("utf-8", "ignore").encode()
+
+
+def _repeated(text: bytes, at: int, chance: random.Random, most: int) -> bytes:
+    """A few tokens over and over, with or without others to close them."""
+    noise = "".join(chance.choices(NOISE, k=chance.choice((1, 2, 3)))).encode()
+    piece = chance.choice((noise, text[at : at + chance.choice((3, 10, 40))] or noise))
+    times = min(chance.choice((10, 100, 1_000, 100_000)), most // len(piece))
+    closing = "".join(chance.choices(NOISE, k=2)).encode() * times if chance.random() < 0.4 else b""
+    return text[:at] + piece * times + closing + text[at:]
 
 
 def _texts_in(tree: Path) -> list[tuple[str, bytes]]:
@@ -95,7 +112,7 @@ def _texts_in(tree: Path) -> list[tuple[str, bytes]]:
     for path in sorted(tree.rglob("*")):
         if path.is_symlink() or not path.is_file() or len(found) >= MOST_FILES:
             continue
-        data = path.read_bytes()[: 4 * MOST_BYTES]
+        data = path.read_bytes()[:LARGEST]
         language = detect(path.name, data[:200])
         if data and b"\0" not in data and grammar_of(language):
             found.append((language, data.decode("utf-8", "ignore").encode()))

@@ -21,7 +21,6 @@ from lurcher.chunking.patterns import compiled
 from tests.chunking.snippets import SNIPPETS
 from tests.kernel import kernel
 from tests.kernel.test_reading import PARSED, broken
-from tools import mutate_sources
 
 pytestmark = kernel.needed
 # Its scanner reads outside of a table for characters beyond ASCII, and what it finds there is left to chance.
@@ -212,10 +211,6 @@ def test_no_text_takes_long_or_much_memory(language: str, text: bytes) -> None:
     assert code.parse(text, language).chunks
     assert time.process_time() - began < 4  # two, on a machine with nothing else to do
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10
-
-
-def test_damaged_sources_take_neither_long_nor_much_memory() -> None:
-    assert mutate_sources.run(150, seed=11, seconds_limit=5.0) == []
 
 
 def test_what_would_take_for_ever_is_cut_by_lines() -> None:
