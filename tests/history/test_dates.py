@@ -85,7 +85,7 @@ def test_names_go_to_the_resolver_and_hostile_ones_do_not() -> None:
     assert parse("v1.2", now=NOW, resolve=resolve) == 77
     with pytest.raises(FilterError, match="neither a date nor a tag"):
         parse("v9", now=NOW, resolve=resolve, until=True)
-    for hostile in ("--output=/tmp/x", "-1", "a b", "a:b", "x" * 300):
+    for hostile in ("--output=/tmp/x", "-1", "a b", "a:b", "x" * 300, "v\ud800"):
         with pytest.raises(FilterError):
             parse(hostile, now=NOW, resolve=resolve)
     assert asked == ["v1.2", "v9"]

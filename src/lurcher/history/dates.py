@@ -17,7 +17,7 @@ _SPAN = re.compile(r"(\d{1,6})\s*(h|d|w|mo|m|y|hours?|days?|weeks?|months?|years
 _DATE = re.compile(r"\d{4}-\d{1,2}(?:-\d{1,2})?|\d{4}/\d{1,2}/\d{1,2}|\d{4}")
 _TIME = re.compile(r"(\d{4}-\d{2}-\d{2})[T ]+(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)\s*(Z|UTC|[+-]\d{2}:?\d{2})?", re.IGNORECASE)
 _SECONDS = re.compile(r"@(\d{1,12})")
-_NAME = re.compile(r"(?!-)[^\s\x00-\x20\x7f~^:?*\[\\]{1,250}(?:[~^]\d{0,4})*")
+_NAME = re.compile(r"(?!-)[^\s\x00-\x20\x7f~^:?*\[\\\ud800-\udfff]{1,250}(?:[~^]\d{0,4})*")
 _HINT = "use a date (2024-05-31, 2024-05-31T12:00Z), a span back from now (12h, 30d, 2w, 6m, 1y), yesterday, or a tag"
 
 
