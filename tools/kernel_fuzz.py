@@ -223,7 +223,6 @@ class Fuzz:
         first, count = (self.random.choice((0, 1, 3, *EDGES)) for _ in range(2))
         columns = [self.random.choice((0, 1, 4, 5, 8, -1, 1 << 62)) for _ in range(3)]
         self.refusable(self.kernel.innermost, data, width, *columns, first, count, self.random.choice(EDGES), bytes(3))
-        self.refusable(self.kernel.equal, data, width, columns[0], first, count, self.random.choice(EDGES))
         text, terms = self.text(), [self.text() for _ in range(self.random.choice((0, 3, 130)))]
         self.refusable(self.kernel.best_line, text, self.random.choice((text, text.lower(), self.text())), terms)
         marks = self.random.choice((None, bytes(7), bytearray(2)))

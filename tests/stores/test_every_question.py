@@ -60,6 +60,7 @@ OF_THE_API: dict[str, tuple[str, dict[str, Any]]] = {
     "why": (HERE, {"path": "src/client.py", "q": "redirects"}),
     "explain": (HERE, {"path": "src/client.py", "first": 8, "last": 8}),
     "blame": (HERE, {"path": "src/client.py"}),
+    "examples": (HERE, {}),
     "file": (HERE, {"path": "src/client.py"}),
     "outline": (HERE, {"path": "src/client.py"}),
     "graph": (HERE, {"path": "src/client.py"}),
@@ -96,11 +97,12 @@ OF_THE_ENGINE: dict[str, tuple[str, tuple[Any, ...]]] = {
     "notes": (HERE, ("redirects",)),
     "brief": (HERE, ("src/client.py",)),
     "heat": (HERE, ("src/client.py",)),
+    "examples": (HERE, ()),
     "explain": (HERE, ("src/client.py", 8, 8)),
     **dict.fromkeys(
         # Upkeep of what is here, which says so by its name, and facts about the engine itself.
         ("refresh", "look", "watch", "begin_history", "past_indexed", "index_library", "clear_library", "libraries", "open",
-         "close", "locate", "name_of", "check_here"),
+         "close", "locate", "name_of", "check_here", "listed"),
         (APART, ()),
     ),
 }  # fmt: skip

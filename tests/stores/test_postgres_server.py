@@ -161,7 +161,7 @@ def test_the_state_tells_what_a_doctor_wants(store: Store) -> None:
     assert state["schema"] == "lurcher, version 3" and state["dims"] == "8" and state["units"] == "1"
     assert state["latency"].endswith(" ms") and state["size"].endswith(("kB", "MB")) and state["unpublished"] == "none"
     put(store, "begun", [file(9, "z.py", [])], 1)
-    assert store.state()["unpublished"] == "1 projects"
+    assert store.state()["unpublished"] == "1 project"
 
 
 # -- hostile text -----------------------------------------------------------------------------------------------------------

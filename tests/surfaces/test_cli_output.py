@@ -69,7 +69,7 @@ def test_a_pipe_gets_plain_text_with_line_numbers(shared: Path, run: Callable[..
 def test_a_terminal_gets_colours_marks_and_a_bar(shared: Path, clean_environment: Callable[..., dict[str, str]]) -> None:
     env = clean_environment(TERM="xterm-256color")
     seen = on_terminal([*COMMAND, "search", "how are redirects followed", "-k", "2"], env, shared)
-    assert f"{ESCAPE}[1;34msrc/client.py{ESCAPE}[0m:1-29" in seen
+    assert f"{ESCAPE}[1;34msrc/client.py{ESCAPE}[0m:6  " in seen
     assert "▰" in seen and "▱" in seen
     assert re.search(rf"{ESCAPE}\[(0;)?1;33m(follow_)?redirects{ESCAPE}", seen)
     assert "more lines" in seen

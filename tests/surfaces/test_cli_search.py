@@ -11,15 +11,16 @@ import pytest
 
 from lurcher.budget.tokens import count
 
-HEAD = re.compile(r"^(?P<path>\S.*?):(?P<first>\d+)-(?P<last>\d+)(?:  (?P<symbol>\S+))?  (?P<score>\d\.\d{3})$")
+HEAD = re.compile(r"^(?P<path>\S.*?):(?P<first>\d+)-(?P<last>\d+)(?:  (?P<symbol>\S.*?))?  (?P<score>\d\.\d{3})$")
 
 ANSWER = {
     "query": str, "mode": str, "intent": str, "ranking": str, "sources": list, "hits": list, "total": int, "tokens": int,
     "next": (str, type(None)), "index": dict, "degraded": list, "timings_ms": dict,
 }  # fmt: skip
 HIT = {
-    "id": str, "source": str, "path": str, "start_line": int, "end_line": int, "language": str, "symbol": (str, type(None)),
-    "kind": (str, type(None)), "score": float, "tokens": int, "text": str, "commit": type(None), "why": dict, "links": dict,
+    "id": str, "source": str, "path": str, "start_line": int, "end_line": int, "line": int, "language": str,
+    "symbol": (str, type(None)), "kind": (str, type(None)), "score": float, "tokens": int, "text": str, "commit": type(None),
+    "why": dict, "links": dict,
 }  # fmt: skip
 
 
@@ -109,7 +110,7 @@ def test_timings_are_there_when_asked_for(shared: Path, run: Callable[..., Any])
 def test_limit_is_the_number_of_hits(shared: Path, ask: Callable[..., Any], flag: str) -> None:
     result = ask("search", "redirect", shared, flag, "3")
     assert len(heads(result.out)) == 3
-    assert re.search(r"3 of \d+ hits; more: --continue \S+\n", result.err)
+    assert re.search(r"3 hits; the name is in \d+ places, 2 more have parts of it; more: --continue \S+\n", result.err)
 
 
 def test_budget_is_a_ceiling_in_exact_tokens(shared: Path, ask: Callable[..., Any]) -> None:

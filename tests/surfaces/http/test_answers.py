@@ -236,16 +236,18 @@ def test_what_differs_from_run_to_run_is_not_remembered(client: TestClient) -> N
 
 
 def test_while_the_first_index_is_made_questions_are_put_off(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    go_on = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
     real = Engine.refresh
 
     def slow(self: Engine, **options: Any) -> Any:
         options["progress"]("reading", 3, 10)
+        begun.set()
         assert go_on.wait(120)
         return real(self, **options)
 
     monkeypatch.setattr(Engine, "refresh", slow)
     with client_for(repository, ready=False) as client:
+        assert begun.wait(120)
         answer = client.get("/api/symbol?name=router")
         assert (answer.status_code, answer.json()["error"]["code"]) == (503, "indexing")
         assert "3 of 10" in answer.json()["error"]["message"]

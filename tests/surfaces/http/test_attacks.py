@@ -292,9 +292,9 @@ def test_a_question_that_is_being_worked_on_ends(shared: Path, monkeypatch: pyte
 
 
 IMPATIENT = """
-import lurcher.surfaces.http.server as server, lurcher.surfaces.http.guard as guard
+import lurcher.surfaces.http.server as server
 server.REQUEST_SECONDS = 0.6
-guard.SEND_SECONDS = 1.0
+server.SEND_SECONDS = 1.0
 """
 
 

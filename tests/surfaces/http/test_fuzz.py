@@ -37,7 +37,7 @@ def test_every_endpoint_stands_what_its_document_allows_and_more(known: TestClie
     operation = operations(known.get("/openapi.json").json(), endpoint.path)
     statuses: list[int] = []
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-        if mode is GenerationMode.NEGATIVE and endpoint.name == "status":
+        if mode is GenerationMode.NEGATIVE and not endpoint.parameters:
             continue
 
         @hypothesis.given(case=operation.as_strategy(generation_mode=mode))

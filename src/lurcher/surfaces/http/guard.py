@@ -9,7 +9,6 @@ time      that a client may take to read a piece of the response
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 import ipaddress
@@ -26,7 +25,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from lurcher.surfaces.http.replies import refusal
 
 MAX_BODY = 1 << 20
-SEND_SECONDS = 20.0
 _MOST_FAILURES, _FAILURE_SECONDS = 20, 10.0
 _CSP = "; ".join((
     "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'",
@@ -71,11 +69,7 @@ class Guard:
         if refused is not None:
             await refused(scope, receive, secured)
             return
-        try:
-            await self._app(scope, _Measured(receive), secured)
-        except asyncio.CancelledError:
-            if not secured.given_up:
-                raise
+        await self._app(scope, _Measured(receive), secured)
 
     def _refused(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -145,11 +139,10 @@ class Guard:
 
 
 class _Secured:
-    """Sends a response with what every one carries, as fast as the client reads it, if it reads at all."""
+    """Sends a response with what every one carries."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.given_up = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -157,18 +150,7 @@ class _Secured:
             for name, value in HEADERS.items():
                 headers[name] = value
             headers.setdefault("cache-control", "no-store")
-        # A client that does not read holds up a task and what it was to get. A timer costs less than a task of its own.
-        task = asyncio.current_task()
-        assert task is not None
-        patience = asyncio.get_running_loop().call_later(SEND_SECONDS, self._give_up, task)
-        try:
-            await self._send(message)
-        finally:
-            patience.cancel()
-
-    def _give_up(self, task: asyncio.Task[object]) -> None:
-        self.given_up = True
-        task.cancel()
+        await self._send(message)
 
 
 class _Measured:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 REQUEST_SECONDS = 10.0
 """So long a client may take to say what it wants."""
+SEND_SECONDS = 20.0
+"""So long it may read nothing of an answer."""
 MOST_CONNECTIONS = 512
 MOST_HEAD_BYTES = 128 << 10
 _KEEP_ALIVE = 15
@@ -25,9 +27,11 @@ _GRACE = 3
 
 
 class Patient(H11Protocol):
-    """Waits for a request only so long, however slowly it comes in: silent connections are not kept."""
+    """Waits for a request only so long, however slowly it comes in, and for a client to read its answer: silent connections
+    are not kept."""
 
     _deadline: Any = None
+    _unread: Any = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -42,7 +46,30 @@ class Patient(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
+        self._read_on()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """There is more to send than the system takes. A client that does not read holds up a task and what it was to get."""
+        super().pause_writing()
+        self._abort_later()
+
+    def resume_writing(self) -> None:
+        self._read_on()
+        super().resume_writing()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._abort_later()  # to close it waits until all is read
+
+    def _abort_later(self) -> None:
+        if self._unread is None:
+            self._unread = self.loop.call_later(SEND_SECONDS, self.transport.abort)
+
+    def _read_on(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
 
     def _wait(self) -> None:
         if self._deadline is None:
