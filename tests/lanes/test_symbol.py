@@ -29,6 +29,18 @@ def test_definitions_outside_of_tests_come_first() -> None:
     assert [(hit.path, hit.test) for hit in hits] == [("src/client.py", False), ("tests/test_client.py", True)]
 
 
+def test_an_attribute_of_the_code_comes_before_methods_of_tests() -> None:
+    files = {
+        "src/router.py": "class Router:\n    route = make_router('route')\n",
+        "tests/test_router.py": "class Fake:\n    def route(self):\n        pass\n",
+    }
+    snapshot = snapshot_of(files)
+    hits = symbol.best(snapshot, symbol.find(snapshot, ["route"]), 5)
+    assert [(hit.qualified, hit.test) for hit in hits] == [("Router.route", False), ("Fake.route", True)]
+    hits = symbol.best(snapshot, symbol.find(snapshot, ["Fake.route"]), 5)
+    assert hits[0].qualified == "Fake.route"
+
+
 def test_other_spellings_come_after_the_exact_one() -> None:
     snapshot = snapshot_of({"a.py": "def get_user(): pass\n", "b.js": "function getUser() {}\n"})
     hits = symbol.best(snapshot, symbol.find(snapshot, ["getUser"]), 5)

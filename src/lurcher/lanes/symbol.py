@@ -132,10 +132,12 @@ def _container(definition: Definition, wanted: list[str], path: str) -> float:
 
 
 def order_key(snapshot: Snapshot, match: SymbolMatch, references: int) -> tuple[float, ...]:
-    """Sorts definitions of one name: the best fit first, exported and not in tests before others, then by use."""
+    """Sorts definitions of one name: spelled so and in the container asked for, then those of the code itself before those of
+    tests and the like, the likeliest kind, exported ones, then by use."""
     roles = int(snapshot.file_roles[match.file])
     aside = bool(roles & (TEST | EXAMPLE | LEGACY | STUB | VENDORED))
-    return (-round(match.strength, 6), aside, not match.definition.exported, bool(roles & BARREL), -references)
+    other = not match.fits or not _is_spelled(match.definition, parts_of(match.name))
+    return (other, aside, -round(match.strength, 6), not match.definition.exported, bool(roles & BARREL), -references)
 
 
 _MOST_SCANNED = 3000
