@@ -396,3 +396,18 @@ def test_the_first_file_of_an_empty_tree_is_found(tmp_path: Path) -> None:
     write(root, {"begin.py": "def begin():\n    return 1\n"})
     with opened(root) as engine:
         assert found(engine, "where does it begin") == ["begin.py"]
+
+
+@pytest.mark.parametrize("name", ["CACHEDIR.TAG", ".gitignore"])
+def test_a_mark_that_a_crash_left_empty_is_written_anew(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.py").write_text("def one():\n    pass\n")
+    with Engine.open(tmp_path, root=tmp_path) as engine:
+        engine.index()
+    mark = tmp_path / ".lurcher" / name
+    whole = mark.read_bytes()
+    mark.write_bytes(b"")
+    (tmp_path / "b.py").write_text("def two():\n    pass\n")
+    with Engine.open(tmp_path, root=tmp_path) as engine:
+        engine.index()
+        assert engine.symbol("two")
+    assert mark.read_bytes() == whole

@@ -150,13 +150,12 @@ def close_folder(folder: Path) -> None:
 
 
 def create(path: Path, text: str) -> None:
-    """A small file that must not be there yet; one that is stays as it is."""
-    step("create", path)
-    with suppress(FileExistsError):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
-        with open(descriptor, "w") as handle:
-            step("write", path)
-            handle.write(text)
+    """A small file, whole or not at all; one that is there stays as it is, unless a crash left it empty."""
+    with suppress(FileNotFoundError):
+        status = os.lstat(path)
+        if status.st_size or not stat.S_ISREG(status.st_mode):
+            return
+    write_scratch(path, [text.encode()])
 
 
 def remove(path: Path, *, must: bool = False) -> bool:

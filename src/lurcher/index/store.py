@@ -199,16 +199,14 @@ class Store:
 
         disk.make_folder(self.folder)
         names = os.listdir(self.folder)
-        if MARK in names:
-            disk.close_folder(self.folder)
-        if MARK not in names:
-            if not self._is_ours(names):
-                raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
-            disk.close_folder(self.folder)
-            disk.create(self.folder / MARK, MARK_TEXT)
+        marked = MARK in names
+        if not marked and not self._is_ours(names):
+            raise OSError(errno.ENOTEMPTY, f"{self.folder} holds other files and is not an index folder")
+        disk.close_folder(self.folder)
+        disk.create(self.folder / MARK, MARK_TEXT)
+        if not marked:
             disk.sync_folder(self.folder)  # what is found here without the mark would be taken for someone else's
-        if ".gitignore" not in names:
-            disk.create(self.folder / ".gitignore", "*\n")
+        disk.create(self.folder / ".gitignore", "*\n")
 
     def _is_ours(self, names: list[str]) -> bool:
         """Whether a folder without our mark holds nothing but what we put there, if anything."""
