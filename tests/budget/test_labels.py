@@ -101,3 +101,21 @@ def test_a_comment_is_named_after_what_it_is_about(tree: Path) -> None:
     row = (tree / hit.path).read_text().split("\n")[hit.line - 1]
     assert row == "// dropHeader will drop the header"
     assert hit.symbol == "dropHeader"
+
+
+def test_the_best_line_does_not_depend_on_words_of_files_that_are_gone(tmp_path: Path) -> None:
+    lines = []
+    for name, gone in (("grown", True), ("fresh", False)):
+        root = tmp_path / name
+        root.mkdir()
+        (root / "a.py").write_text("'''cookies'''\n\n\ndef pools():\n    '''pools'''\n" + "x = 1\n" * 30)
+        if gone:
+            (root / "b.py").write_text("cookie = 1\n")
+            with Engine.open(root, root=root) as engine:
+                engine.index()
+            (root / "b.py").unlink()
+        (root / "c.py").write_text("session = 1\n")
+        with Engine.open(root, root=root) as engine:
+            hit = next(hit for hit in engine.search("session cookies of a pool").hits if hit.path == "a.py")
+            lines.append((hit.line, hit.symbol))
+    assert lines[0] == lines[1]

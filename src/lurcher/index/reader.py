@@ -353,6 +353,10 @@ class Snapshot:
             self._postings.put(key, known, len(known[0]))
         return known
 
+    def occurs(self, term: str) -> bool:
+        """Whether a term that a segment knows is in a file that is live."""
+        return self._all_live or any(len(self.postings(family, term)[0]) for family in (*UNIT_FAMILIES, *FILE_FIELDS))
+
     def add_to(self, total: Sum, fields: Iterable[tuple[str, float]], term: str) -> None:
         """Add how often each live owner has `term` in some fields of units, or of files, times the weight of each."""
         found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]

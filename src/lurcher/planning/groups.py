@@ -8,7 +8,7 @@ from lurcher.terms.stem import stem
 from lurcher.terms.vocabulary import STOP_WORDS, abbreviations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from lurcher.index.tally import Memory
 
@@ -87,9 +87,14 @@ def _forms_of(snapshot: Terms, term: str) -> list[str]:
         # Stemming may have put an i for a y or added an e: neither need stand in the other forms.
         prefix = root[:-1] if root.endswith(("i", "e")) else root
         known = snapshot.terms_with_prefix(prefix, None, _MOST_SCANNED) if len(prefix) > 3 else []
-        if len(prefix) <= 3 or len(known) >= _MOST_SCANNED:
+        listed = len(prefix) > 3 and len(known) < _MOST_SCANNED
+        if not listed:
             known = [root + suffix for suffix in _SUFFIXES]
         longest = len(term) + 6
-        found.update(other for other in known if len(other) <= longest and stem(other) == root)
+        forms = [other for other in known if len(other) <= longest and stem(other) == root]
+        occurs: Callable[[str], bool] | None = getattr(snapshot, "occurs", None)
+        if listed and occurs is not None:  # what only files had that are gone must not choose the line that a hit shows
+            forms = [form for form in forms if occurs(form)]
+        found.update(forms)
     found.discard(term)
     return sorted(found)
