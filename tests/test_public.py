@@ -167,7 +167,6 @@ ENVIRONMENT_READERS = {
     "__init__.py",  # sets how many threads numpy may start, before anyone imports it
     "sources/git.py",  # hands git an environment that nobody else decides on
     "index/worker.py",  # hands the same to its children
-    "isolated.py",  # and so does this
 }
 
 

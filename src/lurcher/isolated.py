@@ -77,8 +77,8 @@ class _Child:
             limit = threading.Timer(PATIENCE, self._process.kill)
             limit.start()
         try:
-            _send(self._process.stdin, (function, arguments))
-            outcome, value = _receive(self._process.stdout)
+            send(self._process.stdin, (function, arguments))
+            outcome, value = receive(self._process.stdout)
             return outcome, value
         finally:
             if limit is not None:
@@ -149,8 +149,8 @@ def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None) -> N
     _limit_memory()
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
-            function, arguments = _receive(source)
-            _send(target, _outcome(function, arguments))
+            function, arguments = receive(source)
+            send(target, _outcome(function, arguments))
     os._exit(0)
 
 
@@ -181,14 +181,16 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _send(stream: IO[bytes], value: Any) -> None:
+def send(stream: IO[bytes], value: Any) -> None:
+    """One message of a pipe between processes of ours."""
     data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     stream.write(_LENGTH.pack(len(data)))
     stream.write(data)
     stream.flush()
 
 
-def _receive(stream: IO[bytes]) -> Any:
+def receive(stream: IO[bytes]) -> Any:
+    """The next one; EOFError where there is none."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError

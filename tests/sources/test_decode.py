@@ -90,13 +90,14 @@ def test_a_file_that_grows_while_read_is_not_read_on(tmp_path, monkeypatch):
     assert read_text(tmp_path / "a.py", 5) == Skip("oversized", None)
 
 
-def test_what_is_not_a_regular_file_is_left_alone(tmp_path):
+def test_what_is_not_a_regular_file_is_left_alone(tmp_path, monkeypatch):
     os.mkfifo(tmp_path / "pipe.py")
     (tmp_path / "real.py").write_text("x")
     (tmp_path / "link.py").symlink_to("real.py")
     (tmp_path / "folder.py").mkdir()
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / "s"))
+        monkeypatch.chdir(tmp_path)
+        server.bind("s")  # a whole path may be too long for a socket
         assert read_text(tmp_path / "s", 10) == Skip("special", None)
     assert read_text(tmp_path / "pipe.py", 10) == Skip("special", None)
     assert read_text(tmp_path / "folder.py", 10) == Skip("special", None)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import select
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -20,8 +17,7 @@ from lurcher.errors import BroadRoot, ConfigError
 from lurcher.serving import Served
 from lurcher.sources.roots import Root, breadth
 from tests.history.repo import Repo
-
-pty = pytest.importorskip("pty")
+from tests.surfaces.terminal import on_terminal
 
 ASKING = (
     ["search", "password"], ["search", "password", "--literal"], ["search", "password", "--in", "all"], ["symbol", "password"],
@@ -41,32 +37,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def answered(command: list[str], said: str, environment: dict[str, str], folder: Path) -> tuple[int, str]:
     """What a command does and shows at a terminal where somebody answers its question."""
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "lurcher", *command], stdin=terminal, stdout=terminal, stderr=terminal, env=environment,
-        cwd=folder, start_new_session=True,
-    )  # fmt: skip
-    os.close(terminal)
-    seen, told, deadline = b"", False, time.monotonic() + 120
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([controller], [], [], 1)[0]:
-                continue
-            try:
-                piece = os.read(controller, 65536)
-            except OSError:  # the other end has closed
-                break
-            if not piece:
-                break
-            seen += piece
-            if not told and b"[y/N]" in seen:
-                told = True
-                os.write(controller, f"{said}\n".encode())
-        return process.wait(60), seen.decode("utf-8", "replace")
-    finally:
-        process.kill()
-        process.wait()
-        os.close(controller)
+    told = False
+
+    def answer(seen: bytes, process: object) -> bytes | None:
+        nonlocal told
+        if told or b"[y/N]" not in seen:
+            return None
+        told = True
+        return f"{said}\n".encode()
+
+    status, seen = on_terminal([sys.executable, "-m", "lurcher", *command], environment, folder, answer)
+    return status, seen.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize("command", ASKING, ids=" ".join)

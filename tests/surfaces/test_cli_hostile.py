@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,8 +14,7 @@ import pytest
 
 from lurcher.surfaces.cli.flags import COMMANDS
 from lurcher.terminal import Guarded, printable, printable_lines
-
-pty = pytest.importorskip("pty")
+from tests.surfaces.terminal import on_terminal
 
 TITLE = "\x1b]0;T\x07"
 FORGED = "\x1b[1;31mFORGED"
@@ -99,35 +95,15 @@ def hostile(tmp_path_factory: pytest.TempPathFactory, git_in: Callable[..., str]
 
 def seen(command: list[str], environment: dict[str, str], folder: Path) -> str:
     """What a terminal gets from a command, from stdout and stderr."""
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "lurcher", *command], stdin=terminal, stdout=terminal, stderr=terminal, env=environment,
-        cwd=folder, start_new_session=True,
-    )  # fmt: skip
-    os.close(terminal)
-    lasting = any(word in STOPPED for word in command)
-    got, deadline, asked = b"", time.monotonic() + 120, False
-    try:
-        while time.monotonic() < deadline:
-            if not select.select([controller], [], [], 1)[0]:
-                continue
-            try:
-                piece = os.read(controller, 65536)
-            except OSError:  # the other end has closed
-                break
-            if not piece:
-                break
-            got += piece
-            if lasting and not asked and re.search(rb"serving|watching|note: this speaks|generation", got):
-                asked = True
-                process.send_signal(signal.SIGINT)
-        else:
-            pytest.fail(f"{command!r} does not end: {got!r}")
-        process.wait(60)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(controller)
+    lasting, asked = any(word in STOPPED for word in command), False
+
+    def interrupt(got: bytes, process: subprocess.Popen[bytes]) -> None:
+        nonlocal asked
+        if lasting and not asked and re.search(rb"serving|watching|note: this speaks|generation", got):
+            asked = True
+            process.send_signal(signal.SIGINT)
+
+    _, got = on_terminal([sys.executable, "-m", "lurcher", *command], environment, folder, interrupt)
     return got.decode("utf-8", "surrogateescape")
 
 

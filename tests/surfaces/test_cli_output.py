@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import shutil
 import signal
 import subprocess
@@ -16,31 +15,15 @@ from typing import Any
 
 import pytest
 
-pty = pytest.importorskip("pty")
+from tests.surfaces import terminal
 
 ESCAPE = "\x1b"
 COMMAND = (sys.executable, "-m", "lurcher")
 
 
 def on_terminal(command: Sequence[str | Path], env: dict[str, str], cwd: Path) -> str:
-    """What a person would see: stdout and stderr are one terminal."""
-    controller, terminal = pty.openpty()
-    process = subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, env=env, cwd=cwd)
-    os.close(terminal)
-    seen = b""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        ready, _, _ = select.select([controller], [], [], 0.5)
-        if ready:
-            try:
-                piece = os.read(controller, 65536)
-            except OSError:  # the other end has closed
-                break
-            if not piece:
-                break
-            seen += piece
-    os.close(controller)
-    assert process.wait(120) == 0
+    status, seen = terminal.on_terminal(command, env, cwd)
+    assert status == 0
     return seen.decode("utf-8", "replace")
 
 

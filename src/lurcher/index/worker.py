@@ -12,10 +12,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import pickle
 import queue
 import signal
-import struct
 import subprocess
 import sys
 import threading
@@ -24,7 +22,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from threading import Timer
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from lurcher.clock import ended
 from lurcher.embedding.table import Table
@@ -36,12 +34,13 @@ from lurcher.index.encoding import encode
 from lurcher.index.forked import Forked, possible
 from lurcher.index.packing import pack_sections
 from lurcher.index.texts import Files, Seen, Tree, texts_of
+from lurcher.isolated import receive as _receive
+from lurcher.isolated import send as _send
 from lurcher.kernel import give_back
 
 if TYPE_CHECKING:
     from lurcher.index.container import Stamp
 
-_LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.index.worker import serve; serve()"
 SECONDS, SECONDS_ALONE = 120.0, 15.0
 """How long a child may take for a shard, which takes it a second or two, and for a single file."""
@@ -375,20 +374,3 @@ def _opened(path: str, digest: str) -> Table:
     if table.digest != digest:
         raise ModelError(f"model file {Path(path).name} has changed", "run the command again")
     return table
-
-
-def _send(stream: IO[bytes], value: Any) -> None:
-    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-    stream.write(_LENGTH.pack(len(data)))
-    stream.write(data)
-    stream.flush()
-
-
-def _receive(stream: IO[bytes]) -> Any:
-    head = stream.read(_LENGTH.size)
-    if len(head) < _LENGTH.size:
-        raise EOFError
-    data = stream.read(_LENGTH.unpack(head)[0])
-    if len(data) < _LENGTH.unpack(head)[0]:
-        raise EOFError
-    return pickle.loads(data)
