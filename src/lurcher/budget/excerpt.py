@@ -9,7 +9,7 @@ from lurcher.light import TYPE_CHECKING, dataclass, lru_cache
 from lurcher.terms.split import split, words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +95,18 @@ def best_byte(text: str, wanted: Collection[str]) -> int:
     return len(text[: first + len(row) - len(row.lstrip())].encode())
 
 
-def byte_of_line(text: bytes, line: int) -> int:
-    """Where the words of a line begin, counted from 0; the beginning of a line that is blank."""
+def bytes_of_lines(text: bytes, line: int) -> Iterator[int]:
+    """Where the words of a line and of each below it begin, counted from 0; the beginning of a line that is blank."""
     start = 0
     for _ in range(line):
         start = text.find(b"\n", start) + 1
-    end = text.find(b"\n", start)
-    row = text[start : end if end >= 0 else len(text)]
-    words = row.lstrip()
-    return start + (len(row) - len(words) if words else 0)
+    end = start
+    while end >= 0:
+        end = text.find(b"\n", start)
+        row = text[start : end if end >= 0 else len(text)]
+        words = row.lstrip()
+        yield start + (len(row) - len(words) if words else 0)
+        start = end + 1
 
 
 def text_at(snapshot: Snapshot, place: Place) -> str:

@@ -10,7 +10,7 @@ from lurcher.budget.excerpt import (
     Place,
     beginning_at,
     best_byte,
-    byte_of_line,
+    bytes_of_lines,
     densest,
     focus_of,
     lines_around,
@@ -98,11 +98,11 @@ class Focus:
         if match and match.definition.start_line <= line <= match.definition.end_line:
             return match.definition.qualified, match.definition.kind
         text = text_at(snapshot, place).encode()
-        for below in range(line, min(line + BELOW, last) + 1):
-            byte = place.start + byte_of_line(text, below - place.start_line)
-            number = snapshot.innermost(file, byte, _NAMING)
+        lines = range(line, min(line + BELOW, last) + 1)
+        for below, byte in zip(lines, bytes_of_lines(text, line - place.start_line), strict=False):
+            number = snapshot.innermost(file, place.start + byte, _NAMING)
             if number < 0 and below == line:
-                number = snapshot.innermost(file, byte, _ALL)
+                number = snapshot.innermost(file, place.start + byte, _ALL)
             if number >= 0:
                 return snapshot.naming(number)
         return None, None

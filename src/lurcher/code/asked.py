@@ -498,8 +498,10 @@ def _places_named(context: Context) -> int | None:
     if not parts or not context.lexical.idf:
         return None
     term = compound(parts[-1])
-    units = {unit for field in UNIT_FIELDS for unit in snapshot.postings(field, term)[0].tolist()}
-    return sum(bool(context.allowed[snapshot.unit_file[unit]]) for unit in units)
+    found = np.zeros(snapshot.unit_total, bool)
+    for field in UNIT_FIELDS:
+        found[snapshot.postings(field, term)[0]] = True
+    return int(context.allowed[snapshot.unit_file[np.flatnonzero(found)]].sum())
 
 
 def _searched(query: Query, context: Context, hits: int) -> tuple[tuple[str, ...], tuple[Degraded, ...]]:
