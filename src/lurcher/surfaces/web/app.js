@@ -1,6 +1,6 @@
 // The page: reads the address, asks, shows, and listens to keys.
 import { get } from "./api.js";
-import { byId, h, number, put } from "./dom.js";
+import { byId, counted, h, number, put } from "./dom.js";
 import { facetList } from "./facets.js";
 import { fileView } from "./file.js";
 import { bestLine, hitList, summary } from "./hits.js";
@@ -181,7 +181,7 @@ function nothing(counts) {
   main.append(h("section", { class: "empty", id: "nothing" }, h("h2", null, "Nothing found"),
     h("ul", null,
       filtered(state) ? h("li", null, h("a", { href: address(unfiltered(state)) }, "Search without the filters")) : null,
-      elsewhere.map(([name, count]) => h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: names[name] }) }, `${number(count)} hits in ${name}`))),
+      elsewhere.map(([name, count]) => h("li", null, h("a", { href: address({ ...unfiltered(plain(state)), in: names[name] }) }, `${counted(count, "hit")} in ${name}`))),
       state.mode ? h("li", null, h("a", { href: address(inexact(state)) }, "Let the question decide how it is read")) : null,
       h("li", null, "Other words, fewer words, or a part of a name may do better."))));
 }
@@ -279,7 +279,7 @@ async function start() {
     const status = await get("status", {}, signal);
     const root = (status.roots || [status])[0];
     put(facts, h("h2", null, root.root.split("/").pop() || "This index"),
-      root.exists ? [h("p", null, `${number(root.files)} files, ${number(root.definitions)} definitions`, root.history && root.history.exists ? `, ${number(root.history.commits)} commits` : ""), languages(root.languages)]
+      root.exists ? [h("p", null, `${counted(root.files, "file")}, ${counted(root.definitions, "definition")}`, root.history && root.history.exists ? `, ${counted(root.history.commits, "commit")}` : ""), languages(root.languages)]
         : h("p", null, root.problem || "The index is being made."));
   } catch (error) {
     if (error.name !== "AbortError") put(facts, h("h2", null, "This index"), h("p", null, error.message));

@@ -35,6 +35,9 @@ export function put(element, ...children) {
 
 export const number = (value) => Number(value).toLocaleString("en");
 
+/** `1 file`, `0 files`, `12,000 files`. */
+export const counted = (count, one) => `${number(count)} ${one}${count === 1 ? "" : "s"}`;
+
 export function rounded(value) {
   const size = Math.abs(value);
   return value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);

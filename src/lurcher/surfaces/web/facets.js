@@ -1,5 +1,5 @@
 // Filters with counts: what each value would leave, given the others.
-import { h, number, put } from "./dom.js";
+import { counted, h, number, put } from "./dom.js";
 import { swatch, VERDICTS } from "./hits.js";
 import { filtered, unfiltered } from "./route.js";
 
@@ -17,7 +17,7 @@ export function facetList(place, found, state, go) {
   }
   if (state.in && state.in !== "code") groups.push(dates(state, go));
   if (found.looked_at) {
-    groups.push(h("p", { class: "muted small" }, found.total > found.looked_at ? `Counted over the first ${number(found.looked_at)} hits.` : `Counted over all ${number(found.looked_at)} hits.`));
+    groups.push(h("p", { class: "muted small" }, found.total > found.looked_at ? `Counted over the first ${counted(found.looked_at, "hit")}.` : `Counted over all ${counted(found.looked_at, "hit")}.`));
   }
   const open = place.querySelector("details.all") ? place.querySelector("details.all").open : matchMedia("(min-width: 60rem)").matches;
   put(place, h("details", { class: "all", open }, h("summary", null, "Filters"), groups));

@@ -1,6 +1,6 @@
 // One file: its outline, its text with the age of each line, what is known of a line, and code like it.
 import { get } from "./api.js";
-import { ago, byId, day, h, number, put } from "./dom.js";
+import { ago, byId, counted, day, h, number, put } from "./dom.js";
 import { graphView } from "./graph.js";
 import { lines, marksOf, termsOf, tokens } from "./highlight.js";
 import { bestLine, fileAddress, swatch, VERDICTS } from "./hits.js";
@@ -42,7 +42,7 @@ function heading(head, file, state, page) {
   const hops = state.hops || 1;
   put(head, h("a", { class: "back", href: address(plain(state)) }, state.q ? "← hits" : "← start"),
     h("h1", null, h("span", { class: "folder" }, parts.length ? `${parts.join("/")}/` : ""), name),
-    h("span", { class: "badge language" }, swatch(file.language), file.language), h("span", { class: "muted" }, `${number(file.lines)} lines`),
+    h("span", { class: "badge language" }, swatch(file.language), file.language), h("span", { class: "muted" }, counted(file.lines, "line")),
     h("nav", { class: "tabs", "aria-label": "Views of this file" }, tab("", "Text"), tab("graph", "Imports")),
     state.tab === "graph" ? h("label", { class: "hops" }, "hops ", h("select", { onchange: (event) => page.go({ ...state, hops: Number(event.target.value) }) },
       [1, 2, 3].map((count) => h("option", { value: count, selected: count === hops }, count)))) : null,

@@ -1,5 +1,5 @@
 // The list of hits: one article each, with a head that is a link and a body that is code, a change or a section.
-import { ago, day, h, number, rounded } from "./dom.js";
+import { ago, counted as amount, day, h, number, rounded } from "./dom.js";
 import { termsOf } from "./highlight.js";
 import { block, change, withMarks } from "./marked.js";
 import { address } from "./route.js";
@@ -113,7 +113,7 @@ export function summary(answer, milliseconds) {
   const shown = answer.hits.length;
   const how = answer.mode === "hybrid" ? "words and meaning" : answer.mode;
   const named = answer.named && answer.named < answer.total;
-  const counted = named ? `${number(shown)} ${shown === 1 ? "hit" : "hits"}; the name is in ${number(answer.named)} ${answer.named === 1 ? "place" : "places"}, ${number(answer.total - answer.named)} more ${answer.total - answer.named === 1 ? "has" : "have"} parts of it`
-    : `${number(shown)} of ${answer.at_least ? "at least " : ""}${number(answer.total)} hits`;
+  const counted = named ? `${amount(shown, "hit")}; the name is in ${amount(answer.named, "place")}, ${number(answer.total - answer.named)} more ${answer.total - answer.named === 1 ? "has" : "have"} parts of it`
+    : `${number(shown)} of ${answer.at_least ? "at least " : ""}${amount(answer.total, "hit")}`;
   return `${counted} · by ${how}${milliseconds ? ` · ${Math.round(milliseconds)} ms` : ""}`;
 }

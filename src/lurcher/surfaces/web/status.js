@@ -1,6 +1,6 @@
 // The index, live: what it is doing now, and on request all there is to know of it.
 import { get } from "./api.js";
-import { bytes, byId, h, number, put } from "./dom.js";
+import { bytes, byId, counted, h, number, put } from "./dom.js";
 import { swatch } from "./hits.js";
 
 let last = null;
@@ -30,7 +30,7 @@ export function follow(changed) {
   };
   const settled = (state) => {
     meter.hidden = true;
-    const files = state.files === undefined ? "" : `${number(state.files)} files · `;
+    const files = state.files === undefined ? "" : `${counted(state.files, "file")} · `;
     if (state.stale_paths) show("stale", `${files}${number(state.stale_paths)} behind`);
     else show("fresh", `${files}up to date`);
     last = null;
@@ -71,7 +71,7 @@ function rootTable(root) {
     ["definitions", root.definitions && number(root.definitions)], ["generation", root.generation],
     ["state", root.problem || (root.fresh ? "up to date" : `${number(root.stale_paths || 0)} files behind`)],
     ["on disk", root.disk_bytes && bytes(root.disk_bytes)], ["model", root.model && root.model.name],
-    ["history", past && (past.exists ? `${number(past.commits)} of ${number(past.total)} commits${past.shallow ? " of a shallow clone" : ""}` : "not read yet; asking about it reads it")],
+    ["history", past && (past.exists ? `${number(past.commits)} of ${counted(past.total, "commit")}${past.shallow ? " of a shallow clone" : ""}` : "not read yet; asking about it reads it")],
     ["outcomes", past && past.outcomes && Object.entries(past.outcomes).map(([name, count]) => `${number(count)} ${name}`).join(", ")],
     ["left out", Object.entries(root.skipped || {}).map(([reason, count]) => `${number(count)} ${reason}`).join(", ") || "nothing"],
   ];
