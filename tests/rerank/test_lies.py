@@ -28,6 +28,7 @@ Scores = list[dict[str, Any]]
 
 ALL: Scores = [{"index": i, "score": (i + 1) / 10} for i in range(COUNT)]
 MOSTLY_WRONG: dict[str, Scores] = {
+    "half of them": ALL[: COUNT // 2],
     "one of all": ALL[-1:],
     "two of all": ALL[-2:],
     "one place for all": [{"index": 0, "score": score / 10} for score in range(COUNT)],

@@ -157,7 +157,7 @@ def _asked(name: str, rerank: Callable[[Request], Judged], request: Request) -> 
             raise ValueError(f"{len(found.scores)} scores for {len(request.candidates)} candidates")
         entry = tuple(_written(score, i in found.held) for i, score in enumerate(found.scores))
         judged, scored = _counts(entry)
-        if 2 * scored < judged:
+        if judged and 2 * scored <= judged:
             # An order by the scores of a few would look like one by the scores of all.
             raise ServerError(f"only {scored} of {judged} hits got a score", found.hint)
         return entry, list(found.notes), found.hint
