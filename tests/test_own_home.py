@@ -8,6 +8,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import pytest
+
 from lurcher import config
 from tests import own_home
 
@@ -59,11 +61,12 @@ def test_a_place_of_lurchers_that_a_child_makes_there_fails_it_too(tmp_path: Pat
     assert "real home folder" in done.stderr
 
 
-def test_a_session_that_writes_elsewhere_passes_and_leaves_nothing(tmp_path: Path) -> None:
-    home = tmp_path / "home"
+def test_a_session_that_writes_elsewhere_passes_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, scratch = tmp_path / "home", tmp_path / "t"
     home.mkdir()
-    before = set(Path(tempfile.gettempdir()).iterdir())
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))  # one of its own: other tests run beside this one
     done = session(home, "(pathlib.Path.home() / 'mine.txt').write_text('x')", "-n", "1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert list(home.iterdir()) == []
-    assert set(Path(tempfile.gettempdir()).iterdir()) == before
+    assert list(scratch.iterdir()) == []
