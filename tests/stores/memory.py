@@ -86,7 +86,8 @@ class MemoryStore:
         with self._lock:
             files = self._shelf(project).files
             for kept in (files[key] for key in keys if key in files):
-                kept.died = died
+                if kept.died is None or kept.died > died:
+                    kept.died = died
 
     def publish(self, project: str, head: Head) -> None:
         with self._lock:

@@ -198,6 +198,15 @@ def test_sweeping_removes_what_nobody_sees(filled: Store) -> None:
     assert filled.sweep("one", 2) == 0
 
 
+def test_retiring_again_does_not_bring_a_file_back(filled: Store) -> None:
+    """A writer that died before it swept leaves retired files; the next one may retire them again."""
+    filled.retire("one", [key(1)], 2)
+    filled.publish("one", head(2, 2))
+    filled.retire("one", [key(1), key(2)], 3)
+    assert {item.key: item.died for item in filled.listing("one")} == {key(1): 2, key(2): 3, key(3): None}
+    assert sorted(found(filled, "one", 2, sparse=EVERYTHING)) == ["c.py", "src/deep/b.go"]
+
+
 def test_what_was_left_or_had_died_is_taken_over(filled: Store) -> None:
     put(filled, "one", [file(4, "left.py", [(direction(3), sparse(a=3.0))])], 5)
     filled.retire("one", [key(1), key(2)], 2)

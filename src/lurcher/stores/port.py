@@ -165,7 +165,9 @@ class Store(Protocol):
         """What is kept is born in `born` and alive: what a killed writer left, what had died, what was about to die."""
         ...
 
-    def retire(self, project: str, keys: Sequence[str], died: int) -> None: ...
+    def retire(self, project: str, keys: Sequence[str], died: int) -> None:
+        """Hide files from the generation `died` on; one that is hidden from an earlier one on stays so."""
+        ...
 
     def publish(self, project: str, head: Head) -> None:
         """Make it the head, if the one before it is of the generation before; else raise `IndexLocked`."""

@@ -134,7 +134,9 @@ class Shelf:
 
     def retire(self, project: str, keys: Sequence[str], died: int) -> None:
         for key in keys:
-            self._ask("UPDATE files SET died = ? WHERE project = ? AND key = ?", died, project, key)
+            self._ask(
+                "UPDATE files SET died = ?1 WHERE project = ?2 AND key = ?3 AND (died IS NULL OR died > ?1)", died, project, key
+            )
 
     def publish(self, project: str, head: Head) -> None:
         told = json.dumps({name: getattr(head, name) for name in Head.__slots__} | {"more": dict(head.more)})

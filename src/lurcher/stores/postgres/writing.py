@@ -171,7 +171,9 @@ class Writer:
     def retire(self, project: str, keys: Sequence[str], died: int) -> None:
         def work(connection: Connection, row: _Row) -> None:
             marked = connection.execute(
-                "UPDATE files SET died = %s WHERE project = %s AND key = ANY(%s)", (died, row.id, [UUID(key) for key in keys])
+                "UPDATE files SET died = %(died)s WHERE project = %(project)s AND key = ANY(%(keys)s) "
+                "AND (died IS NULL OR died > %(died)s)",
+                {"died": died, "project": row.id, "keys": [UUID(key) for key in keys]},
             ).rowcount
             if marked:
                 _not_public(project, row, died)

@@ -121,7 +121,7 @@ class QdrantStore:
         self._change(project, keys, {"born": born, "died": NEVER})
 
     def retire(self, project: str, keys: Sequence[str], died: int) -> None:
-        self._change(project, keys, {"died": died})
+        self._change(project, keys, {"died": died}, above("died", died))
 
     def sweep(self, project: str, generation: int) -> int:
         self._leases.check(project)
@@ -163,12 +163,12 @@ class QdrantStore:
         self._change(project, unseen, {"born": born, "died": NEVER})
         self._change(project, dying, {"died": NEVER})
 
-    def _change(self, project: str, keys: Sequence[str], payload: Json) -> None:
+    def _change(self, project: str, keys: Sequence[str], payload: Json, *where: Json) -> None:
         for some in chunks(keys):
             self._leases.check(project)
             for collection in (self._units, self._files):
                 with suppress(NoCollection):
-                    self._points.change(collection, payload, of(project, among("key", some)))
+                    self._points.change(collection, payload, of(project, among("key", some), *where))
 
     # -- reading ----------------------------------------------------------------------------------------------------------
 
