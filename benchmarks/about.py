@@ -16,7 +16,7 @@ MEASURED = ("src", "kernel", "setup.py")
 
 def about() -> dict[str, Any]:
     import lurcher
-    from lurcher.kernel import native
+    from lurcher.runtime.kernel import native
 
     return {
         "date": today(), "lurcher": lurcher.__version__, "commit": commit(), "kernel": "native" if native() else "python",

@@ -20,7 +20,7 @@ from pathlib import Path
 from processes import run
 
 from lurcher.engine import Engine
-from lurcher.index.container import Container
+from lurcher.storage.container import Container
 
 QUERY = "where is the response parsed"
 

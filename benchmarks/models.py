@@ -23,9 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from lurcher.embedding.meta import VERSION
-from lurcher.embedding.model import BUILTIN_FILE
-from lurcher.embedding.table import Table, write_table
+from lurcher.vectors.model import BUILTIN_FILE
+from lurcher.vectors.table import VERSION, Table, write_table
 
 RESULTS = Path(__file__).resolve().parent / "results"
 

@@ -21,12 +21,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from lurcher.history.log import LogSettings, list_commits, read
-from lurcher.history.outcomes.fixes import fixes
-from lurcher.history.outcomes.reverts import reversals
-from lurcher.history.outcomes.verdicts import judge
-from lurcher.history.outcomes.witnesses import messages
+from lurcher.corpora.history.outcomes.evidence import messages
+from lurcher.corpora.history.outcomes.fixes import fixes
+from lurcher.corpora.history.outcomes.reverts import reversals
+from lurcher.corpora.history.outcomes.verdicts import judge
 from lurcher.settings.past import OutcomeSettings
+from lurcher.sources.git.log import LogSettings, list_commits, read
 
 NAMES = ("express", "flask", "click", "datasette", "tantivy", "requests", "rack", "axum")
 _BY_HASH = re.compile(r"[Tt]his reverts commit\s+([0-9a-f]{40})")

@@ -36,7 +36,7 @@ from lurcher import Engine
 from lurcher.config import load
 from lurcher.registry import store_at
 from lurcher.stores import shared
-from lurcher.stores.port import Store, StoredFile
+from lurcher.stores.base import Store, StoredFile
 
 HERE = Path(__file__).resolve().parent
 SCHEMA = "lurcher_benchmark"

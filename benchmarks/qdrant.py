@@ -28,7 +28,7 @@ import numpy as np
 
 from lurcher import config
 from lurcher.registry import store_at
-from lurcher.stores.port import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
 
 ROOT = Path(__file__).parents[1]
 DIMS, UNITS, WORDS, CHARACTERS = 256, 6, 80, 1200

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.embedding.model import Model
-from lurcher.embedding.table import Table
-from lurcher.index.build import build
-from lurcher.index.container import Container
-from lurcher.index.encoding import encode
-from lurcher.index.mapped import Segment
-from lurcher.index.packing import pack_sections
-from lurcher.index.reader import Snapshot
-from lurcher.lanes.lane import Request, run_lanes
-from lurcher.planning.plan import make_plan
+from lurcher.indexing.build import build
+from lurcher.lanes.base import Request, run_lanes
+from lurcher.query.plan import make_plan
 from lurcher.ranking.context import Context, Ranking, own_words
 from lurcher.registry import ranking_named
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment_writer import encode
+from lurcher.storage.snapshot import Snapshot
+from lurcher.vectors.model import Model
+from lurcher.vectors.table import Table
 
 
 def snapshot_of(files: dict[str, str], chunk_chars: int = 1500, table: Table | None = None) -> Snapshot:

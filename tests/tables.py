@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lurcher.embedding.table import Table, pack_table, write_table
+from lurcher.vectors.table import Table, pack_table, write_table
 
 META: dict[str, Any] = {
     "version": 1, "name": "tiny", "compose": "grams", "gram_lengths": [3, 4, 5], "gram_weight_query": 0.5,

@@ -6,10 +6,10 @@ import threading
 
 import pytest
 
-from lurcher.cancel import Abandoned, check, watch
 from lurcher.engine import Engine
 from lurcher.errors import DeadlineExceeded
 from lurcher.lanes import literal
+from lurcher.runtime.cancel import Abandoned, check, watch
 from tests.conftest import write_repository
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.clock import ended, pause
 from lurcher.engine import Engine
 from lurcher.errors import IndexLocked
-from lurcher.index.lock import NAME, Lock
-from lurcher.sources.git import finish, start
+from lurcher.runtime.timings import ended, pause
+from lurcher.sources.git.command import finish, start
+from lurcher.storage.lock import NAME, Lock
 from lurcher.surfaces.cli.watch import _Stop
 from tests.conftest import git
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from lurcher.counted import counted
+from lurcher.inspect.answers import Dependent, ImpactAnswer, Standing
+from lurcher.runtime.plural import counted
 from lurcher.surfaces.cli import survey
-from lurcher.survey.answers import Dependent, ImpactAnswer, Standing
 from lurcher.types import IndexState
 from tests.history.repo import Repo
 

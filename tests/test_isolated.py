@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from lurcher import isolated
-from lurcher.isolated import GaveUp, call
+from lurcher.runtime import sandbox
+from lurcher.runtime.sandbox import GaveUp, call
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Children that know this module, and none from before."""
-    isolated.close()
+    sandbox.close()
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
 
 
@@ -70,10 +70,10 @@ def test_threads_do_not_wait_for_each_other() -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert found == [8] * 6 and len(isolated._idle) <= isolated._KEPT
+    assert found == [8] * 6 and len(sandbox._idle) <= sandbox._KEPT
 
 
 def test_no_process_to_be_had_is_giving_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated.sys, "executable", "/nowhere/python")
+    monkeypatch.setattr(sandbox.sys, "executable", "/nowhere/python")
     with pytest.raises(GaveUp):
         call(f"{__name__}:double", 1)

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import pytest
 
-from lurcher import light
 from lurcher.config import Settings
+from lurcher.runtime import light
 from lurcher.types import Filter, Query
 
 T = TypeVar("T")

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.light import cached_property
 from lurcher.parts import Completed, Warm
+from lurcher.runtime.light import cached_property
 
 
 class Own(ABC):  # noqa: B024

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import lurcher
-from lurcher.kernel import native
+from lurcher.runtime.kernel import native
 
 PACKAGE = Path(lurcher.__file__).parent
 COMMAND = Path(__file__).parents[1] / "bin" / "lurcher"
@@ -101,7 +101,7 @@ def test_a_query_loads_what_it_uses_and_no_more(tmp_path: Path, clean_environmen
     for _ in range(6):
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True)
         loaded = {line.rpartition("|")[2].strip() for line in done.stderr.split("\n") if line.startswith("import time:")}
-        if "lurcher.index.build" not in loaded:
+        if "lurcher.indexing.build" not in loaded:
             break
         time.sleep(0.5)  # the index was made, or a file was too young to be believed, and was read again
     else:
@@ -190,7 +190,7 @@ def test_stages_know_no_surface_and_not_the_engine() -> None:
 def test_types_and_errors_know_nobody() -> None:
     for name in ("types.py", "errors.py"):
         known = [module for module in imported(PACKAGE / name) if module.startswith("lurcher")]
-        assert all(module.startswith("lurcher.light") for module in known)  # which stands in for a standard module
+        assert all(module.startswith("lurcher.runtime.light") for module in known)  # which stands in for a standard module
 
 
 HEAVY = {"numpy", "tree_sitter", "rs_bpe", "pathspec"}

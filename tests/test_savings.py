@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from lurcher import config, savings
-from lurcher.savings import LOCK, NAME, Sum
+from lurcher import config
+from lurcher.server import token_stats
+from lurcher.server.token_stats import LOCK, NAME, Sum
 from tests.conftest import environment, run_lurcher, write_repository
 
 
@@ -24,44 +25,44 @@ def file(tmp_path: Path) -> Path:
 
 def test_an_answer_is_counted_against_its_files(tmp_path: Path, file: Path) -> None:
     folder = tmp_path / "state"
-    savings.note("mcp", "search", 120, [file, tmp_path / "gone.py"], folder)
-    savings.note("mcp", "search", 80, [file], folder)
-    savings.note("http", "outline", 10, [file], folder)
+    token_stats.note("mcp", "search", 120, [file, tmp_path / "gone.py"], folder)
+    token_stats.note("mcp", "search", 80, [file], folder)
+    token_stats.note("http", "outline", 10, [file], folder)
     today = time.strftime("%Y-%m-%d")
-    assert savings.read(folder) == [Sum(today, "http", "outline", 1, 10, 1001), Sum(today, "mcp", "search", 2, 200, 2002)]
-    assert [entry.saved for entry in savings.by_tool(savings.read(folder))] == [1802, 991]
+    assert token_stats.read(folder) == [Sum(today, "http", "outline", 1, 10, 1001), Sum(today, "mcp", "search", 2, 200, 2002)]
+    assert [entry.saved for entry in token_stats.by_tool(token_stats.read(folder))] == [1802, 991]
 
 
 def test_no_query_and_no_path_is_kept(tmp_path: Path, file: Path) -> None:
-    savings.note("mcp", "search", 1, [file], tmp_path)
+    token_stats.note("mcp", "search", 1, [file], tmp_path)
     entry = json.loads((tmp_path / NAME).read_text())
     assert set(entry) == {"day", "surface", "tool", "calls", "returned", "whole"}
     assert (tmp_path / NAME).stat().st_mode & 0o777 == 0o600
 
 
 def test_broken_lines_are_passed_over(tmp_path: Path, file: Path) -> None:
-    savings.note("mcp", "search", 1, [], tmp_path)
+    token_stats.note("mcp", "search", 1, [], tmp_path)
     with (tmp_path / NAME).open("ab") as out:
         out.write(b'\x00\xff\n{"day": 5}\nnull\n[]\n')
         out.write(b'{"day": "x", "surface": "s", "tool": "t", "calls": -1, "returned": 0, "whole": 0}\n{"day": "20')
-    savings.note("mcp", "search", 2, [], tmp_path)  # behind a line that was cut short
-    assert [(entry.calls, entry.returned) for entry in savings.read(tmp_path)] == [(2, 3)]
+    token_stats.note("mcp", "search", 2, [], tmp_path)  # behind a line that was cut short
+    assert [(entry.calls, entry.returned) for entry in token_stats.read(tmp_path)] == [(2, 3)]
 
 
 def test_the_file_stays_small_and_the_sums_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(savings, "MOST_BYTES", 2000)
+    monkeypatch.setattr(token_stats, "MOST_BYTES", 2000)
     for number in range(300):
-        savings.note("mcp", f"tool{number % 3}", 1, [], tmp_path)
+        token_stats.note("mcp", f"tool{number % 3}", 1, [], tmp_path)
     assert (tmp_path / NAME).stat().st_size < 2300
-    assert sum(entry.calls for entry in savings.read(tmp_path)) == 300
+    assert sum(entry.calls for entry in token_stats.read(tmp_path)) == 300
     assert {path.name for path in tmp_path.iterdir()} == {NAME, LOCK}
 
 
 def test_what_is_older_than_anyone_asks_for_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(savings, "MOST_BYTES", 100)
+    monkeypatch.setattr(token_stats, "MOST_BYTES", 100)
     (tmp_path / NAME).write_text(json.dumps(Sum("2001-01-01", "mcp", "search").to_dict()) + "\n")
-    savings.note("mcp", "search", 1, [], tmp_path)
-    assert [entry.day for entry in savings.read(tmp_path)] == [time.strftime("%Y-%m-%d")]
+    token_stats.note("mcp", "search", 1, [], tmp_path)
+    assert [entry.day for entry in token_stats.read(tmp_path)] == [time.strftime("%Y-%m-%d")]
 
 
 def test_several_processes_lose_nothing(tmp_path: Path) -> None:
@@ -73,29 +74,29 @@ def test_several_processes_lose_nothing(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", code, str(tmp_path), f"tool{i}"], env=environment()) for i in range(4)
     ]
     assert [process.wait(60) for process in running] == [0, 0, 0, 0]
-    assert [(entry.tool, entry.calls) for entry in savings.read(tmp_path)] == [(f"tool{i}", 150) for i in range(4)]
+    assert [(entry.tool, entry.calls) for entry in token_stats.read(tmp_path)] == [(f"tool{i}", 150) for i in range(4)]
 
 
 def test_counting_is_never_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "a file").write_text("")
-    savings.note("mcp", "search", 1, [], tmp_path / "a file" / "below")
+    token_stats.note("mcp", "search", 1, [], tmp_path / "a file" / "below")
     (tmp_path / "linked").mkdir()
     (tmp_path / "linked" / NAME).symlink_to(tmp_path / "a file")
-    savings.note("mcp", "search", 1, [], tmp_path / "linked")
+    token_stats.note("mcp", "search", 1, [], tmp_path / "linked")
     assert (tmp_path / "a file").read_text() == ""
 
 
 def test_days(tmp_path: Path) -> None:
     entries = [Sum("2026-01-01", "mcp", "a"), Sum("2026-01-30", "mcp", "a"), Sum("2026-01-31", "mcp", "a")]
     now = time.mktime((2026, 1, 31, 12, 0, 0, 0, 0, -1))
-    assert [entry.day for entry in savings.since(entries, 2, now)] == ["2026-01-30", "2026-01-31"]
+    assert [entry.day for entry in token_stats.since(entries, 2, now)] == ["2026-01-30", "2026-01-31"]
 
 
 def test_the_command(tmp_path: Path, file: Path) -> None:
     env = {"XDG_STATE_HOME": str(tmp_path / "state")}
     empty = run_lurcher("stats", env=env)
     assert empty.status == 1 and "nothing was counted yet" in empty.err
-    savings.note("mcp", "search", 100, [file], tmp_path / "state/lurcher")
+    token_stats.note("mcp", "search", 100, [file], tmp_path / "state/lurcher")
     shown = run_lurcher("stats", "--days", "7", env=env)
     assert shown.status == 0
     assert shown.out.splitlines()[1].split() == ["mcp", "search", "1", "100", "1,001", "90", "%"]

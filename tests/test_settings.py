@@ -11,7 +11,7 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.light import fields, replace
+from lurcher.runtime.light import fields, replace
 from lurcher.settings import section_of, sections
 
 

@@ -10,10 +10,10 @@ import pytest
 from lurcher.config import PROJECT_FILE, Settings, apply, load
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError
-from lurcher.light import fields
-from lurcher.remote import checked_url
+from lurcher.net.http import checked_url
 from lurcher.rerank import cross, llm
-from lurcher.rerank.reranker import Candidate, Request
+from lurcher.rerank.base import Candidate, Request
+from lurcher.runtime.light import fields
 from lurcher.settings import section_of, sections
 from lurcher.trust import TABLE, users_key, users_own
 from tests.rerank.server import playing, replying, send

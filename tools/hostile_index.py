@@ -22,11 +22,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from lurcher.corpora.history.index import PastProject
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.history.project import PastProject
-from lurcher.index.container import BLOCKS, PACKED, Container, checksum
-from lurcher.index.packing import Builder
+from lurcher.storage.container import BLOCKS, PACKED, Container, checksum
+from lurcher.storage.container_writer import Builder
 from lurcher.types import silent
 
 TREE = {

@@ -26,8 +26,8 @@ from fuzz_parser import Parsing
 from fuzz_tables import Tables
 from hostile_index import Hostile
 
-from lurcher.index import bloom
-from lurcher.kernel import native
+from lurcher.runtime.kernel import native
+from lurcher.storage import bloom
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 
 REFUSED = (ValueError, TypeError, IndexError, BufferError, OverflowError, MemoryError)

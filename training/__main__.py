@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from lurcher.embedding.meta import CARD, FIELDS, VERSION, VIEWS
-from lurcher.embedding.table import write_table
+from lurcher.vectors.table import CARD, FIELDS, VERSION, VIEWS, write_table
 from training import card, corpus, download, grams, teacher
 from training.pairs import KINDS
 from training.train import Recipe, start, train

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lurcher.embedding.table import Table
+from lurcher.vectors.table import Table
 
 
 def write(path: Path, facts: Mapping[str, Any], table: Table) -> None:

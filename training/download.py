@@ -32,7 +32,7 @@ from urllib.parse import urljoin
 
 from lurcher.chunking.languages import detect
 from lurcher.sources.decode import is_minified, looks_generated, to_utf8
-from lurcher.sources.listing import name_reason
+from lurcher.sources.files import name_reason
 from training import licences
 
 if sys.version_info >= (3, 11):

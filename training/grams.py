@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lurcher.embedding.grams import grams_of
+from lurcher.vectors.unseen_terms import grams_of
 
 F32 = NDArray[np.float32]
 

@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.languages import detect
-from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.terms.count import Postings, term_counter
-from lurcher.terms.paths import folders_of, name_of, name_parts
+from lurcher.terms.split import folders_of, name_of, name_parts
 from lurcher.types import Definition, ParsedFile
 from training.prose import say
 

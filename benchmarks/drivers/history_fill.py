@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 from lurcher import config
-from lurcher.embedding.model import model_of
-from lurcher.history.project import FOLDER, PastProject
+from lurcher.corpora.history.index import FOLDER, PastProject
+from lurcher.vectors.model import model_of
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ from _collections_abc import Mapping
 from math import isfinite
 
 from lurcher.errors import ConfigError
-from lurcher.light import TYPE_CHECKING, Field, fields, replace
+from lurcher.runtime.light import TYPE_CHECKING, Field, fields, replace
 from lurcher.settings import Settings, section_of, sections
 
 if TYPE_CHECKING:

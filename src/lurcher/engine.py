@@ -8,21 +8,20 @@ from __future__ import annotations
 import os
 
 from lurcher import config
-from lurcher.answering import with_notes
-from lurcher.clock import Clock
-from lurcher.code.asked import Codes, means
+from lurcher.answer.page import with_notes
 from lurcher.config import Settings
+from lurcher.corpora.code import Codes, means
 from lurcher.errors import ConfigError, LurcherError, UsageError
-from lurcher.index.opening import open_roots
-from lurcher.index.project import Project
-from lurcher.index.reader import Snapshot
-from lurcher.index.together import Together, state_of
-from lurcher.light import TYPE_CHECKING, replace
+from lurcher.indexing.root_index import Project
+from lurcher.indexing.workspace import Together, open_roots, state_of
 from lurcher.parts import Completed, Warm
-from lurcher.planning.checks import checked, filter_of, several
-from lurcher.planning.plan import literal_pattern
-from lurcher.planning.wanted import installed_source, wanted_sources
+from lurcher.query.plan import literal_pattern
+from lurcher.query.sources import installed_source, wanted_sources
+from lurcher.query.validate import checked, filter_of, several
+from lurcher.runtime.light import TYPE_CHECKING, replace
+from lurcher.runtime.timings import Clock
 from lurcher.sources.roots import find_root
+from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
 
 if TYPE_CHECKING:
@@ -32,17 +31,16 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from lurcher.across.asked import Across
-    from lurcher.gathered.asked import Gathered
-    from lurcher.index.burst import Pace
-    from lurcher.index.doctor import Finding
-    from lurcher.index.look import Look
-    from lurcher.index.project import View
-    from lurcher.index.watch import Notice, Update
-    from lurcher.libraries.asked import Libraries
+    from lurcher.corpora.documents import Gathered
+    from lurcher.corpora.federation import Across
+    from lurcher.corpora.libraries import Libraries
+    from lurcher.indexing.root_index import View
+    from lurcher.indexing.tree_check import Look
+    from lurcher.indexing.watcher import Notice, Pace, Update
+    from lurcher.inspect.answers import Standing
+    from lurcher.inspect.doctor.checks import Finding
+    from lurcher.inspect.files import Surveys
     from lurcher.stores.shared import Shared
-    from lurcher.survey.answers import Standing
-    from lurcher.survey.asked import Surveys
 
 
 if TYPE_CHECKING:
@@ -55,8 +53,8 @@ else:
         """What answers from code; other questions load what answers them."""
 
         LATER = (
-            ("lurcher.survey.asked", "Surveys"), ("lurcher.across.asked", "Across"), ("lurcher.libraries.asked", "Libraries"),
-            ("lurcher.gathered.asked", "Gathered"),
+            ("lurcher.inspect.files", "Surveys"), ("lurcher.corpora.federation", "Across"), ("lurcher.corpora.libraries", "Libraries"),
+            ("lurcher.corpora.documents", "Gathered"),
         )  # fmt: skip
 
 
@@ -291,7 +289,7 @@ class Engine(_Parts):
     def _asked_of_store(self, shared: Shared, query: Query, progress: Progress) -> Answer:
         """The answer of a shared store."""
         if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
-            from lurcher.stores.ask import needs_texts
+            from lurcher.stores.search import needs_texts
 
             raise needs_texts("structural" if query.mode == "structural" else "literal")
         return self._answer(query, (True, True), progress, (), shared=shared)
@@ -311,7 +309,7 @@ class Engine(_Parts):
     def _stand(
         self, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
     ) -> tuple[Snapshot, Standing]:
-        from lurcher.survey.answers import Standing
+        from lurcher.inspect.answers import Standing
 
         refresh, check = freshness
         views = [project.view(progress, refresh=refresh, check=check, meaning=False) for project in self._projects]
@@ -372,8 +370,8 @@ class Engine(_Parts):
     def look(self, *, progress: Progress = silent) -> Look:
         """Looks at the tree as a query does, and at HEAD; indexes what changed. Questions that are asked without `check` right
         after it have the answers that they would have with it."""
-        from lurcher.history.head import head_of
-        from lurcher.index.look import Look
+        from lurcher.indexing.tree_check import Look
+        from lurcher.sources.git.refs import head_of
 
         views = [project.view(progress) for project in self._projects]
         pasts = [self._past_of(project) for project in self._projects]
@@ -408,8 +406,7 @@ class Engine(_Parts):
         """
         from threading import Event
 
-        from lurcher.index.burst import Pace
-        from lurcher.index.watch import watch
+        from lurcher.indexing.watcher import Pace, watch
 
         if self._shared is not None:
             raise UsageError("--watch keeps the local index up to date, not a store", "add --store local, or leave --watch out")
@@ -428,7 +425,7 @@ class Engine(_Parts):
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
         """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
-        from lurcher.index.status import status_of
+        from lurcher.inspect.status import status_of
 
         entries = [status_of(project, skipped=skipped) for project in self._projects]
         libraries = self.libraries()
@@ -456,7 +453,7 @@ def diagnose(
 
     No engine is needed for it, since one cannot always be opened: that is a finding too. Only a path that is not there raises.
     """
-    from lurcher.index.doctor import PROBLEM, Finding, examine, examine_installation
+    from lurcher.inspect.doctor.checks import PROBLEM, Finding, examine, examine_installation
 
     paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
     for item in paths:

@@ -6,7 +6,7 @@ import sys
 from _thread import allocate_lock
 from abc import ABCMeta
 
-from lurcher.light import TYPE_CHECKING
+from lurcher.runtime.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,7 +6,7 @@ is read the same there; whatever else a file holds, a mistake included, is left 
 
 from __future__ import annotations
 
-from lurcher.light import TYPE_CHECKING
+from lurcher.runtime.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any

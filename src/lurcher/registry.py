@@ -8,22 +8,22 @@ from __future__ import annotations
 import sys
 
 from lurcher.errors import ConfigError, UsageError
-from lurcher.light import TYPE_CHECKING
+from lurcher.runtime.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
     from lurcher.config import Settings
-    from lurcher.embedding.provider import Embedder, Identity, Wanted
-    from lurcher.gathered.source import Documents, Stamp
-    from lurcher.history.ranking.context import PastContext, PastRanking
-    from lurcher.lanes.lane import Found, Request
-    from lurcher.planning.plan import Plan
+    from lurcher.corpora.documents import Documents, Stamp
+    from lurcher.corpora.history.ranking.base import PastContext, PastRanking
+    from lurcher.lanes.base import Found, Request
+    from lurcher.query.plan import Plan
     from lurcher.ranking.context import Context, Ranking
-    from lurcher.rerank.reranker import Judged
-    from lurcher.rerank.reranker import Request as RerankRequest
-    from lurcher.stores.port import Store
+    from lurcher.rerank.base import Judged
+    from lurcher.rerank.base import Request as RerankRequest
+    from lurcher.stores.base import Store
+    from lurcher.vectors.service import Embedder, Identity, Wanted
 
 RANKINGS = ("default", "classic")
 STORES = ("qdrant://", "postgres://")
@@ -74,9 +74,9 @@ def ranking_named(name: str) -> Callable[[Context], Ranking]:
 
 
 def past_ranking_named(name: str) -> Callable[[PastContext], PastRanking]:
-    found = find("history.ranking", name, "rank")
+    found = find("corpora.history.ranking", name, "rank")
     if found is None:
-        raise UsageError(f"unknown ranking '{name}' of history", "a ranking is a file of lurcher.history.ranking")
+        raise UsageError(f"unknown ranking '{name}' of history", "a ranking is a file of lurcher.corpora.history.ranking")
     ranking: Callable[[PastContext], PastRanking] = found
     return ranking
 
@@ -92,7 +92,7 @@ def reranker_named(name: str) -> tuple[Callable[[RerankRequest], Judged], Callab
 
 def provider_named(name: str) -> tuple[Callable[[Wanted], Identity], Callable[[Wanted], Embedder]]:
     """What tells an embedding provider's vectors apart, and how it is got hold of."""
-    identity, connect = find("embedding.providers", name, "identity"), find("embedding.providers", name, "connect")
+    identity, connect = find("vectors.providers", name, "identity"), find("vectors.providers", name, "connect")
     if identity is None or connect is None:
         raise ConfigError(f"unknown embedding.provider {name!r}", f"known are: {', '.join(PROVIDERS)}")
     return identity, connect

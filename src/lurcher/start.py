@@ -52,7 +52,7 @@ def main() -> int:
     status = command()
     # A question with the usual flags: others are rare, or take longer anyway.
     if status == 0 and "lurcher.engine" in sys.modules and "argparse" not in sys.modules:
-        if "lurcher.index.build" not in sys.modules:  # on a tree that had not changed: what writes is not for every question
+        if "lurcher.indexing.build" not in sys.modules:  # on a tree that had not changed: what writes is not for every question
             bundle.keep()
         _leave(status)
     return status

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from lurcher import config
 from lurcher.errors import ConfigError
-from lurcher.light import TYPE_CHECKING, dataclass
+from lurcher.runtime.light import TYPE_CHECKING, dataclass
 
 if TYPE_CHECKING:
     from typing import Any

@@ -5,7 +5,7 @@ Lines are 1-based and inclusive everywhere; bytes are 0-based and half-open, as 
 
 from __future__ import annotations
 
-from lurcher.light import TYPE_CHECKING, NamedTuple, dataclass, field
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

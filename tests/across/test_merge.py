@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.across.merge import Merged
-from lurcher.across.strength import Strength
+from lurcher.corpora.federation import Merged, Strength
 
 
 def part(*scores: float) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import CursorError, QueryError, UsageError
-from lurcher.rerank.reranker import Judged, Request
+from lurcher.rerank.base import Judged, Request
 from tests.history.repo import Repo
 
 Pottery = tuple[Repo, dict[str, str]]
@@ -128,7 +128,7 @@ def test_rerankers_see_all_sources(engine: Engine, monkeypatch: pytest.MonkeyPat
         assert len(request.candidates) == engine.search("kiln heat", sources=["all"]).total
         return Judged(tuple(float(".md " in f"{item.header} ") for item in request.candidates))
 
-    monkeypatch.setattr("lurcher.rerank.second.reranker_named", lambda name: (prose_first, lambda settings: 50))
+    monkeypatch.setattr("lurcher.rerank.stage.reranker_named", lambda name: (prose_first, lambda settings: 50))
     before = engine.search("mix_glaze of the kiln", sources=["all"]).hits[0]
     assert before.source == "code"
     found = engine.search("kiln heat", sources=["all"], rerank=["cross"]).hits

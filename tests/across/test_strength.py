@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.across.strength import Strength, _about_the_past
+from lurcher.corpora.federation import Strength, _about_the_past
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.budget import cursor
-from lurcher.budget.cursor import CursorState, Fingerprint, decode, encode, fingerprint
-from lurcher.budget.pack import MAX_WAITING, PackState
+from lurcher.answer import cursor
+from lurcher.answer.budget import MAX_WAITING, PackState
+from lurcher.answer.cursor import CursorState, Fingerprint, decode, encode, fingerprint
 from lurcher.errors import CursorError
 from lurcher.types import Filter, Query
 

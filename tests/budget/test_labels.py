@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from lurcher.budget.excerpt import BELOW, densest
+from lurcher.answer.excerpts import BELOW, densest
 from lurcher.chunking.code import parse
 from lurcher.chunking.languages import detect
 from lurcher.surfaces.cli import vimgrep

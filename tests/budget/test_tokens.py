@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.budget.tokens import count, estimate
+from lurcher.answer.budget import count, estimate
 from lurcher.errors import MissingExtra
 
 # Counts that tiktoken 0.14 gave for cl100k_base.
@@ -49,7 +49,7 @@ def test_one_long_line_takes_time_in_proportion_to_its_length() -> None:
 
 
 def test_threads_that_count_first_at_the_same_time_agree() -> None:
-    from lurcher.budget import tokens
+    from lurcher.answer import budget as tokens
 
     tokens._encoder.cache_clear()
     tokens._kept.cache_clear()
@@ -60,12 +60,12 @@ def test_threads_that_count_first_at_the_same_time_agree() -> None:
 
 
 def test_importing_does_not_load_the_tables() -> None:
-    code = "import sys, lurcher.budget.tokens as t; t.estimate('x'); sys.exit('rs_bpe' in sys.modules)"
+    code = "import sys, lurcher.answer.budget as t; t.estimate('x'); sys.exit('rs_bpe' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_missing_library_is_said_and_not_papered_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    from lurcher.budget import tokens
+    from lurcher.answer import budget as tokens
 
     tokens._encoder.cache_clear()
     tokens._kept.cache_clear()

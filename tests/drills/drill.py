@@ -260,7 +260,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _child(name: str, seed: str, start: str, stop: str, step: str, seconds: str, folder: str, *sources: str) -> None:
-    from lurcher.index import disk
+    from lurcher.storage import disk
     from tests.drills import drill_named
     from tests.tables import write_tiny
 

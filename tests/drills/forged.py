@@ -119,7 +119,7 @@ class _ForgedPast(Hostile):
 
 
 def _meta(manifest: bytes) -> dict[str, object]:
-    from lurcher.index.container import Container
+    from lurcher.storage.container import Container
 
     return dict(Container(manifest, "a manifest").meta)
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from threading import Event, Thread
 
 from lurcher.engine import Engine
-from lurcher.index import disk
-from lurcher.index.burst import Pace
-from lurcher.index.doctor import PROBLEM, examine
+from lurcher.indexing.watcher import Pace
+from lurcher.inspect.doctor.checks import PROBLEM, examine
+from lurcher.storage import disk
 from lurcher.types import silent
 from tests.drills.drill import Drill
 from tests.history.repo import Repo

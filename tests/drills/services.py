@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from lurcher.embedding import service
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.services import breaker
+from lurcher.net import breaker
+from lurcher.vectors import service
 from tests.drills.drill import Drill
 from tests.embedding.servers import embedding
 from tests.index.conftest import TREE, write

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.embedding.grams import grams_of
+from lurcher.vectors.unseen_terms import grams_of
 
 
 def by_hand(term: str, lengths: list[int], buckets: int) -> list[int]:

@@ -8,11 +8,11 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.embedding import model as models
-from lurcher.embedding.choose import choose, describe
-from lurcher.embedding.model import BUILTIN_FILE, UNAVAILABLE, Model, model_of
-from lurcher.embedding.table import Table
 from lurcher.errors import ConfigError, LurcherError, ModelError, PathError
+from lurcher.vectors import model as models
+from lurcher.vectors.convert import choose, describe
+from lurcher.vectors.model import BUILTIN_FILE, UNAVAILABLE, Model, model_of
+from lurcher.vectors.table import Table
 from tests.tables import write_tiny
 
 
@@ -114,7 +114,7 @@ def test_a_relative_path_is_made_absolute(home: Path, monkeypatch: pytest.Monkey
 
 
 def test_there_may_be_no_built_in_table_to_choose(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lurcher.embedding.choose.BUILTIN_FILE", home / "builtin.table")
+    monkeypatch.setattr("lurcher.vectors.convert.BUILTIN_FILE", home / "builtin.table")
     with pytest.raises(ModelError):
         choose("builtin")
     write_tiny(home / "builtin.table")

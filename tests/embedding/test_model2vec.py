@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lurcher.embedding.model2vec import convert
-from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
+from lurcher.vectors.convert import convert
+from lurcher.vectors.table import Table
 
 TOKENS = ("[PAD]", "[UNK]", "get", "##user", "user", "##s", "größe")
 ROWS = np.random.default_rng(3).standard_normal((len(TOKENS), 12)).astype(np.float32)

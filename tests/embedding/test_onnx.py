@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from lurcher import config
-from lurcher.embedding.model import model_of
-from lurcher.embedding.provider import Wanted
-from lurcher.embedding.providers import onnx
-from lurcher.embedding.text import TextModel
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, ModelError
-from lurcher.hub import find_model
-from lurcher.remote import Deadline
+from lurcher.net.http import Deadline
+from lurcher.vectors.model import model_of
+from lurcher.vectors.onnx_model import find_model
+from lurcher.vectors.providers import onnx
+from lurcher.vectors.service import Wanted
+from lurcher.vectors.text_model import TextModel
 
 
 def _package() -> Path | None:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.embedding.grams import grams_of, grams_of_one
-from lurcher.embedding.pointed import pointed
-from lurcher.embedding.table import QUERY, Table
+from lurcher.vectors.query import pointed
+from lurcher.vectors.table import QUERY, Table
+from lurcher.vectors.unseen_terms import grams_of, grams_of_one
 from tests.kernel import kernel
 from tests.tables import WORDS, table_of
 
@@ -35,8 +35,8 @@ ASKED: list[dict[str, float]] = [
 ]  # fmt: skip
 ALL = """
 from tests.embedding.test_pointed import ASKED, TABLES
-from lurcher.embedding.pointed import pointed
-from lurcher.kernel import native
+from lurcher.vectors.query import pointed
+from lurcher.runtime.kernel import native
 print(native() is not None)
 for make in TABLES.values():
     table = make()

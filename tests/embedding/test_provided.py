@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lurcher.embedding import service
 from lurcher.engine import Engine, diagnose
-from lurcher.index import disk
-from lurcher.index import embedding as embedding_work
+from lurcher.indexing import embed as embedding_work
+from lurcher.storage import disk
 from lurcher.types import Answer
+from lurcher.vectors import service
 from tests.conftest import Run, git
 from tests.embedding.servers import after, embedding, saying, texts_in, vectors, wrongly
 from tests.rerank import server
@@ -78,7 +78,7 @@ def files_in(root: Path, kind: str) -> set[str]:
 
 def forbid_parsing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever parses or counts from now on fails."""
-    for name in ("lurcher.index.build.parse", "lurcher.index.build.parse_note", "lurcher.index.build.term_counter"):
+    for name in ("lurcher.indexing.build.parse", "lurcher.indexing.build.parse_note", "lurcher.indexing.build.term_counter"):
         monkeypatch.setattr(name, None)
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.embedding.meta import row_bytes
-from lurcher.embedding.quantise import LARGEST, pack, quantise, unpack
+from lurcher.vectors.quantise import LARGEST, pack, quantise, unpack
+from lurcher.vectors.table import row_bytes
 
 
 @pytest.mark.parametrize("bits", [4, 8])

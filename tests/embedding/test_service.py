@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from lurcher import config
-from lurcher.embedding import service
-from lurcher.embedding.model import model_of
-from lurcher.embedding.provider import Wanted
-from lurcher.embedding.text import TextModel, describe_text
 from lurcher.errors import ConfigError, ModelError, ServerError
+from lurcher.net.http import Deadline
 from lurcher.registry import provider_named
-from lurcher.remote import Deadline
+from lurcher.vectors import service
+from lurcher.vectors.model import model_of
+from lurcher.vectors.service import Wanted
+from lurcher.vectors.text_model import TextModel, describe_text
 from tests.embedding import servers
 from tests.embedding.servers import DIMS, after, embedding, saying, texts_in, wrongly
 from tests.rerank import server

@@ -10,8 +10,8 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.embedding.sparse import SparseEmbedder, sparse_of
 from lurcher.errors import ConfigError, ServerError
+from lurcher.vectors.sparse import SparseEmbedder, sparse_of
 from tests.embedding.servers import after, saying
 from tests.rerank import server
 from tests.rerank.server import playing

@@ -6,12 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lurcher.embedding import sums
-from lurcher.embedding.static import CARD_NAMES, embed
-from lurcher.embedding.sums import unit_length, weighted_sums
-from lurcher.embedding.table import DOCUMENT, Table
-from lurcher.index.build import build
-from lurcher.index.encoding import SegmentData
+from lurcher.indexing.build import build
+from lurcher.storage.segment_writer import SegmentData
+from lurcher.vectors import sums
+from lurcher.vectors.static import CARD_NAMES, embed
+from lurcher.vectors.sums import unit_length, weighted_sums
+from lurcher.vectors.table import DOCUMENT, Table
 from tests.tables import WORDS, table_of
 
 FILES = {

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lurcher.embedding.grams import grams_of
-from lurcher.embedding.table import DOCUMENT, QUERY, Table, pack_table, write_table
 from lurcher.errors import LurcherError, ModelError
-from lurcher.index.container import Container
-from lurcher.index.packing import pack_sections
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import pack_sections
+from lurcher.vectors.table import DOCUMENT, QUERY, Table, pack_table, write_table
+from lurcher.vectors.unseen_terms import grams_of
 from tests.tables import META, arguments, table_of
 
 TERMS = ("größe", "redirect", "検索", "get", "follow", "zebra", "")

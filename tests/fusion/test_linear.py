@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lurcher.fusion.linear import scaled
+from lurcher.ranking.fusion import scaled
 
 
 def test_the_smallest_is_zero_and_the_largest_one() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lurcher.fusion.mmr import choose
+from lurcher.ranking.fusion import choose
 
 SAME, OTHER = (1.0, 0.0), (0.0, 1.0)
 

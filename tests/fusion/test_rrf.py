@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.fusion.rrf import fuse
+from lurcher.ranking.fusion import fuse
 
 
 def test_worked_by_hand() -> None:

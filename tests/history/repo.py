@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from lurcher import config
-from lurcher.embedding.model import model_of
-from lurcher.history.fill import FIRST
-from lurcher.history.log import Losses, list_commits, read, resolve
-from lurcher.history.options import LogSettings
-from lurcher.history.project import PastProject
-from lurcher.history.reader import Past
-from lurcher.history.records import Commit
-from lurcher.history.segment import FAMILIES
+from lurcher.corpora.history.fill import FIRST
+from lurcher.corpora.history.index import PastProject
+from lurcher.corpora.history.reader import Past
+from lurcher.corpora.history.segment import FAMILIES
+from lurcher.sources.git.log import LogSettings, Losses, list_commits, read, resolve
+from lurcher.sources.git.parse import Commit
+from lurcher.vectors.model import model_of
 
 BEGIN = 1_700_000_000
 assert FIRST == 500

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
+from lurcher.corpora.history.file_commits import touching
 from lurcher.errors import PathError, QueryError
-from lurcher.history.touched import touching
 from tests.history.repo import Repo, project, silent
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lurcher.corpora.history.dates import check, parse, resolver
 from lurcher.errors import FilterError
-from lurcher.history.dates import check, parse, resolver
 from tests.history.made import Repository
 
 UTC = timezone.utc

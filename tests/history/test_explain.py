@@ -14,14 +14,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lurcher import Engine
+from lurcher.corpora.history.outcomes.verdicts import Evidence, Outcome
+from lurcher.corpora.history.patch_view import excerpt
 from lurcher.errors import PathError, QueryError
-from lurcher.history.blame import parse, runs, unquoted
-from lurcher.history.excerpts import excerpt
-from lurcher.history.explain import explain
-from lurcher.history.explained import Related
-from lurcher.history.outcomes.verdicts import Evidence, Outcome
-from lurcher.history.records import Hunk
+from lurcher.inspect.explain import Related, explain
 from lurcher.settings.past import BlameSettings
+from lurcher.sources.git.blame import parse, runs, unquoted
+from lurcher.sources.git.parse import Hunk
 from tests.history.made import EMAIL, Repository
 
 

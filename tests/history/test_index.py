@@ -13,13 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lurcher.embedding.table import QUERY
+from lurcher.corpora.history import fill
+from lurcher.corpora.history.index import PastProject, PastView
+from lurcher.corpora.history.reader import Past
 from lurcher.errors import PathError
-from lurcher.history import fill, log
-from lurcher.history.project import PastProject, PastView
-from lurcher.history.reader import Past
-from lurcher.index import disk
-from lurcher.index.vectors import direction_of
+from lurcher.sources.git import log
+from lurcher.storage import disk
+from lurcher.storage.vectors import direction_of
+from lurcher.vectors.table import QUERY
 from tests.history.repo import Repo, project, said, silent
 
 LINES = "".join(f"def alpha_{i}(value):\n    return value + {i}\n\n" for i in range(12))

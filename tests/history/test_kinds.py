@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.history.kinds import KINDS, kind_of, left_out
+from lurcher.corpora.history.file_kind import KINDS, kind_of, left_out
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.history.log import Losses
-from lurcher.history.records import ADDED, DELETED, MODIFIED, RENAMED, RETYPED
+from lurcher.sources.git.log import Losses
+from lurcher.sources.git.parse import ADDED, DELETED, MODIFIED, RENAMED, RETYPED
 from tests.history.repo import BEGIN, Repo
 
 

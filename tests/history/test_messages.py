@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.history.messages import split_message, text_of
+from lurcher.sources.git.parse import split_message, text_of
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.history.noise import TRAITS, factor, traits
-from lurcher.history.recency import factor as recency
-from lurcher.history.recency import nudged
-from lurcher.history.records import Change
+from lurcher.corpora.history.noise import TRAITS, factor, traits
+from lurcher.rerank.recency import factor as recency
+from lurcher.rerank.recency import nudged
 from lurcher.settings.past import CommitSettings, RecencySettings
+from lurcher.sources.git.parse import Change
 from tests.history.made import change, commit
 
 

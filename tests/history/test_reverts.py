@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.history.noise import traits
-from lurcher.history.outcomes.claims import claims, reason
-from lurcher.history.outcomes.reverts import Reversal, reversals
-from lurcher.history.outcomes.witnesses import messages
-from lurcher.history.outcomes.wording import mends
-from lurcher.history.records import Commit
+from lurcher.corpora.history.noise import traits
+from lurcher.corpora.history.outcomes.classify_subject import mends
+from lurcher.corpora.history.outcomes.evidence import messages
+from lurcher.corpora.history.outcomes.revert_claims import claims, reason
+from lurcher.corpora.history.outcomes.reverts import Reversal, reversals
+from lurcher.sources.git.parse import Commit
 from tests.history.made import Repository, commit, sha_of
 
 A, B, C = (sha_of(number) for number in (1, 2, 3))

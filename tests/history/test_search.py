@@ -8,7 +8,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import CursorError, FilterError, PathError, QueryError
-from lurcher.planning.filters import glob_matches
+from lurcher.query.filters import glob_matches
 from tests.history.repo import Repo
 
 CACHE = "def lookup(key):\n    if key in CACHE:\n        return CACHE[key]\n    return fetch(key)\n"

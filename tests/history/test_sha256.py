@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from lurcher.history.outcomes.claims import claims
+from lurcher.corpora.history.outcomes.revert_claims import claims
 from tests.history.repo import Repo
 
 CART = "def total(price, count):\n    return price * count\n"

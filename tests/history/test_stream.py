@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.history import stream as streams
-from lurcher.history.log import _GLOBAL, _PATCHES, _TREES
-from lurcher.history.parse import Parsed, Parser
-from lurcher.history.stream import Broken, Stream
-from lurcher.sources import git
+from lurcher.sources.git import command
+from lurcher.sources.git import parse as streams
+from lurcher.sources.git.log import _GLOBAL, _PATCHES, _TREES
+from lurcher.sources.git.parse import Broken, Parsed, Parser, Stream
 from tests.history.repo import Repo
 
 
@@ -40,7 +39,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         repo.commit("empty"),
         repo.commit("gone", {"a.py": None}),
     ]
-    status, output = git.ask(repo.top, *_GLOBAL, *_TREES, *_PATCHES, questions="\n".join(names).encode() + b"\n")
+    status, output = command.ask(repo.top, *_GLOBAL, *_TREES, *_PATCHES, questions="\n".join(names).encode() + b"\n")
     assert status == 0
     return output
 
@@ -85,14 +84,14 @@ def test_overlong_lines_and_fields_are_cut_and_passed_over(monkeypatch: pytest.M
 def test_who_stops_reading_leaves_no_process_behind(tmp_path: Path) -> None:
     import subprocess
 
-    from lurcher.history import log
-    from lurcher.history.options import LogSettings
+    from lurcher.sources.git import log
+    from lurcher.sources.git.log import LogSettings
 
     repo = Repo(tmp_path / "repo")
     for i in range(3):
         repo.commit(f"{i}", {"big.py": "".join(f"{i} {j}\n" for j in range(20_000))})
     started: list[subprocess.Popen[bytes]] = []
-    real = git.start
+    real = command.start
 
     def start(*arguments: str, **options: bool) -> subprocess.Popen[bytes] | None:
         process = real(*arguments, **options)
@@ -101,7 +100,7 @@ def test_who_stops_reading_leaves_no_process_behind(tmp_path: Path) -> None:
         return process
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(git, "start", start)
+        patch.setattr(command, "start", start)
         names = log.list_commits(repo.top, "HEAD", LogSettings())
         assert names is not None
         reading = log.read(repo.top, names, LogSettings())

@@ -13,14 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lurcher import config
-from lurcher.embedding.model import model_of
-from lurcher.history import fill, judging
-from lurcher.history.outcomes.fixes import fixes
-from lurcher.history.outcomes.kept import KeptVerdicts
-from lurcher.history.outcomes.mended import fixes_of, found_fixes, order_of, unchanged
-from lurcher.history.project import PastProject, PastView
-from lurcher.index import disk
+from lurcher.corpora.history import fill
+from lurcher.corpora.history.index import PastProject, PastView
+from lurcher.corpora.history.outcomes import build
+from lurcher.corpora.history.outcomes.fix_candidates import fixes_of, found_fixes, order_of, unchanged
+from lurcher.corpora.history.outcomes.fixes import fixes
+from lurcher.corpora.history.outcomes.store import KeptVerdicts
 from lurcher.settings.past import OutcomeSettings
+from lurcher.storage import disk
+from lurcher.vectors.model import model_of
 from tests.history.repo import Repo, project, silent
 
 CART = "def total(price, count):\n    result = price * count\n    return result + shipping\n"
@@ -169,13 +170,13 @@ def test_what_was_decided_is_not_decided_again(repo: Repo, tmp_path: Path, monke
     made = judged_by(repo.top, tmp_path / "i", window=2)
     made.view(silent, seconds=None)
     asked: list[tuple[int, int]] = []
-    decided = judging.found_fixes.__globals__["_decided"]
+    decided = build.found_fixes.__globals__["_decided"]
 
     def spy(past: Any, order: Any, start: int, end: int, rules: OutcomeSettings) -> Any:
         asked.append((start, end))
         return decided(past, order, start, end, rules)
 
-    monkeypatch.setitem(judging.found_fixes.__globals__, "_decided", spy)
+    monkeypatch.setitem(build.found_fixes.__globals__, "_decided", spy)
     repo.commit("one more", {"x.md": "x\n"})
     view = made.view(silent, seconds=None)
     assert asked == [(0, 3)], "the new one and the two in whose window it is"
@@ -310,7 +311,7 @@ def test_other_rules_are_noticed(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any]
 ) -> None:
     before = looked(repo.top, tmp_path / "i")
-    monkeypatch.setattr("lurcher.history.log.read", lambda top, shas, *rest: pytest.fail("git was read") if shas else iter(()))
+    monkeypatch.setattr("lurcher.sources.git.log.read", lambda top, shas, *rest: pytest.fail("git was read") if shas else iter(()))
     after = looked(repo.top, tmp_path / "i", **changed)
     assert after.manifest.segments == before.manifest.segments
     assert after.manifest.generation > before.manifest.generation

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lurcher.history.outcomes.fixes import fixes
-from lurcher.history.outcomes.verdicts import Verdicts, judge
-from lurcher.history.records import Commit
+from lurcher.corpora.history.outcomes.fixes import fixes
+from lurcher.corpora.history.outcomes.verdicts import Verdicts, judge
 from lurcher.settings.past import OutcomeSettings
+from lurcher.sources.git.parse import Commit
 from tests.history.made import change, commit, sha_of
 
 LINE, BETTER = "total = price * count", "total = price * max(count, 0)"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.index import disk
+from lurcher.storage import disk
 
 if TYPE_CHECKING:
     from tests.index.scenes import Scene

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lurcher.index import writer
+from lurcher.indexing import writer
 from tests.index.conftest import write
 
 LINES = (

@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.engine import Engine
-from lurcher.index import writer
+from lurcher.indexing import writer
 from lurcher.lanes import symbol
-from lurcher.planning import groups
+from lurcher.query import expand
 from lurcher.ranking.evidence import dense
 from tests.index.conftest import TREE, write
 from tests.index.faults import ended, forked
@@ -218,7 +218,7 @@ def low_limits(chance: random.Random) -> Iterator[None]:
     """Merge often, cut work into small pieces, and reach limits that take a large tree otherwise."""
     wanted: list[tuple[Any, str, Any]] = [
         (writer, "MAX_SEGMENTS", chance.choice((1, 2, 3, 8))), (writer, "MAX_DEAD_SHARE", chance.choice((0.1, 0.5, 50.0))),
-        (writer, "SHARD_BYTES", chance.choice((200, 1500, 10**7))), (groups, "_MOST_SCANNED", chance.choice((3, 8, 1500))),
+        (writer, "SHARD_BYTES", chance.choice((200, 1500, 10**7))), (expand, "_MOST_SCANNED", chance.choice((3, 8, 1500))),
         (symbol, "_MOST", chance.choice((2, 5, 2000))), (symbol, "_MOST_HOLDERS", chance.choice((1, 3, 100))),
         (symbol, "_MOST_SCANNED", chance.choice((2, 6, 3000))), (dense, "MOST_FILES", chance.choice((2, 60))),
     ]  # fmt: skip

@@ -15,8 +15,8 @@ from typing import Any
 
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.index import disk
-from lurcher.index.container import Container
+from lurcher.storage import disk
+from lurcher.storage.container import Container
 from tests.index.conftest import TREE, answers, opened
 
 KNOWN = {

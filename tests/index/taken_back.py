@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lurcher.index.container import Container
-from lurcher.index.encoding import SegmentData
-from lurcher.index.imports import import_rows
-from lurcher.index.postings import lists_of, read_range
-from lurcher.index.segment import FAMILIES, check_shape, definitions_of, files_of, owners_in, units_of
-from lurcher.index.vectors import vectors_of
+from lurcher.storage.container import Container
+from lurcher.storage.imports import import_rows
+from lurcher.storage.postings import lists_of, read_range
+from lurcher.storage.segment import FAMILIES, check_shape, definitions_of, files_of, owners_in, units_of
+from lurcher.storage.segment_writer import SegmentData
+from lurcher.storage.vectors import vectors_of
 from lurcher.terms.count import Postings
 
 

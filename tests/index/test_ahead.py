@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.index import project
-from lurcher.index.freshness import Changes, Glance
-from lurcher.kernel import native
+from lurcher.indexing import root_index
+from lurcher.indexing.freshness import Changes, Glance
+from lurcher.runtime.kernel import native
 from tests.index.conftest import QUESTIONS, opened, write
 
 pytestmark = pytest.mark.skipif(native() is None or os.name != "posix", reason="the kernel looks in the background")
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(native() is None or os.name != "posix", reason="
 
 @pytest.fixture
 def engine(root: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    monkeypatch.setattr(project, "_OFTEN", 0)  # a tree that is watched is not looked at
+    monkeypatch.setattr(root_index, "_OFTEN", 0)  # a tree that is watched is not looked at
     """One that has read its index, of a tree that has settled: a glance is enough."""
     for _ in range(20):
         engine = opened(root)

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from lurcher.index import beside
-from lurcher.index.beside import Beside, in_turn
+from lurcher.runtime import threads
+from lurcher.runtime.threads import Beside, in_turn
 
 
 def refuse() -> int:
@@ -18,7 +18,7 @@ def refuse() -> int:
 
 @pytest.fixture(params=[True, False])
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "native", lambda: beside if request.param else None)
+    monkeypatch.setattr(threads, "native", lambda: threads if request.param else None)
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.index import bloom
-from lurcher.index.bloom import Entries, hashes_of, may_hold
+from lurcher.storage import bloom
+from lurcher.storage.bloom import Entries, hashes_of, may_hold
 
 PIECES = st.lists(
     st.sampled_from(("foo", "bar_1", "Zed", "größe", "検索", " ", "\n", "->", "::", "(", ");", "…", "_", "9", "\t\t")),

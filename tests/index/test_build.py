@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.index.build import build
-from lurcher.index.container import Container
-from lurcher.index.encoding import SegmentData, encode
-from lurcher.index.mapped import Segment
-from lurcher.index.packing import pack_sections
-from lurcher.index.reader import Snapshot
+from lurcher.indexing.build import build
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment_writer import SegmentData, encode
+from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split, words
 
 SOURCE = '''"""Talks to servers."""

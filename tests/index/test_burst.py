@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.index.burst import Burst, Pace
+from lurcher.indexing.watcher import Burst, Pace
 
 PACE = Pace(quiet=0.2, latest=3, slow=4, slowest=30)
 KNOWN = {"src/a.py": 1, "src/deep/b.py": 1, "readme.md": 1}

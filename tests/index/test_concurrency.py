@@ -17,7 +17,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import IndexLocked
-from lurcher.index.project import Project
+from lurcher.indexing.root_index import Project
 from tests.conftest import Run
 from tests.index.conftest import QUESTIONS, answers, opened, write
 from tests.index.faults import Stop, ended, forked, recorded, watched

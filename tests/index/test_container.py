@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
-from lurcher.index.container import BLOCK, MAGIC, Container
-from lurcher.index.disk import write_atomically
-from lurcher.index.packing import pack_sections
+from lurcher.storage.container import BLOCK, MAGIC, Container
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.disk import write_atomically
 
 SECTIONS = st.dictionaries(st.text(max_size=8), st.tuples(st.sampled_from(["u1", "V"]), st.binary(max_size=200)), max_size=5)
 FEW = {

@@ -14,8 +14,9 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex, PathError
-from lurcher.index import disk, writer
-from lurcher.index.container import Container
+from lurcher.indexing import writer
+from lurcher.storage import disk
+from lurcher.storage.container import Container
 from lurcher.types import Answer
 from tests.index.conftest import QUESTIONS, answers, in_two_segments, index_files, opened, write
 from tests.index.faults import folder_bytes, restore

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine, diagnose
-from lurcher.index import manifest as manifests
-from lurcher.index.doctor import PROBLEM, Finding, content, folder, installation
-from lurcher.index.project import Project
+from lurcher.indexing.root_index import Project
+from lurcher.inspect.doctor import folder, installation
+from lurcher.inspect.doctor import segments as content
+from lurcher.inspect.doctor.checks import PROBLEM, Finding
+from lurcher.storage import manifest as manifests
 from tests.conftest import run_lurcher
 from tests.index.conftest import in_two_segments, index_files, opened, write
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.index.container import Container
-from lurcher.index.packing import Builder
-from lurcher.index.segment import UNIT
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import Builder
+from lurcher.storage.segment import UNIT
 
 SEED = 20
 

@@ -21,20 +21,21 @@ from hypothesis import strategies as st
 
 from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex
-from lurcher.index import disk, freshness, texts, writer
-from lurcher.index import manifest as manifests
-from lurcher.index import project as projects
-from lurcher.index.freshness import FINE_NS, LONG_NS, glance, settle
-from lurcher.index.manifest import Manifest, Row
-from lurcher.index.project import Project, View
+from lurcher.indexing import build, freshness, writer
+from lurcher.indexing import root_index as projects
+from lurcher.indexing.freshness import FINE_NS, LONG_NS, glance, settle
+from lurcher.indexing.root_index import Project, View
 from lurcher.sources import decode
 from lurcher.sources import files as sources
-from lurcher.sources import git as git_command
-from lurcher.sources import standing as standings
+from lurcher.sources import signature as standings
 from lurcher.sources.decode import read_text
 from lurcher.sources.files import Listing
-from lurcher.sources.standing import Standing
-from lurcher.sources.worktree import tracked_in
+from lurcher.sources.git import command as git_command
+from lurcher.sources.git.worktree import tracked_in
+from lurcher.sources.signature import Standing
+from lurcher.storage import disk
+from lurcher.storage import manifest as manifests
+from lurcher.storage.manifest import Manifest, Row
 from tests.index.conftest import opened, write
 
 EXAMPLES = int(os.environ.get("FRESHNESS_EXAMPLES", "25"))
@@ -111,7 +112,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(Path(path).name)
         return read_text(path, *arguments, **options)
 
-    monkeypatch.setattr(texts, "read_text", spy)
+    monkeypatch.setattr(build, "read_text", spy)
     monkeypatch.setattr(decode, "read_text", spy)
     return seen
 
@@ -339,7 +340,7 @@ def test_an_edit_while_a_file_is_read_is_noticed_the_next_time(repo: Path, monke
         return outcome
 
     with monkeypatch.context() as patch:
-        patch.setattr(texts, "read_text", meanwhile)
+        patch.setattr(build, "read_text", meanwhile)
         view(project)
     assert known(view(project).manifest) == truth(project)
     assert known(view(project_of(opened(repo))).manifest) == truth(project)
@@ -566,7 +567,7 @@ def test_a_file_that_vanishes_while_it_is_read_is_not_in_the_index(repo: Path, m
         return read_text(name, *arguments, **options)
 
     path.touch()
-    monkeypatch.setattr(texts, "read_text", vanishing)
+    monkeypatch.setattr(build, "read_text", vanishing)
     assert "src/cookies.py" not in view(project_of(engine)).manifest.rows
 
 

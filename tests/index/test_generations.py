@@ -20,8 +20,8 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.index.container import Container
-from lurcher.index.uncollected import Uncollected
+from lurcher.runtime.garbage import Uncollected
+from lurcher.storage.container import Container
 from tests.conftest import git
 
 Ask = Callable[[Engine], Any]
@@ -160,7 +160,7 @@ def test_what_is_kept_in_memory_goes_too(tmp_path: Path) -> None:
 
 def test_a_damaged_section_is_told_of_without_its_container() -> None:
     """What unpacks a section does not refer to the container, so it has to know by itself what to say."""
-    from lurcher.index.packing import Builder
+    from lurcher.storage.container_writer import Builder
 
     out = bytearray()
     builder = Builder(out.extend)

@@ -15,12 +15,12 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.index import writer
-from lurcher.index.freshness import COARSE_NS, FINE_NS, compare, racy
-from lurcher.index.manifest import Manifest, Row, fingerprint
-from lurcher.index.project import Project
-from lurcher.index.status import status_of
+from lurcher.indexing import writer
+from lurcher.indexing.freshness import COARSE_NS, FINE_NS, compare, racy
+from lurcher.indexing.root_index import Project
+from lurcher.inspect.status import status_of
 from lurcher.sources.files import Entry, Listing
+from lurcher.storage.manifest import Manifest, Row, fingerprint
 from tests.index.conftest import QUESTIONS, TREE, answers, opened, write
 
 

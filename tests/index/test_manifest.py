@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex, OutdatedIndex
-from lurcher.index import manifest as manifests
-from lurcher.index.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
-from lurcher.index.packing import pack_sections
+from lurcher.storage import manifest as manifests
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
 
 PRINT = manifests.fingerprint(1500, "none")
 NAMES = ("0" * 24 + ".segment", "a1" * 12 + ".segment")

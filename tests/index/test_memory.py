@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lurcher.index.container import Container
+from lurcher.storage.container import Container
 from tests.index.conftest import opened, write
 
 BUILD = """

@@ -34,7 +34,7 @@ def test_another_model_makes_vectors_anew_and_nothing_else(
     assert stages(with_model(root, table).search(QUESTION)) == []
     assert with_model(root, table).search(QUESTION).degraded == ()
     other = write_tiny(tmp_path / "other.table", dims=16)
-    monkeypatch.setattr("lurcher.index.build.parse", None)  # calling it would fail
+    monkeypatch.setattr("lurcher.indexing.build.parse", None)  # calling it would fail
     answer = with_model(root, other).search(QUESTION)
     assert "another model" in answer.degraded[0].reason and "made anew" in answer.degraded[0].reason
     assert "dense" in answer.hits[0].why.lanes
@@ -124,7 +124,7 @@ def test_merging_without_the_model_keeps_answering(root: Path, table: Path) -> N
 @pytest.mark.parametrize("section", [b"rows", b"scales"])
 def test_a_model_that_is_damaged_inside_costs_its_lane_only(root: Path, table: Path, section: bytes) -> None:
     """Blocks are checked on first touch: the file opens well, and fails in the middle of indexing."""
-    from lurcher.index.container import Container
+    from lurcher.storage.container import Container
 
     entry = Container.open(table)._table[section.decode()]
     data = bytearray(table.read_bytes())
@@ -140,7 +140,7 @@ def test_a_model_that_is_damaged_inside_costs_its_lane_only(root: Path, table: P
 
 def test_a_model_that_is_damaged_later_costs_its_lane_only(root: Path, table: Path) -> None:
     with_model(root, table).index()
-    from lurcher.index.container import Container
+    from lurcher.storage.container import Container
 
     entry = Container.open(table)._table["rows"]
     data = bytearray(table.read_bytes())

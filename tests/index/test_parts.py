@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.index import merge as merging
-from lurcher.index import writer
-from lurcher.index.build import build
-from lurcher.index.container import PACK, Container
-from lurcher.index.encoding import SegmentData, encode, write
-from lurcher.index.packing import Builder, pack_sections
+from lurcher.indexing import writer
+from lurcher.indexing.build import build
+from lurcher.storage import merge as merging
+from lurcher.storage.container import PACK, Container
+from lurcher.storage.container_writer import Builder, pack_sections
+from lurcher.storage.segment_writer import SegmentData, encode, write
 from tests.index.conftest import opened
 from tests.index.conftest import write as write_files
 

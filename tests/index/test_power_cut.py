@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.index import disk
+from lurcher.storage import disk
 from tests.index.conftest import opened, write
 from tests.index.faults import KNOWN, Expected, restore, said, watched
 from tests.index.scenes import Scene

@@ -15,17 +15,18 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.embedding.table import Table
 from lurcher.errors import IndexLocked, ModelError
-from lurcher.index import disk, worker, writer
-from lurcher.index import store as stores
-from lurcher.index.build import build
-from lurcher.index.container import Container
-from lurcher.index.encoding import SegmentData, encode
-from lurcher.index.packing import pack_sections
-from lurcher.index.store import Store
-from lurcher.index.texts import Seen, Tree
-from lurcher.index.worker import Shop
+from lurcher.indexing import workers as worker
+from lurcher.indexing import writer
+from lurcher.indexing.build import Seen, Tree, build
+from lurcher.indexing.workers import Shop
+from lurcher.storage import disk
+from lurcher.storage import folder as stores
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.folder import Store
+from lurcher.storage.segment_writer import SegmentData, encode
+from lurcher.vectors.table import Table
 from tests.index.conftest import QUESTIONS, answers, opened, write
 from tests.tables import write_tiny
 
@@ -569,7 +570,7 @@ def test_children_of_the_command_line_are_copies_where_nothing_else_runs(
 def test_a_copy_that_is_asked_answers_or_does_not() -> None:
     code = """
 import os, signal
-from lurcher.index.forked import Asked
+from lurcher.runtime.fork import Asked
 
 print(Asked(lambda: [os.getppid(), "x" * 200_000]).answer() == [os.getpid(), "x" * 200_000])
 print(Asked(lambda: os.kill(os.getpid(), signal.SIGKILL)).answer())

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.index import quiet
-from lurcher.index.quiet import Quiet
+from lurcher.indexing import inotify
+from lurcher.indexing.inotify import Quiet
 from tests.conftest import git
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of changes in time")
@@ -60,14 +60,14 @@ class Watched:
 
 @pytest.fixture
 def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
-    monkeypatch.setattr(quiet, "BEAT", 3600.0)  # only what is heard counts here
+    monkeypatch.setattr(inotify, "BEAT", 3600.0)  # only what is heard counts here
     found = Watched(root)
     yield found
     found.quiet.close()
 
 
 def test_a_tree_that_is_asked_about_again_and_again_is_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet, "BEAT", 3600.0)
+    monkeypatch.setattr(inotify, "BEAT", 3600.0)
     with Engine.open(root, root=root) as engine:
         asked = engine.projects[0]
         engine.search("redirects")
@@ -107,7 +107,7 @@ def test_a_quiet_tree_is_not_looked_at(watched: Watched) -> None:
 
 def test_now_and_then_it_is_looked_at_whatever_is_heard(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
-    monkeypatch.setattr(quiet, "BEAT", 0.0)
+    monkeypatch.setattr(inotify, "BEAT", 0.0)
     before = watched.looks
     watched.files()
     assert watched.looks == before + 1
@@ -186,7 +186,7 @@ def test_a_root_that_is_replaced_is_noticed(watched: Watched) -> None:
 
 
 def test_what_git_ignores_from_now_on_is_gone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet, "BEAT", 3600.0)
+    monkeypatch.setattr(inotify, "BEAT", 3600.0)
     git(root, "init", "-q")
     watched = Watched(root)
     watched.engine = Engine.open(root)
@@ -210,7 +210,7 @@ def test_another_process_that_writes_the_index_is_noticed(watched: Watched) -> N
 
 def test_lost_events_lead_to_a_look(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
-    overflow = quiet._HEAD.pack(-1, 0x4000, 0, 0)
+    overflow = inotify._HEAD.pack(-1, 0x4000, 0, 0)
     answers = iter([overflow])
 
     def read(descriptor: int, size: int) -> bytes:
@@ -219,7 +219,7 @@ def test_lost_events_lead_to_a_look(watched: Watched, monkeypatch: pytest.Monkey
             raise BlockingIOError
         return data
 
-    monkeypatch.setattr(quiet.os, "read", read)
+    monkeypatch.setattr(inotify.os, "read", read)
     before = watched.looks
     watched.files()
     assert watched.looks == before + 1
@@ -257,7 +257,7 @@ def test_what_changes_before_the_first_watch_is_there_is_seen(watched: Watched) 
 
 
 def test_a_network_file_system_is_not_relied_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quiet, "_kind_of", lambda libc, path: 0x6969)
+    monkeypatch.setattr(inotify, "_kind_of", lambda libc, path: 0x6969)
     with pytest.raises(OSError, match="other machines"):
         Quiet(root)
 

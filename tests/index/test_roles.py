@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.index.roles import (
+from lurcher.sources.roles import (
     BARREL,
     EXAMPLE,
     LEGACY,

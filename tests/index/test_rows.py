@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.arrays import np as small
-from lurcher.index.rows import Rows, shape_of
+from lurcher.runtime.arrays import np as small
+from lurcher.storage.rows import Rows, shape_of
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

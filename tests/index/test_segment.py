@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
 from lurcher.imports.types import KINDS as IMPORT_KINDS
-from lurcher.index import families
-from lurcher.index import merge as merging
-from lurcher.index.build import build
-from lurcher.index.container import Container
-from lurcher.index.encoding import SegmentData, StringPool, encode
-from lurcher.index.imports import read_imports
-from lurcher.index.mapped import Segment
-from lurcher.index.packing import Builder, pack_sections
-from lurcher.index.reader import Snapshot
-from lurcher.index.segment import FAMILIES, KINDS, string_at
-from lurcher.index.vectors import direction_of
+from lurcher.indexing.build import build
 from lurcher.lanes import lexical
+from lurcher.storage import merge as merging
+from lurcher.storage import merge_postings
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import Builder, pack_sections
+from lurcher.storage.imports import read_imports
+from lurcher.storage.segment import FAMILIES, KINDS, string_at
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment_writer import SegmentData, StringPool, encode
+from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.vectors import direction_of
 from lurcher.terms.count import Postings
 from tests.index.taken_back import decode, postings_in
 from tests.tables import WORDS, table_of
@@ -224,7 +224,7 @@ def test_each_term_takes_the_narrowest_width(owners: list[int], width: int) -> N
 def test_merging_in_small_slices_changes_nothing(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     files = dict(zip(PATHS, CONTENTS, strict=False))
     parts = [built(dict(list(files.items())[i::3])) for i in range(3)]
-    monkeypatch.setattr(families, "_SLICE_ROWS", rows)
+    monkeypatch.setattr(merge_postings, "_SLICE_ROWS", rows)
     monkeypatch.setattr(merging, "_PIECE", rows)
     monkeypatch.setattr(merging, "_FORGET", 3 * rows)
     assert on_disk(merge(parts, [None] * 3)) == on_disk(built(files))

@@ -10,10 +10,10 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex
-from lurcher.index import container as containers
-from lurcher.index import manifest as manifests
-from lurcher.index.container import Container
-from lurcher.index.packing import pack_sections
+from lurcher.storage import container as containers
+from lurcher.storage import manifest as manifests
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import pack_sections
 from tests.index.conftest import answers, opened, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere a file has no time of change")

@@ -12,7 +12,7 @@ import pytest
 
 from lurcher.chunking import code
 from lurcher.engine import Engine, diagnose
-from lurcher.index import build
+from lurcher.indexing import build
 from tests.conftest import run_lurcher
 from tests.index.conftest import opened, write
 from tests.index.test_watch import LONG, Watching

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lurcher.index import vectors
-from lurcher.index.build import build
-from lurcher.index.container import Container
-from lurcher.index.encoding import encode
-from lurcher.index.packing import pack_sections
-from lurcher.index.vectors import Nearness, direction_of
+from lurcher.indexing.build import build
+from lurcher.storage import vectors
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.segment_writer import encode
+from lurcher.storage.vectors import Nearness, direction_of
 from tests.tables import WORDS, table_of
 
 TABLE = table_of(WORDS, dims=24)

@@ -20,9 +20,8 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine, diagnose
-from lurcher.index.burst import Pace
-from lurcher.index.lock import holder
-from lurcher.index.watch import Notice, Update
+from lurcher.indexing.watcher import Notice, Pace, Update
+from lurcher.storage.lock import holder
 from tests.conftest import environment, git, run_lurcher
 from tests.index.conftest import opened, write
 

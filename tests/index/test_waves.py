@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine
-from lurcher.index import writer
-from lurcher.index.manifest import WAITING
-from lurcher.index.status import status_of
-from lurcher.index.store import Store
-from lurcher.index.waves import most_telling_first
+from lurcher.indexing import writer
+from lurcher.indexing.first_build import most_telling_first
+from lurcher.inspect.status import status_of
 from lurcher.sources.files import Entry
+from lurcher.storage.folder import Store
+from lurcher.storage.manifest import WAITING
 from tests.index.conftest import TREE, answers, opened, write
 
 NO_TIME = 1e-9

@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from lurcher.kernel import native
+from lurcher.runtime.kernel import native
 
 needed = pytest.mark.skipif(native() is None, reason="the kernel was not built")
 

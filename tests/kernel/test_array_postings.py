@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.index.postings import pack
+from lurcher.storage.postings import pack
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 from tests.kernel.arrays import same

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.index import bloom
-from lurcher.index.bloom import Entries
+from lurcher.storage import bloom
+from lurcher.storage.bloom import Entries
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.embedding import static, sums, table
-from lurcher.embedding.static import embed, embed_groups
-from lurcher.embedding.table import Table, pack_table
-from lurcher.index.build import build
+from lurcher.indexing.build import build
 from lurcher.terms.count import Postings
+from lurcher.vectors import static, sums, table
+from lurcher.vectors.static import embed, embed_groups
+from lurcher.vectors.table import Table, pack_table
 from tests.kernel import kernel
 from tests.tables import WORDS, arguments, table_of
 

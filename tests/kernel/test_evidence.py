@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.planning.groups import Group
+from lurcher.query.expand import Group
 from lurcher.ranking import default
 from lurcher.ranking.evidence import dense, folder, name, types
 from tests.kernel import kernel

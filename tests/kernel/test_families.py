@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.index import families
-from lurcher.index.container import Container
-from lurcher.index.encoding import as_bytes
-from lurcher.index.packing import pack_sections
-from lurcher.index.postings import _pack, pack
+from lurcher.storage import merge_postings
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.postings import _pack, pack
+from lurcher.storage.segment_writer import as_bytes
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 
@@ -40,8 +40,8 @@ def packed_part(terms: list[bytes], rows: dict[tuple[int, int], int]) -> Contain
 
 
 def merged(parts: list[Container], targets: list[Any]) -> tuple[Any, list[Any]]:
-    union, maps = families.terms_of(parts)
-    slices = families._slices(parts, "f", maps, len(union.ends), targets, lambda part, family: OWNERS)
+    union, maps = merge_postings.terms_of(parts)
+    slices = merge_postings._slices(parts, "f", maps, len(union.ends), targets, lambda part, family: OWNERS)
     found = [(packed.terms.tolist(), packed.rows.tolist(), packed.sizes.tolist(), packed.data.tolist()) for packed in slices]
     return (bytes(union.text), union.ends.tolist(), [each.tolist() for each in maps]), found
 
@@ -74,9 +74,9 @@ def parts_to_merge(draw: st.DrawFn) -> tuple[list[Container], list[Any]]:
 @settings(max_examples=40, deadline=None)
 def test_parts_are_merged_alike(given_parts: tuple[list[Container], list[Any]], rows: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(families, "_SLICE_ROWS", rows)
+        patch.setattr(merge_postings, "_SLICE_ROWS", rows)
         ours = merged(*given_parts)
-        patch.setattr(families, "native", lambda: None)
+        patch.setattr(merge_postings, "native", lambda: None)
         assert ours == merged(*given_parts)
 
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lurcher.budget import excerpt
-from lurcher.index import container, tally
-from lurcher.index.reader import Snapshot
-from lurcher.index.rows import Rows, shape_of
-from lurcher.index.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS
+from lurcher.answer import excerpts
 from lurcher.ranking.evidence import dense
+from lurcher.storage import accumulate, container
+from lurcher.storage.rows import Rows, shape_of
+from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS
+from lurcher.storage.snapshot import Snapshot
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -30,10 +30,10 @@ WANTED = st.sets(st.text("ab_", min_size=1, max_size=3) | st.text("aäé中", mi
 @example("A b\nä a", {"a"})
 def test_the_best_line_is_the_same(text: str, wanted: set[str]) -> None:
     snapshot: Any = SimpleNamespace(unit_text=lambda unit: text, unit=lambda unit: (0, 7, 0, 0, 0, 0))
-    native = excerpt.focus_of(snapshot, 0, wanted)
+    native = excerpts.focus_of(snapshot, 0, wanted)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(excerpt, "native", lambda: None)
-        assert native == excerpt.focus_of(snapshot, 0, wanted)
+        patch.setattr(excerpts, "native", lambda: None)
+        assert native == excerpts.focus_of(snapshot, 0, wanted)
 
 
 def test_some_lines_are_left_to_python() -> None:
@@ -110,10 +110,10 @@ def test_runs_that_are_not_there_are_refused() -> None:
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 4)), max_size=9))
 def test_runs_are_the_same(given_runs: list[tuple[int, int]]) -> None:
     first, counts = (np.array(column, np.int64) for column in zip(*given_runs or [(0, 0)], strict=True))
-    native = tally.runs(first, counts)
+    native = accumulate.runs(first, counts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "native", lambda: None)
-        assert np.array(native).tolist() == np.array(tally.runs(first, counts)).tolist()
+        patch.setattr(accumulate, "native", lambda: None)
+        assert np.array(native).tolist() == np.array(accumulate.runs(first, counts)).tolist()
 
 
 @given(

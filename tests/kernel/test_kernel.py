@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lurcher import kernel as chosen
+from lurcher.runtime import kernel as chosen
 from tests.kernel import kernel
 
 SOURCES = {
@@ -58,7 +58,7 @@ def test_segments_and_answers_are_the_same(
 ALL_AT_ONCE = """
 import contextlib, io, json, sys
 from lurcher.surfaces.cli import main
-from lurcher.kernel import native
+from lurcher.runtime.kernel import native
 
 def ask(arguments):
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher import Engine
-from lurcher.index import mapped, tally
-from lurcher.index.postings import pack
-from lurcher.index.tally import Sum
 from lurcher.lanes import lexical
+from lurcher.storage import accumulate, segment_reader
+from lurcher.storage.accumulate import Sum
+from lurcher.storage.postings import pack
 from lurcher.terms.count import Postings
 from lurcher.types import silent
 from tests.kernel import kernel
@@ -47,7 +47,7 @@ def test_lists_add_up_like_arrays(data: st.DataObject) -> None:
     apart.add(np.array([0]), np.array([7], np.uint8), 0.3)
     native = stored.sparse(first)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "native", lambda: None)
+        patch.setattr(accumulate, "native", lambda: None)
         plain = apart.sparse(first)
     assert [array.tolist() for array in native] == [array.tolist() for array in plain]
 
@@ -88,9 +88,9 @@ def test_words_weigh_the_same_in_segments_that_grew(tmp_path: Path) -> None:
         for term in ("retry", "socket", "other", "nowhere"):
             native = lexical._weighted(snapshot, term, weights)
             with pytest.MonkeyPatch.context() as patch:
-                for module in (tally, mapped):
+                for module in (accumulate, segment_reader):
                     patch.setattr(module, "native", lambda: None)
-                snapshot.weighted = tally.Memory(1000)
+                snapshot.weighted = accumulate.Memory(1000)
                 plain = lexical._weighted(snapshot, term, weights)
             assert [array.tolist() for array in native] == [array.tolist() for array in plain]
             assert len(native[0]) or term == "nowhere"

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.index.reader import Snapshot
-from lurcher.index.rows import Rows, normed, shape_of
-from lurcher.index.segment import FILE, UNIT
+from lurcher.storage.rows import Rows, normed, shape_of
+from lurcher.storage.segment import FILE, UNIT
+from lurcher.storage.snapshot import Snapshot
 from tests.index.conftest import opened, write
 from tests.kernel import kernel
 

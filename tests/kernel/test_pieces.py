@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.index.postings import pack
+from lurcher.storage.postings import pack
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.kernel import give_back
+from lurcher.runtime.kernel import give_back
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -16,8 +16,8 @@ from lurcher.chunking.definitions.extract import extract
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, SCOPE, Spec
 from lurcher.chunking.grammar import grammar_of
 from lurcher.chunking.languages import LANGUAGES
+from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.lines import cut_lines
-from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
 from lurcher.types import Definition, Span
 from tests.chunking.snippets import SNIPPETS

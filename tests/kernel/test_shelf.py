@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking.code import parse
-from lurcher.index.segment import KINDS, NAMED
-from lurcher.index.shelf import HEADINGS, NativeShelf, ReferenceShelf, shelf
+from lurcher.storage.row_builder import HEADINGS, NativeShelf, ReferenceShelf, shelf
+from lurcher.storage.segment import KINDS, NAMED
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 from lurcher.types import Definition, ParsedFile, Span
 from tests.chunking.snippets import SNIPPETS

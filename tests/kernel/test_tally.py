@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.index import tally
-from lurcher.index.tally import Sum
 from lurcher.lanes import lexical
-from lurcher.planning.groups import Group
+from lurcher.query.expand import Group
+from lurcher.storage import accumulate
+from lurcher.storage.accumulate import Sum
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -42,7 +42,7 @@ def test_sums_are_the_same(given: tuple[int, list[tuple[Any, Any, float]]]) -> N
         sums.add(*part)
     native = sums.sparse(total)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tally, "native", lambda: None)
+        patch.setattr(accumulate, "native", lambda: None)
         plain = sums.sparse(total)
     assert [array.tolist() for array in native] == [array.tolist() for array in plain]
     assert [np.asarray(array).dtype for array in native] == [np.int64, np.float64]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.index import mapped
-from lurcher.index.mapped import Segment
 from lurcher.lanes import literal
+from lurcher.storage import segment_reader
+from lurcher.storage.segment_reader import Segment
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -65,7 +65,7 @@ def test_terms_from_one_on(words: list[str], asked: str, ends: list[int] | None)
 
     native = told()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mapped, "native", lambda: None)
+        patch.setattr(segment_reader, "native", lambda: None)
         assert native == told()
     with pytest.raises(IndexError):
         kernel.module().texts(segment.terms, segment.term_ends, 0, count + 1)

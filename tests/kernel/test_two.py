@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lurcher.index import order, vectors
-from lurcher.index.vectors import Desk, direction_of
 from lurcher.ranking.evidence import content
+from lurcher.storage import order, vectors
+from lurcher.storage.vectors import Desk, direction_of
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lurcher.embedding import sums
-from lurcher.embedding.quantise import pack, unpack
-from lurcher.index import vectors
-from lurcher.index.vectors import Desk, Direction, direction_of
+from lurcher.storage import vectors
+from lurcher.storage.vectors import Desk, Direction, direction_of
+from lurcher.vectors import sums
+from lurcher.vectors.quantise import pack, unpack
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

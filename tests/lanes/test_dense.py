@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from lurcher.config import Settings
-from lurcher.embedding.table import Table
 from lurcher.errors import ModelError
 from lurcher.lanes import dense
+from lurcher.lanes.base import Request
 from lurcher.lanes.dense import DenseCosines
-from lurcher.lanes.lane import Request
-from lurcher.planning.plan import make_plan
+from lurcher.query.plan import make_plan
+from lurcher.vectors.table import Table
 from tests.small import model_with, snapshot_of
 from tests.tables import WORDS, table_of
 

@@ -7,9 +7,9 @@ import pytest
 from lurcher import Engine, registry
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, LurcherError, UsageError
-from lurcher.lanes import lane, lexical, symbol
-from lurcher.lanes.lane import Request, run_lanes
-from lurcher.planning.plan import make_plan
+from lurcher.lanes import base, lexical, symbol
+from lurcher.lanes.base import Request, run_lanes
+from lurcher.query.plan import make_plan
 from tests.small import model_with, snapshot_of
 
 FILES = {"src/session.py": "class Session:\n    def send(self):\n        return redirect(self)\n"}
@@ -21,7 +21,7 @@ def request_for(query: str) -> Request:
 
 
 def broken(error: Exception) -> object:
-    def run(request: Request) -> lane.Found:
+    def run(request: Request) -> base.Found:
         raise error
 
     return run

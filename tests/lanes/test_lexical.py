@@ -6,7 +6,7 @@ from math import log
 import pytest
 
 from lurcher.lanes import lexical
-from lurcher.planning.groups import Group
+from lurcher.query.expand import Group
 from lurcher.settings import LexicalSettings
 from tests.small import snapshot_of
 

@@ -6,12 +6,12 @@ import pytest
 
 from lurcher.config import Settings
 from lurcher.errors import QueryError
-from lurcher.index.reader import Snapshot
-from lurcher.lanes.lane import Request, located
+from lurcher.lanes import structural
+from lurcher.lanes.base import Request, located
 from lurcher.lanes.structural import StructuralMatches, run
-from lurcher.planning.plan import make_plan
+from lurcher.query.plan import make_plan
 from lurcher.registry import ranking_named
-from lurcher.structural import match
+from lurcher.storage.snapshot import Snapshot
 from tests.small import context_of, model_with, snapshot_of
 
 FILES = {
@@ -93,21 +93,21 @@ def test_a_match_belongs_to_the_unit_in_which_it_begins() -> None:
 
 def test_files_without_its_words_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
-    real = match.spans
-    monkeypatch.setattr(match, "spans", lambda pattern, text: parsed.append(text) or real(pattern, text))
+    real = structural.find_spans
+    monkeypatch.setattr(structural, "spans", lambda pattern, text: parsed.append(text) or real(pattern, text))
     search("check(self)")
     assert parsed == [FILES["src/a.py"]]
 
 
 def test_a_file_that_cannot_be_parsed_is_named_and_the_others_are_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = match.spans
+    real = structural.find_spans
 
     def spans(pattern: object, text: str) -> list[tuple[int, int]]:
         if text == FILES["src/a.py"]:
-            raise match.Unreadable("makes ast-grep panic")
+            raise structural.Unreadable("makes ast-grep panic")
         return real(pattern, text)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(match, "spans", spans)
+    monkeypatch.setattr(structural, "spans", spans)
     found = search("check($$$)")
     assert [path for path, _ in places(found)] == ["src/b.js", "src/c.rs", "tests/test_a.py"]
     assert found.notes[-1].reason == "src/a.py was not searched: it makes ast-grep panic"

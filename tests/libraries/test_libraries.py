@@ -11,7 +11,7 @@ import pytest
 from lurcher import Engine
 from lurcher.engine import diagnose
 from lurcher.errors import UsageError
-from lurcher.index.manifest import MARK
+from lurcher.storage.manifest import MARK
 from tests.conftest import Run, git
 from tests.libraries.installed import PARSER, node, python, write
 from tests.surfaces.http.conftest import client_for
@@ -170,7 +170,7 @@ def test_a_question_does_not_walk_a_library(engine: Engine, site: Path, monkeypa
     def walked(*_: object) -> None:
         raise AssertionError("the library was listed")
 
-    monkeypatch.setattr("lurcher.libraries.project.list_library", walked)
+    monkeypatch.setattr("lurcher.corpora.libraries.list_library", walked)
     (site / "treelib" / "parser.py").unlink()
     assert engine.search("syntax tree", sources=["libraries"]).hits
 

@@ -15,7 +15,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.lanes.literal import search
-from lurcher.literal.pattern import Pattern, compiled
+from lurcher.query.text_pattern import Pattern, compiled
 
 RG = shutil.which("rg", path=os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))))
 HERE = Path(__file__).resolve().parents[2]

@@ -9,9 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import MissingExtra, QueryError
-from lurcher.literal.pattern import compiled
-from lurcher.literal.syntax import read
-from lurcher.planning.plan import phrase_in
+from lurcher.query.plan import phrase_in
+from lurcher.query.text_pattern import compiled, read
 
 
 @pytest.mark.parametrize(

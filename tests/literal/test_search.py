@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.budget import hits
+from lurcher.answer import hits
 from lurcher.engine import Engine
 from lurcher.errors import FilterError, QueryError
 from lurcher.lanes import literal
@@ -112,9 +112,9 @@ def test_without_an_index_the_same_hits(tree: Path, tmp_path: Path, question: st
 
 
 def test_where_much_matches_an_index_is_made(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lurcher.index import passing
+    from lurcher.indexing import scan
 
-    monkeypatch.setattr(passing, "MOST_BYTES", 100)
+    monkeypatch.setattr(scan, "MOST_BYTES", 100)
     answer = Engine.open(tree, root=tree, index_dir=tmp_path / "made").search("retry", mode="literal")
     assert (answer.index.generation, answer.degraded) == (1, ())
 

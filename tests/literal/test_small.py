@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.literal.pattern import IGNORE, Pattern, compiled
+from lurcher.query.text_pattern import IGNORE, Pattern, compiled
 
 WORDS = st.text(alphabet="aAbBkKsS .-'", min_size=1, max_size=4)
 PIECES = st.sampled_from(["a", "A", "b", "k", "K", "s", "S", "\u017f", "\u212a", " ", ".", "\n", "é", "aB", "\xff"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.notes import frontmatter
+from lurcher.chunking import frontmatter
 
 
 def read(text: str) -> frontmatter.FrontMatter:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lurcher.notes import markdown, plainer
-from lurcher.notes.outline import Outline
+from lurcher.chunking import markdown, other_markup
+from lurcher.chunking.markdown import Outline
 
 
 def read(text: str, language: str = "markdown") -> Outline:
-    return plainer.read(text.split("\n"), language)
+    return other_markup.read(text.split("\n"), language)
 
 
 def headings(text: str, language: str = "markdown") -> list[tuple[int, str, int]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lurcher import Engine
-from lurcher.index.reader import Snapshot
-from lurcher.notes.mentions import Mentions, paths_called
+from lurcher.corpora.notes.mentions import Mentions, paths_called
+from lurcher.storage.snapshot import Snapshot
 from lurcher.types import silent
 
 FILES = (

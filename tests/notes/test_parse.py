@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking.languages import LANGUAGES
-from lurcher.notes.kinds import PARSED, is_note
-from lurcher.notes.parse import LONGEST, WHOLE, parse_note
+from lurcher.chunking.notes import LONGEST, WHOLE, parse_note
+from lurcher.corpora.notes.files import PARSED, is_note
 from lurcher.types import ParsedFile
 
 PIECES = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.notes.parse import LONGEST, WHOLE, parse_note
+from lurcher.chunking.notes import LONGEST, WHOLE, parse_note
 
 BODY = "Plain words of a paragraph, wörter und 言葉. " * 6 + "\n"
 PIECES = {

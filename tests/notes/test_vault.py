@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from lurcher.notes.vault import vault_of
+from lurcher.corpora.notes.link_graph import vault_of
 from lurcher.types import HEADING, Definition
 
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from lurcher.errors import FilterError
-from lurcher.planning.filters import check_globs, glob_matches, resolve_languages
+from lurcher.query.filters import check_globs, glob_matches, resolve_languages
 
 
 @pytest.mark.parametrize(

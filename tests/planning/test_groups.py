@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from lurcher.planning.groups import expand, forms_of, query_terms
+from lurcher.query.expand import expand, forms_of, query_terms
 
 
 class Known:

@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL, capitalised_in, intent_of, names_in, parts_of, reads_as_pattern
+from lurcher.query.intent import (
+    LANGUAGE,
+    REPORT,
+    SYMBOL,
+    capitalised_in,
+    intent_of,
+    names_in,
+    parts_of,
+    reads_as_pattern,
+)
 
 
 @pytest.mark.parametrize(

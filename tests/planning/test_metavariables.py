@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.planning import metavariables
-from lurcher.planning.metavariables import is_pattern, looks_like_pattern
-from lurcher.planning.plan import make_plan
+from lurcher.query import syntax_pattern
+from lurcher.query.plan import make_plan
+from lurcher.query.syntax_pattern import is_pattern, looks_like_pattern
 from tests.small import snapshot_of
 
 LANGUAGES = tuple("bash c elixir go haskell java javascript php python ruby rust scala typescript".split())
@@ -81,7 +81,7 @@ def test_it_has_to_parse_in_a_language_of_the_index() -> None:
 
 
 def test_without_ast_grep_nothing_is_a_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metavariables, "installed", lambda: False)
+    monkeypatch.setattr(syntax_pattern, "installed", lambda: False)
     assert looks_like_pattern("$A.unwrap()")
     assert not is_pattern("$A.unwrap()", ["rust"])
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.planning import intent, plan
+from lurcher.query import intent, plan
 from lurcher.terms import split, stem
 
 PIECES = (

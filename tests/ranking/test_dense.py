@@ -9,11 +9,11 @@ import pytest
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.index.order import best_files
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
+from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import classic, cosine, default
 from lurcher.ranking.context import Context, Ranking
 from lurcher.ranking.evidence import dense
+from lurcher.storage.order import best_files
 from tests.small import context_of, snapshot_of
 from tests.tables import WORDS, table_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.planning.plan import make_plan, phrase_in
+from lurcher.query.plan import make_plan, phrase_in
 from tests.small import snapshot_of
 
 FILES = {

@@ -14,7 +14,7 @@ from lurcher.config import Settings, apply
 from lurcher.engine import Engine
 from lurcher.errors import ModelError, ServerError
 from lurcher.rerank import cross
-from lurcher.rerank.reranker import Candidate, Request, Warm
+from lurcher.rerank.base import Candidate, Request, Warm
 from tests.rerank.onnx_model import make_model
 from tests.rerank.server import Played, playing, send
 
@@ -101,12 +101,12 @@ def test_a_damaged_model_is_told(tmp_path: Path, broken: str) -> None:
 def test_it_is_loaded_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warm = Warm()
     cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder)))
-    monkeypatch.setattr("lurcher.rerank.encoder.Encoder.__init__", None)  # a second one could not be made
+    monkeypatch.setattr("lurcher.rerank.cross.Encoder.__init__", None)  # a second one could not be made
     assert cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder))).scores == pytest.approx([0.5])
 
 
 def test_too_little_time_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lurcher.remote import Deadline
+    from lurcher.net.http import Deadline
 
     monkeypatch.setattr(Deadline, "left", property(lambda self: 0.0))
     with pytest.raises(ModelError, match=r"0 of 2 pairs were scored"):

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from lurcher.config import Settings, apply
-from lurcher.embedding.provider import Wanted
-from lurcher.embedding.providers import infinity, ollama, openai, tei
-from lurcher.embedding.sparse import sparse_of
-from lurcher.embedding.text import TextModel
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError, ModelError, ServerError
-from lurcher.remote import Deadline
+from lurcher.net.http import Deadline
 from lurcher.types import Answer
+from lurcher.vectors.providers import infinity, ollama, openai, tei
+from lurcher.vectors.service import Wanted
+from lurcher.vectors.sparse import sparse_of
+from lurcher.vectors.text_model import TextModel
 from tests.rerank.server import Played, playing, replying, send
 
 COUNT = 6
@@ -205,7 +205,7 @@ def test_a_provider_of_another_package_is_checked_too(rows: Any, monkeypatch: py
             return rows
 
     made = (lambda wanted: {}, lambda wanted: Other())
-    monkeypatch.setattr("lurcher.embedding.text.provider_named", lambda name: made)
+    monkeypatch.setattr("lurcher.vectors.text_model.provider_named", lambda name: made)
     model = TextModel(apply(Settings(), {"embedding.provider": "theirs"}, "flag"), Path())
     with pytest.raises(ModelError):
         model.documents(TEXTS, Deadline.after(5))

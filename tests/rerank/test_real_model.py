@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine, diagnose
-from lurcher.remote import Deadline, ask, checked_url
+from lurcher.net.http import Deadline, ask, checked_url
 from tests.rerank.server import playing, replying
 
 pytestmark = [

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.rerank.replies import read_scores
+from lurcher.rerank.judge import read_scores
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from lurcher.config import Settings
 from lurcher.engine import Engine, diagnose
 from lurcher.errors import CursorError, QueryError
-from lurcher.rerank import second
-from lurcher.rerank.reranker import Candidate, Judged, Warm
-from lurcher.rerank.second import Head, Second, look_again
+from lurcher.rerank import stage as second
+from lurcher.rerank.base import Candidate, Judged, Warm
+from lurcher.rerank.stage import Head, Second, look_again
 from lurcher.types import Answer
 from tests.history.repo import Repo
 from tests.rerank import server

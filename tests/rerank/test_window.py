@@ -7,9 +7,8 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.rerank.prompt import make_prompt
-from lurcher.rerank.reranker import Candidate
-from lurcher.rerank.window import best_window
+from lurcher.rerank.base import Candidate
+from lurcher.rerank.judge import best_window, make_prompt
 
 
 def test_a_text_that_fits_is_whole() -> None:

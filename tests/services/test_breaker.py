@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lurcher.config import Settings
 from lurcher.errors import ServerError
-from lurcher.remote import Deadline
-from lurcher.services.breaker import Breaker, breaker_of, forget
+from lurcher.net.breaker import Breaker, breaker_of, forget
+from lurcher.net.http import Deadline
 from lurcher.settings.models import ServicesSettings
 
 

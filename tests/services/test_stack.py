@@ -13,8 +13,8 @@ import pytest
 from lurcher import Engine, config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
-from lurcher.services import health
-from lurcher.services.health import stack
+from lurcher.inspect import services
+from lurcher.inspect.services import stack
 from tests.conftest import Run, write_repository
 from tests.embedding.servers import DIMS, embedding
 from tests.rerank import server
@@ -124,7 +124,7 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
 
     settings = of({"store.url": "qdrant://someone:secret@127.0.0.1:6333/x?api_key=secret"})
     monkeypatch.setattr("lurcher.registry.store_at", lambda url, settings: Store())
-    found = health.store(settings, root)
+    found = services.store(settings, root)
     assert found is not None and found.reachable
     assert (found.version, found.state) == ("1.15.1", "collection code_chunks, points 12")
     assert found.address == "qdrant://someone:***@127.0.0.1:6333/x?api_key=***"
@@ -133,10 +133,10 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
         raise StoreError("the store does not answer", "start it")
 
     monkeypatch.setattr("lurcher.registry.store_at", lost)
-    gone = health.store(settings, root)
+    gone = services.store(settings, root)
     assert gone is not None and (gone.problem, gone.hint) == ("the store does not answer", "start it")
     assert "secret" not in str(gone)
-    assert health.store(of({"store.url": "local"}), root) is None
+    assert services.store(of({"store.url": "local"}), root) is None
 
 
 # -- answers and errors -----------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from lurcher.errors import IndexBuilding, LurcherError
-from lurcher.index.lock import holder
-from lurcher.serving import Served
-from lurcher.serving.cold import tracked
+from lurcher.server.session import Served
+from lurcher.server.unindexed import tracked
+from lurcher.storage.lock import holder
 from tests.conftest import environment, git
 from tests.index.conftest import write
 
@@ -151,7 +151,7 @@ def test_a_build_that_is_cancelled_ends_and_leaves_the_lock(large: Path, tmp_pat
 
 def test_a_builder_ends_with_the_process_that_ordered_it(large: Path, tmp_path: Path) -> None:
     code = (
-        "import sys, time\nfrom lurcher.serving import Served\n"
+        "import sys, time\nfrom lurcher.server.session import Served\n"
         "served = Served.open(sys.argv[1], index_dir=sys.argv[2])\n"
         "build = served.build()\nprint(build._process.pid, flush=True)\ntime.sleep(60)\n"
     )

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from lurcher.errors import UsageError
-from lurcher.sources import libraries as source
-from lurcher.sources.libraries import Library, asked_for, find, list_library
-from lurcher.sources.listing import FilesSettings
+from lurcher.sources.files import FilesSettings
+from lurcher.sources.packages import base as source
+from lurcher.sources.packages.base import Library, asked_for, find, list_library
 from tests.libraries.installed import PARSER, node, python, write
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, LurcherError, PathError
-from lurcher.index import manifest as manifests
-from lurcher.sources import decode, secrets, sieve
+from lurcher.sources import decode, filter, secrets
 from lurcher.sources.secrets import REASON, SUSPECT, secret_path, secret_text
+from lurcher.storage import manifest as manifests
 from tests.history.repo import Repo
 
 BODY = "MIIEowIBAAKCAQEAzanzibarzanzibarzanzibarzanzibarzanzibarzanzibar1\n" * 3
@@ -163,8 +163,8 @@ def test_a_link_does_not_lead_to_them(tmp_path: Path) -> None:
 
 def test_an_index_that_holds_some_is_made_anew(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as before:  # as versions did that knew of no secrets
-        before.setattr(sieve, "secret_path", lambda path: False)
-        before.setattr(sieve, "FOLDERS", frozenset())
+        before.setattr(filter, "secret_path", lambda path: False)
+        before.setattr(filter, "FOLDERS", frozenset())
         before.setattr(decode, "secret_text", lambda data, extension: False)
         whole = manifests.fingerprint
         before.setattr(manifests, "fingerprint", lambda *given: {k: v for k, v in whole(*given).items() if k != "secrets"})

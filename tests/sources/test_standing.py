@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.sources import git as git_command
-from lurcher.sources import worktree
 from lurcher.sources.files import FilesSettings, circumstances, list_files
+from lurcher.sources.git import command as git_command
+from lurcher.sources.git import worktree
 from lurcher.sources.roots import Root
-from lurcher.sources.standing import Standing
+from lurcher.sources.signature import Standing
 
 FILES = {
     "a.py": "", "src/b.py": "", "src/deep/c.py": "", ".gitignore": "*.log\nout/\nself/.gitignore\n", "x.log": "",

@@ -7,7 +7,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import numpy as np
 
-from lurcher.stores.port import Head, Question, Sparse, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, StoredFile, StoredUnit
 
 DIMS = 8
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked
-from lurcher.stores.port import Candidate, Head, Listed, Question, StoredFile
+from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
 
 K = 60.0
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from lurcher.config import Settings
 from lurcher.registry import store_at
-from lurcher.stores.port import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
 
 DIMS = 8
 

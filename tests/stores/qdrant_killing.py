@@ -18,7 +18,7 @@ from pathlib import Path
 
 from lurcher import config
 from lurcher.registry import store_at
-from lurcher.stores.port import Question, Store, StoredFile
+from lurcher.stores.base import Question, Store, StoredFile
 from tests.stores.made import file, head, sparse
 
 ROOT = Path(__file__).parents[2]

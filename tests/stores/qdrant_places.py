@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import config
-from lurcher.stores.qdrant import shared
+from lurcher.stores.qdrant import shared_folder
 
 MEMORY = Path("/dev/shm")
 
@@ -26,7 +26,7 @@ def quick(folder: Path) -> Iterator[Path]:
 def local(folder: Path) -> Iterator[str]:
     pytest.importorskip("qdrant_client")
     yield "qdrant+local://:memory:"
-    shared._open.pop(":memory:", None)  # whatever a test left open
+    shared_folder._open.pop(":memory:", None)  # whatever a test left open
 
 
 @contextmanager

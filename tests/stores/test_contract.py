@@ -1,4 +1,4 @@
-"""What every store has to do, whatever it is made of: `lurcher.stores.port` word for word."""
+"""What every store has to do, whatever it is made of: `lurcher.stores.base` word for word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from lurcher.errors import IndexLocked
-from lurcher.stores.port import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
 
 DIMS = 8
 

@@ -15,7 +15,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import LurcherError, UsageError
-from lurcher.serving import Served
+from lurcher.server.session import Served
 from lurcher.stores.shared import NeedsCheckout
 from lurcher.surfaces.cli.flags import COMMANDS
 from lurcher.surfaces.http.endpoints import ENDPOINTS
@@ -347,7 +347,7 @@ def test_more_definitions_than_are_looked_at_are_told(
         engine.index()
     with Engine.open(nowhere, root=nowhere) as engine:
         assert len(engine.symbol("common")) == 5 and not engine.symbol("common", limit=1).degraded
-        monkeypatch.setattr("lurcher.stores.ask._DEFINING", 1)
+        monkeypatch.setattr("lurcher.stores.search._DEFINING", 1)
         answer = engine.symbol("common", limit=1)
     assert len(answer) == 1 and "more files than 3 in the store define it" in answer.degraded[0].reason
 
@@ -368,7 +368,7 @@ def test_a_server_writes_nothing_to_a_store(repository: Path, shared: str, monke
 
 
 def test_the_builder_of_a_server_does_not_share(repository: Path, shared: str) -> None:
-    from lurcher.serving.builder import BuildHere, order_for
+    from lurcher.server.builder import BuildHere, order_for
 
     told: list[dict[str, Any]] = []
 

@@ -11,7 +11,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import IndexLocked
-from lurcher.stores.port import Head, Question, Store, StoredFile
+from lurcher.stores.base import Head, Question, Store, StoredFile
 from lurcher.stores.sparse import sparse_of
 from tests.stores.conftest import write_tree
 

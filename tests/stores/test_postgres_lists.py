@@ -13,8 +13,9 @@ import pytest
 
 from lurcher.config import Settings, apply
 from lurcher.registry import store_at
-from lurcher.stores.port import Head, Question, Sparse, Store, StoredFile, StoredUnit
-from lurcher.stores.postgres import cells, lists
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.postgres import lists
+from lurcher.stores.postgres import lists as cells
 from tests.stores.memory import MemoryStore
 from tests.stores.postgres_server import TestServer, postgres, server
 
@@ -223,7 +224,7 @@ def _hnsw_works(here: TestServer) -> bool:
 
 def test_centres_are_the_same_for_the_same_vectors() -> None:
     sample = np.array([direction(number) for number in range(300)])
-    first, second = cells.centres(sample, 10), cells.centres(sample.copy(), 10)
+    first, second = cells.find_centres(sample, 10), cells.find_centres(sample.copy(), 10)
     assert first.shape == (10, DIMS) and (first == second).all() and np.allclose(np.linalg.norm(first, axis=1), 1)
     assert cells.count_for(100) == 1 and cells.count_for(10**9) == cells.MOST
     assert cells.probes_for(100, 0.01) == cells.FEWEST_PROBES

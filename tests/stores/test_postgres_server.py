@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from lurcher.config import Settings, apply
 from lurcher.errors import ConfigError, MissingExtra, StoreError
 from lurcher.registry import store_at
-from lurcher.stores.port import Head, Question, Sparse, Store, StoredFile, StoredUnit
-from lurcher.stores.postgres import letters
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.postgres import rows
 from tests.stores.postgres_server import TestServer, postgres, server
 from tests.stores.test_contract import direction, file, found, head, key, put, sparse
 
@@ -208,11 +208,11 @@ def test_hostile_text_is_text(store: Store, text: str) -> None:
 @given(st.text())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_text_comes_back_as_it_was(text: str) -> None:
-    kept = letters.kept(text)
+    kept = rows.kept(text)
     kept.encode()
     assert "\0" not in kept
     if not any(0x10F000 <= ord(letter) <= 0x10F800 for letter in text):
-        assert letters.given(kept) == text
+        assert rows.given(kept) == text
 
 
 def test_numbers_of_words_use_all_their_bits(store: Store) -> None:

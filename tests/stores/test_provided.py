@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from lurcher import Engine
-from lurcher.index import disk
-from lurcher.stores.port import Store
+from lurcher.storage import disk
+from lurcher.stores.base import Store
 from lurcher.stores.vocabulary import SAMPLE, read_sample
 from tests.embedding.servers import embedding
 from tests.rerank.server import playing

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from lurcher.errors import ConfigError, MissingExtra, StoreError
 from lurcher.registry import store_at
-from lurcher.stores.port import Question, Sparse, Store
+from lurcher.stores.base import Question, Sparse, Store
 from lurcher.stores.qdrant import layout
 from tests.stores.made import DIMS, asking, file, head, vector
 from tests.stores.qdrant_places import PLACES, quick, settings

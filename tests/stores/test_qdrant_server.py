@@ -17,7 +17,7 @@ from lurcher import config
 from lurcher.errors import ConfigError, LurcherError, StoreError
 from lurcher.registry import store_at
 from lurcher.stores.qdrant.address import parsed
-from lurcher.stores.qdrant.patience import Patience
+from lurcher.stores.qdrant.retry import Patience
 from tests.stores.made import asking, file, head
 from tests.stores.qdrant_places import quick
 
@@ -216,7 +216,7 @@ class TestTrouble:
                 call(store_at(server.url, settings()))
 
     def test_an_answer_without_end_is_cut_off(self, server, monkeypatch):
-        monkeypatch.setattr("lurcher.stores.qdrant.wire.MOST_BYTES", 10_000)
+        monkeypatch.setattr("lurcher.stores.qdrant.connection.MOST_BYTES", 10_000)
         server.trouble = [(200, {}, b" " * 100_000)]
         with pytest.raises(StoreError, match="more than 10,000 bytes"):
             store_at(server.url, settings()).head("p")
@@ -296,8 +296,8 @@ class TestBackPressure:
             pauses.append(round(seconds, 3))
             clock[0] += seconds
 
-        monkeypatch.setattr("lurcher.stores.qdrant.patience.time.sleep", sleep)
-        monkeypatch.setattr("lurcher.stores.qdrant.patience.time.monotonic", lambda: clock[0])
+        monkeypatch.setattr("lurcher.stores.qdrant.retry.time.sleep", sleep)
+        monkeypatch.setattr("lurcher.stores.qdrant.retry.time.monotonic", lambda: clock[0])
         patience = Patience()
 
         def busy() -> None:

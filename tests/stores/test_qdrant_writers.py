@@ -16,7 +16,7 @@ import pytest
 from lurcher import config
 from lurcher.errors import IndexLocked, StoreError
 from lurcher.registry import store_at
-from lurcher.stores.port import Store
+from lurcher.stores.base import Store
 from lurcher.stores.qdrant.layout import among, match, named, of
 from lurcher.stores.qdrant.lease import Leases
 from tests.stores import qdrant_killing

@@ -12,10 +12,10 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
-from lurcher.index.look import Look
-from lurcher.serving import Served
-from lurcher.stores import envelope, record
-from lurcher.stores.port import Store
+from lurcher.indexing.tree_check import Look
+from lurcher.server.session import Served
+from lurcher.stores import codec, record
+from lurcher.stores.base import Store
 from lurcher.types import IndexState
 from tests.conftest import FILES, git
 from tests.stores.memory import MemoryStore
@@ -279,11 +279,11 @@ def test_a_damaged_record_is_an_error_of_the_store(
     assert isinstance(store, MemoryStore)
     for kept in store._shelves["shop"].files.values():
         data = kept.file.record
-        raw = envelope.opened(data, "record")
+        raw = codec.opened(data, "record")
         bad = {
             "cut": data[: len(data) // 2], "flipped": data[:-9] + bytes([data[-9] ^ 1]) + data[-8:], "empty": b"",
-            "huge": data[:4] + b"\xff" * 8 + data[12:], "foreign": envelope.sealed(b"\7" + raw[1:]),
-            "rows": envelope.sealed(raw[:36] + b"\xff" * (len(raw) - 36 - 200) + raw[-200:]),
+            "huge": data[:4] + b"\xff" * 8 + data[12:], "foreign": codec.sealed(b"\7" + raw[1:]),
+            "rows": codec.sealed(raw[:36] + b"\xff" * (len(raw) - 36 - 200) + raw[-200:]),
         }[harm]  # fmt: skip
         object.__setattr__(kept.file, "record", bad)
     with pytest.raises(LurcherError) as problem:

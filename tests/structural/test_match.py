@@ -6,9 +6,9 @@ from ast_grep_py import SgRoot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.structural import match
+from lurcher.lanes import structural
+from lurcher.query.syntax_pattern import Pattern, read
 from lurcher.structural.languages import grammar_name
-from lurcher.structural.pattern import Pattern, read
 
 NAMES = ("get", "getUser", "x", "été", "_a1", "str", "self", "名前", "Foo")
 
@@ -21,7 +21,7 @@ def pattern(text: str, language: str = "python") -> Pattern:
 
 def test_places_are_lines_and_columns_of_characters() -> None:
     text = "é = 'ü'; f(é)\nif é:\n    f(\n        1,\n    )\n"
-    found = [item for _, item in match.described(pattern("f($$$A)"), text)]
+    found = [item for _, item in structural.described(pattern("f($$$A)"), text)]
     assert [(m.start_line, m.start_column, m.end_line, m.end_column) for m in found] == [(1, 10, 1, 14), (3, 5, 5, 6)]
     assert [m.captures for m in found] == [{"A": ["é"]}, {"A": ["1"]}]
 
@@ -29,41 +29,41 @@ def test_places_are_lines_and_columns_of_characters() -> None:
 def test_spans_are_bytes_of_the_file() -> None:
     text = "é = 'ü'; f(é)\nf(2)\n"
     data = text.encode()
-    assert [data[start:end].decode() for start, end in match.spans(pattern("f($X)"), text)] == ["f(é)", "f(2)"]
+    assert [data[start:end].decode() for start, end in structural.find_spans(pattern("f($X)"), text)] == ["f(é)", "f(2)"]
 
 
 def test_the_outer_of_two_matches_comes_first_and_both_count() -> None:
-    found = [item.captures["F"] for _, item in match.described(pattern("$F($$$)"), "a(b(c()))")]
+    found = [item.captures["F"] for _, item in structural.described(pattern("$F($$$)"), "a(b(c()))")]
     assert found == ["a", "b", "c"]
 
 
 def test_a_line_end_is_no_part_of_a_match() -> None:
-    ((_, found),) = match.described(pattern("class $C: $$$"), "class A:\n    x = 1\n\n\n")
+    ((_, found),) = structural.described(pattern("class $C: $$$"), "class A:\n    x = 1\n\n\n")
     assert (found.end_line, found.end_column) == (2, 10)
 
 
 def test_captured_texts_are_cut_and_counted() -> None:
     long = "'" + "a" * 2000 + "'"
-    ((_, found),) = match.described(pattern("f($A, $$$REST)"), f"f({long}, {', '.join(['1'] * 300)})")
-    assert found.captures["A"] == long[: match.MAX_TEXT] + "…"
-    assert len(found.captures["REST"]) == match.MAX_TEXTS + 1
+    ((_, found),) = structural.described(pattern("f($A, $$$REST)"), f"f({long}, {', '.join(['1'] * 300)})")
+    assert found.captures["A"] == long[: structural.MAX_TEXT] + "…"
+    assert len(found.captures["REST"]) == structural.MAX_TEXTS + 1
 
 
 def test_a_repeated_name_stands_for_the_same_code() -> None:
-    assert len(match.spans(pattern("$A == $A"), "x == x\nx == y\n")) == 1
+    assert len(structural.find_spans(pattern("$A == $A"), "x == x\nx == y\n")) == 1
 
 
 def test_wide_characters_in_a_shell_script_do_no_harm() -> None:
     text = "echo '名前' \"$X\"\necho ok\nécho 😀\n"
-    found = [item.captures for _, item in match.described(pattern("echo $A", "bash"), text)]
+    found = [item.captures for _, item in structural.described(pattern("echo $A", "bash"), text)]
     assert {"A": "ok"} in found
 
 
 def test_a_large_file_in_another_language_is_not_given_to_the_grammar() -> None:
     prose = "the quick (brown fox; jumps } over ] the lazy dog's\n" * 2000
     try:
-        found = match.spans(pattern("foo($X)", "java"), prose)
-    except match.Unreadable as refused:
+        found = structural.find_spans(pattern("foo($X)", "java"), prose)
+    except structural.Unreadable as refused:
         assert "not in the language" in str(refused)
     else:
         assert found == []
@@ -106,7 +106,7 @@ def test_looking_for_literals_first_loses_no_match(text: str, wanted: str, langu
     found = read(wanted, language)
     if not isinstance(found, Pattern):
         return
-    if not match.may_match(found, text.encode()):
+    if not structural.may_match(found, text.encode()):
         assert SgRoot(text, grammar_name(language)).root().find_all(pattern=found.rule) == []
 
 
@@ -116,8 +116,8 @@ def test_places_and_spans_are_of_the_same_matches(text: str, wanted: str) -> Non
     found = read(wanted, "python")
     if not isinstance(found, Pattern):
         return
-    spans = match.spans(found, text)
-    described = list(match.described(found, text))
+    spans = structural.find_spans(found, text)
+    described = list(structural.described(found, text))
     assert [start for start, _ in spans] == [byte for byte, _ in described]
     lines = text.split("\n")
     for (start, _), (_, item) in zip(spans, described, strict=True):

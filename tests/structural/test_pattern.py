@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.structural.pattern import MAX_CHARS, Flaw, Pattern, checked, flawed, read
+from lurcher.query.syntax_pattern import MAX_CHARS, Flaw, Pattern, checked, flawed, read
 
 
 @pytest.mark.parametrize(

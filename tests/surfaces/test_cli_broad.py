@@ -14,7 +14,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import BroadRoot, ConfigError
-from lurcher.serving import Served
+from lurcher.server.session import Served
 from lurcher.sources.roots import Root, breadth
 from tests.history.repo import Repo
 from tests.surfaces.terminal import on_terminal

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.index.store import Store
+from lurcher.storage.folder import Store
 from lurcher.surfaces.cli.flags import COMMANDS
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.runtime.terminal import Guarded, printable, printable_lines
 from lurcher.surfaces.cli.flags import COMMANDS
-from lurcher.terminal import Guarded, printable, printable_lines
 from tests.surfaces.terminal import on_terminal
 
 TITLE = "\x1b]0;T\x07"

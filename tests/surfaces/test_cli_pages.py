@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.budget.tokens import count
+from lurcher.answer.budget import count
 
 QUESTION = "how are redirects followed"
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lurcher import Engine
-from lurcher.planning import metavariables
+from lurcher.query import syntax_pattern
 from lurcher.structural import languages
 
 Ask = Callable[..., Any]
@@ -169,7 +169,7 @@ def test_without_ast_grep_words_answer_and_the_command_is_told(
     shared: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(languages, "installed", lambda: False)
-    monkeypatch.setattr(metavariables, "installed", lambda: False)
+    monkeypatch.setattr(syntax_pattern, "installed", lambda: False)
     result = ask("search", "self.send($X)", shared)
     assert result.status == 0
     assert "looks like a pattern; these hits are by words" in result.err

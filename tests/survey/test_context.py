@@ -6,12 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.budget.tokens import count
+from lurcher.answer.budget import count
 from lurcher.errors import QueryError
-from lurcher.survey.answers import ContextAnswer, Standing
-from lurcher.survey.context import context
-from lurcher.survey.heads import head_of
-from lurcher.survey.places import files_at
+from lurcher.inspect.answers import ContextAnswer, Standing
+from lurcher.inspect.context import context, head_of
+from lurcher.inspect.resolve_path import files_at
 from lurcher.types import IndexState
 from tests.small import snapshot_of
 from tests.survey.trees import FILES

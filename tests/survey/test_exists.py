@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.index.mapped import Segment
-from lurcher.index.reader import Snapshot
-from lurcher.survey.answers import ExistsAnswer, Standing
-from lurcher.survey.exists import exists
+from lurcher.inspect.answers import ExistsAnswer, Standing
+from lurcher.inspect.exists import exists
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.snapshot import Snapshot
 from lurcher.types import IndexState
 from tests.small import snapshot_of
 from tests.survey.trees import FILES

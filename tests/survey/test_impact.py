@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.survey.answers import ImpactAnswer, Standing
-from lurcher.survey.impact import impact
+from lurcher.inspect.answers import ImpactAnswer, Standing
+from lurcher.inspect.impact import impact
 from lurcher.types import IndexState
 from tests.small import snapshot_of
 from tests.survey.trees import FILES

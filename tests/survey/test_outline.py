@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from lurcher.errors import FilterError
-from lurcher.survey.answers import OutlineAnswer, OutlineSymbol, Standing
-from lurcher.survey.outline import check_kinds, outline
-from lurcher.survey.places import files_at
+from lurcher.inspect.answers import OutlineAnswer, OutlineSymbol, Standing
+from lurcher.inspect.outline import check_kinds, outline
+from lurcher.inspect.resolve_path import files_at
 from lurcher.types import IndexState
 from tests.small import snapshot_of
 from tests.survey.trees import FILES

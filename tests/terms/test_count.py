@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.kernel import native
+from lurcher.runtime.kernel import native
 from lurcher.terms.count import NativeCounter, Postings, ReferenceCounter, TermCounter
 from lurcher.terms.split import split, words
 

@@ -76,7 +76,7 @@ def test_the_compiled_sums_equal_a_plain_loop(seed: int) -> None:
 
 
 def test_grams_compose_what_they_were_fitted_to() -> None:
-    from lurcher.embedding.grams import grams_of
+    from lurcher.vectors.unseen_terms import grams_of
 
     rng = np.random.default_rng(0)
     endings = ("er", "ing", "able", "s", "file", "stream")

@@ -8,12 +8,12 @@ from lurcher.chunking.compiled import read
 from lurcher.chunking.definitions.extract import extract
 from lurcher.chunking.grammar import Grammar, Reader, grammar_of
 from lurcher.chunking.languages import LANGUAGES
+from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.lines import chunk_lines
-from lurcher.chunking.measure import Ruler
 from lurcher.chunking.tiling import chunk_tree
 from lurcher.imports.extract import imports_among, imports_of
-from lurcher.isolated import GaveUp, call, possible
-from lurcher.light import replace
+from lurcher.runtime.light import replace
+from lurcher.runtime.sandbox import GaveUp, call, possible
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:

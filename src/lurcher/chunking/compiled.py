@@ -10,7 +10,7 @@ from lurcher.chunking.definitions.extract import Range, qualify
 from lurcher.chunking.definitions.signature import after_annotations, signature
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Captures, Spec
 from lurcher.chunking.lines import cut_lines
-from lurcher.kernel import native
+from lurcher.runtime.kernel import native
 from lurcher.types import Definition, Span
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from lurcher.chunking.installed import installed
 from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.patterns import compiled
 from lurcher.imports.extract import Windows, asked_together, find_imports, query_of
-from lurcher.kernel import native
-from lurcher.light import dataclass
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import dataclass
 
 if TYPE_CHECKING:
     import tree_sitter

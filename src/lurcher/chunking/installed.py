@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import sys
 
-from lurcher.light import TYPE_CHECKING, NamedTuple, cache
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.light import dataclass, pattern
+from lurcher.runtime.light import dataclass, pattern
 
 TEXT = "text"
 

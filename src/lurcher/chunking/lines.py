@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from lurcher.chunking.measure import Ruler
+from lurcher.chunking.line_index import Ruler
 from lurcher.types import Span
 
 

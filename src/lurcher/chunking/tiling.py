@@ -13,8 +13,8 @@ from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from lurcher.chunking.definitions.spec import Spec
+from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.lines import cut_lines
-from lurcher.chunking.measure import Ruler
 from lurcher.chunking.trailing import Comments
 from lurcher.types import Definition, Span
 

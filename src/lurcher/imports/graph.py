@@ -12,7 +12,7 @@ from typing import Any
 from lurcher.imports.resolvers import resolvers
 from lurcher.imports.resolvers.tree import File, Tree
 from lurcher.imports.types import PACKAGE, Edge, Link, Read, Target
-from lurcher.light import cached_property
+from lurcher.runtime.light import cached_property
 
 _Group = tuple[tuple[int, float], ...]
 """Files by number, each with its confidence."""

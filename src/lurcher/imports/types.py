@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.light import TYPE_CHECKING, NamedTuple
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple
 from lurcher.types import Import
 
 if TYPE_CHECKING:

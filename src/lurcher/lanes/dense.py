@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from math import sqrt
 
-from lurcher.arrays import np
-from lurcher.embedding.model import Model
-from lurcher.embedding.question import direction, unfit
-from lurcher.index.order import best_first, standings
-from lurcher.index.reader import Snapshot
-from lurcher.index.tally import runs
-from lurcher.index.vectors import Direction, direction_of
-from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, cached_property
-from lurcher.planning.groups import query_terms
-from lurcher.planning.plan import Plan
+from lurcher.lanes.base import Request
+from lurcher.query.expand import query_terms
+from lurcher.query.plan import Plan
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING, cached_property
+from lurcher.storage.accumulate import runs
+from lurcher.storage.order import best_first, standings
+from lurcher.storage.snapshot import Snapshot
+from lurcher.storage.vectors import Direction, direction_of
 from lurcher.types import LaneWhy
+from lurcher.vectors.model import Model
+from lurcher.vectors.query import direction, unfit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

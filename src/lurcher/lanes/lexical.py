@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from math import log
 
-from lurcher.arrays import np
-from lurcher.index.order import FileScores, by_file, place_of, standings
-from lurcher.index.reader import Snapshot
-from lurcher.index.segment import UNIT_FIELDS
-from lurcher.index.tally import Sum
-from lurcher.kernel import native
-from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, cached_property, dataclass
-from lurcher.planning.groups import Group
-from lurcher.planning.intent import REPORT
+from lurcher.lanes.base import Request
+from lurcher.query.expand import Group
+from lurcher.query.intent import REPORT
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass
 from lurcher.settings import LexicalSettings
+from lurcher.storage.accumulate import Sum
+from lurcher.storage.order import FileScores, by_file, place_of, standings
+from lurcher.storage.segment import UNIT_FIELDS
+from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from itertools import islice
 
-from lurcher.arrays import np
-from lurcher.cancel import check
-from lurcher.index.mapped import Segment
-from lurcher.index.reader import Snapshot
-from lurcher.index.segment import UNSEEN
-from lurcher.kernel import native
-from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
-from lurcher.literal.pattern import Pattern
+from lurcher.lanes.base import Request
+from lurcher.query.text_pattern import Pattern
+from lurcher.runtime.arrays import np
+from lurcher.runtime.cancel import check
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
+from lurcher.storage.segment import UNSEEN
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound, words
 from lurcher.types import LaneWhy, Match
 

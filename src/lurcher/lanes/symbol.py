@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index.order import by_path
-from lurcher.index.reader import Snapshot
-from lurcher.index.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
-from lurcher.index.segment import FUNCTION_KINDS, TYPE_KINDS
-from lurcher.lanes.lane import Request
-from lurcher.light import TYPE_CHECKING, dataclass
-from lurcher.planning.intent import parts_of
+from lurcher.lanes.base import Request
+from lurcher.query.intent import parts_of
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING, dataclass
+from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
+from lurcher.storage.order import by_path
+from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
+from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound
 from lurcher.types import Definition, LaneWhy, SymbolHit
 

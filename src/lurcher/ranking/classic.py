@@ -5,16 +5,16 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.fusion.rrf import fuse
-from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
-from lurcher.lanes.further import weighed
+from lurcher.lanes.installed import weighed
 from lurcher.lanes.literal import LiteralMatches
-from lurcher.light import TYPE_CHECKING
-from lurcher.planning.intent import SYMBOL
+from lurcher.query.intent import SYMBOL
 from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.ranking.fusion import fuse
 from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.order import best_first
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
 from lurcher.config import Settings
-from lurcher.index.reader import Snapshot
 from lurcher.lanes import lexical
-from lurcher.lanes.lane import Found
+from lurcher.lanes.base import Found
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
-from lurcher.light import TYPE_CHECKING, dataclass, field, lru_cache
-from lurcher.planning.plan import Plan
+from lurcher.query.plan import Plan
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, lru_cache
+from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split, words
 from lurcher.types import LaneWhy, Why
 

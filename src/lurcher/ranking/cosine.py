@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.runtime.arrays import np
+from lurcher.storage.order import best_first
 from lurcher.types import Why
 
 

@@ -8,17 +8,17 @@ the same files fill what is left.
 
 from __future__ import annotations
 
-from lurcher.arrays import np
 from lurcher.config import Settings
-from lurcher.index.order import FileScores, best_first, by_file, largest
-from lurcher.index.reader import Snapshot
-from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, partial
-from lurcher.planning.intent import LANGUAGE, REPORT, SYMBOL
-from lurcher.planning.plan import Plan
+from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
+from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, Unordered, expect_whys, lane_whys
 from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, types
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.settings import DefaultRankingSettings, ReportRankingSettings
+from lurcher.storage.order import FileScores, best_first, by_file, largest
+from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _phrase(context: Context) -> list[Evidence]:
 def _further(context: Context) -> list[Evidence]:
     if not context.settings.search.lanes:
         return []
-    from lurcher.lanes.further import weighed
+    from lurcher.lanes.installed import weighed
 
     return weighed(context)
 

@@ -7,13 +7,12 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.fusion.linear import scaled
-from lurcher.fusion.mmr import choose
-from lurcher.index.order import best_first
 from lurcher.lanes.dense import DenseCosines
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.ranking.fusion import choose, scaled
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.order import best_first
 from lurcher.types import Why
 
 if TYPE_CHECKING:

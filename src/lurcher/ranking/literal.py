@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
-from lurcher.arrays import np
-from lurcher.index.order import best_first
 from lurcher.lanes.literal import MOST_COUNTED, LiteralMatches
-from lurcher.light import TYPE_CHECKING, pattern
-from lurcher.literal.pattern import Pattern
+from lurcher.query.text_pattern import Pattern
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING, pattern
+from lurcher.storage.order import best_first
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

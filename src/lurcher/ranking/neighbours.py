@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lurcher.index.reader import Snapshot
-from lurcher.light import TYPE_CHECKING, dataclass
+from lurcher.runtime.light import TYPE_CHECKING, dataclass
+from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,7 +26,7 @@ class Near:
 
 def near(snapshot: Snapshot, sources: Mapping[int, float], decay: float) -> dict[int, Near]:
     """File → how near it is to one of `sources`, each given with its share of the best score; itself does not count."""
-    from lurcher.index.graph import graph_around  # brings every resolver, which most queries do without
+    from lurcher.indexing.import_graph import graph_around  # brings every resolver, which most queries do without
 
     found: dict[int, Near] = {}
     for source, share in sources.items():

@@ -5,10 +5,16 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index.order import best_first
+import re
+from math import sqrt
+
 from lurcher.lanes.dense import DenseCosines
+from lurcher.query.expand import Group, query_terms
+from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.runtime.arrays import np
+from lurcher.storage.order import best_first
+from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 
 WORDS = 0.5
@@ -42,3 +48,19 @@ def rank(context: Context) -> Ranking:
         return Why(lane_whys(context, unit), float(shared[unit] + near[unit]), tuple(stages))
 
     return Ranking(units, scores[units], why)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A unit as a question: its words, each weighed by how often it stands there, for units that are like it.
+
+
+RELATED = "related"
+_URL = re.compile(r"\w+://[^\s\"'<>)]+")
+"""Where something is told of says nothing about what it is."""
+
+
+def plan_like(snapshot: Snapshot, unit: int, text: str) -> Plan:
+    """A plan for what is like a unit; `text` is how it was asked for."""
+    counted = query_terms(_URL.sub(" ", snapshot.unit_text(unit)))
+    # No other forms: who is like this unit says the same names.
+    groups = tuple(Group(term, sqrt(count), ()) for term, count in counted.items())
+    return Plan(text, RELATED, RELATED, groups, (), like=unit)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
 from lurcher.config import Settings
-from lurcher.index.order import best_first
 from lurcher.lanes.structural import StructuralMatches
-from lurcher.planning.plan import Plan
+from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
+from lurcher.runtime.arrays import np
+from lurcher.storage.order import best_first
 from lurcher.types import StageWhy, Why
 
 USE = 0.5

@@ -11,8 +11,8 @@ from urllib.parse import SplitResult
 
 from lurcher.config import Settings
 from lurcher.errors import ServerError
-from lurcher.remote import Deadline, ask, checked_url, place
-from lurcher.services.breaker import Breaker, breaker_of
+from lurcher.net.breaker import Breaker, breaker_of
+from lurcher.net.http import Deadline, ask, checked_url, place
 from lurcher.trust import bearing, users_key, users_own
 
 OLLAMA_MODEL = "llama3.2:1b"

@@ -6,11 +6,10 @@ from typing import Any
 
 from lurcher.config import Settings
 from lurcher.errors import ServerError
-from lurcher.remote import Deadline, place
+from lurcher.net.http import Deadline, place
+from lurcher.rerank.base import Judged, Request
 from lurcher.rerank.chat import chat_of
-from lurcher.rerank.prompt import make_prompt
-from lurcher.rerank.replies import HIGHEST, read_scores
-from lurcher.rerank.reranker import Judged, Request
+from lurcher.rerank.judge import HIGHEST, make_prompt, read_scores
 
 _TOKENS_EACH = 12
 """Tokens that a model may write for each candidate: its line, with something around it."""

@@ -5,7 +5,7 @@ Here are those that each question looks at; others are in files of their own, an
 
 from __future__ import annotations
 
-from lurcher.light import TYPE_CHECKING, dataclass, field, fields
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.light import dataclass
+from lurcher.runtime.light import dataclass
 from lurcher.settings import setting
 
 

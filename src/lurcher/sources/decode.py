@@ -6,8 +6,8 @@ import errno
 import os
 import stat
 
-from lurcher.light import TYPE_CHECKING, dataclass, pattern
-from lurcher.quick import blake2b
+from lurcher.runtime.fastjson import blake2b
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, pattern
 from lurcher.sources.secrets import REASON, secret_text
 
 if TYPE_CHECKING:

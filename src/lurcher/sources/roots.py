@@ -6,8 +6,8 @@ import os
 import stat
 
 from lurcher.errors import PathError
-from lurcher.light import TYPE_CHECKING
-from lurcher.sources import git
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.sources.git import command as git
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ code; tools that look for those exist.
 
 from __future__ import annotations
 
-from lurcher.light import pattern
+from lurcher.runtime.light import pattern
 
 REASON = "looks-like-a-secret"
 SETTING = "index.secrets"

@@ -6,10 +6,10 @@ import os
 import stat
 
 from lurcher.sources import ignore
-from lurcher.sources.listing import INTERNAL_FOLDERS, FilesSettings, Listing
-from lurcher.sources.repository import marker, repository
-from lurcher.sources.sieve import VENDORED, Sieve, is_utf8
-from lurcher.sources.standing import Mark, Standing, mark_of
+from lurcher.sources.files import INTERNAL_FOLDERS, FilesSettings, Listing
+from lurcher.sources.filter import VENDORED, Sieve, is_utf8
+from lurcher.sources.git.refs import marker, repository
+from lurcher.sources.signature import Mark, Standing, mark_of
 
 _EXCLUDED = ".git/info/exclude"
 

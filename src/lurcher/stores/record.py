@@ -1,7 +1,7 @@
 """What the store keeps of a file for the ranking: its rows of the index's tables, its postings and vectors, without its text.
 
 All numbers in it count from the file's own beginning, so that records of any files can be put together by adding what stands
-before each (`lurcher.stores.gather`).
+before each (`lurcher.stores.assemble`).
 
     counts | file row | unit rows | definition rows | words | rows of each word | family, owner, count of each row |
     vectors and scales of units | card and scale | strings | path | language
@@ -13,8 +13,8 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lurcher.index.segment import DEFINITION, FILE, UNIT
-from lurcher.stores.envelope import damaged, opened, sealed
+from lurcher.storage.segment import DEFINITION, FILE, UNIT
+from lurcher.stores.codec import damaged, opened, sealed
 
 if TYPE_CHECKING:
     import numpy as np

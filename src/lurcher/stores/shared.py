@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError, UsageError
-from lurcher.light import cached_property
 from lurcher.registry import store_at
+from lurcher.runtime.light import cached_property
 from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.stores.address import shown
 from lurcher.stores.names import default_name, split_names
@@ -21,11 +21,11 @@ from lurcher.trust import users_own
 from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
-    from lurcher.embedding.sparse import SparseEmbedder
-    from lurcher.index.project import Project
-    from lurcher.stores.ask import Asking
-    from lurcher.stores.port import Head, Store
+    from lurcher.indexing.root_index import Project
+    from lurcher.stores.base import Head, Store
+    from lurcher.stores.search import Asking
     from lurcher.types import Progress
+    from lurcher.vectors.sparse import SparseEmbedder
 
 LOCAL = "local"
 DOCTOR = "look at it: lurcher doctor"
@@ -105,7 +105,7 @@ class Shared:
 
     @property
     def asking(self) -> Asking:
-        from lurcher.stores.ask import Asking
+        from lurcher.stores.search import Asking
 
         store = self.store
         with self._lock:
@@ -118,7 +118,7 @@ class Shared:
         """Who makes the vectors of words, if not we ourselves."""
         if self._settings.sparse.provider == "terms":  # who has no such service need not load what asks it
             return None
-        from lurcher.embedding.sparse import sparse_of
+        from lurcher.vectors.sparse import sparse_of
 
         return sparse_of(self._settings)
 
@@ -177,7 +177,7 @@ class Shared:
 
     def write(self, project: Project, progress: Progress, *, rebuild: bool) -> dict[str, Any]:
         """Bring the project in the store up to date with a local index that is; what was done."""
-        from lurcher.stores.push import push
+        from lurcher.stores.sync import push
 
         sparse = self.sparse
         name = self.name_for(project.root.path)
@@ -240,7 +240,7 @@ def _holds_files(root: Path) -> bool:
 
 def commit_at(root: Path) -> str:
     """The commit that a checkout stands at; empty where that cannot be told."""
-    from lurcher.history.head import head_of
+    from lurcher.sources.git.refs import head_of
 
     found = head_of(root) if (root / ".git").exists() else None
     return found.sha if found is not None else ""

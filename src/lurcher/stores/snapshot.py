@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lurcher.errors import StoreError
-from lurcher.index.reader import Phrases, Snapshot
-from lurcher.index.roles import VERSIONED, version_of
-from lurcher.index.segment import FILE_FIELDS, UNIT_FAMILIES
-from lurcher.index.tally import Sum
-from lurcher.light import cached_property
-from lurcher.stores.gather import Gathered
-from lurcher.stores.port import Head
+from lurcher.runtime.light import cached_property
+from lurcher.sources.roles import VERSIONED, version_of
+from lurcher.storage.accumulate import Sum
+from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
+from lurcher.storage.snapshot import Phrases, Snapshot
+from lurcher.stores.assemble import Gathered
+from lurcher.stores.base import Head
 from lurcher.stores.vocabulary import Vocabulary
 from lurcher.types import Import
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.index.vectors import Direction
-    from lurcher.literal.pattern import Pattern
-    from lurcher.planning.groups import Group
+    from lurcher.query.expand import Group
+    from lurcher.query.text_pattern import Pattern
+    from lurcher.storage.vectors import Direction
 
 _AHEAD = 24
 """Texts that are fetched together at first; twice as many each time after that."""

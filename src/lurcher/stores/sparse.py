@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lurcher.index import roles
 from lurcher.settings import LexicalSettings, NoiseSettings
-from lurcher.stores.port import Sparse
-from lurcher.stores.words import SPARSE_BITS, number_of
+from lurcher.sources import roles
+from lurcher.stores.base import Sparse
+from lurcher.stores.term_hash import SPARSE_BITS, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

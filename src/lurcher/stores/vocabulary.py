@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from lurcher.index.mapped import Segment
-from lurcher.index.merge import expanded
-from lurcher.index.postings import lists_of, read_range
-from lurcher.index.reader import Snapshot
-from lurcher.index.roles import VERSIONED, version_of
-from lurcher.index.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, UNIT_FAMILIES, owners_in
-from lurcher.stores.envelope import damaged, opened, sealed
+from lurcher.sources.roles import VERSIONED, version_of
+from lurcher.storage.merge import expanded
+from lurcher.storage.postings import lists_of, read_range
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, UNIT_FAMILIES, owners_in
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.snapshot import Snapshot
+from lurcher.stores.codec import damaged, opened, sealed
 from lurcher.stores.sparse import WEIGHTS
 
 if TYPE_CHECKING:

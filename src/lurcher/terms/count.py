@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from array import array
 
-from lurcher.kernel import native, seed
-from lurcher.light import TYPE_CHECKING, Protocol, dataclass, lru_cache
+from lurcher.runtime.kernel import native, seed
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, lru_cache
 from lurcher.terms.split import split, words
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ The algorithm is Porter's (An algorithm for suffix stripping, Program 14(3), 198
 
 from __future__ import annotations
 
-from lurcher.light import lru_cache
+from lurcher.runtime.light import lru_cache
 
 _STEP2 = (
     ("ational", "ate"), ("tional", "tion"), ("enci", "ence"), ("anci", "ance"), ("izer", "ize"), ("abli", "able"),

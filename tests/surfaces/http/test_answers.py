@@ -123,7 +123,7 @@ def test_to_count_hits_nothing_is_worked_out_that_only_shown_ones_have(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Links of a hundred hits take longer than to find them."""
-    from lurcher.across.links import Linker
+    from lurcher.corpora.links import Linker
 
     monkeypatch.setattr(Linker, "linked", lambda *_: pytest.fail("nobody sees these hits"))
     found = client.get("/api/facets", params={"q": "how are redirects counted", "in": "all"})

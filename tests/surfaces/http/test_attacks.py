@@ -252,8 +252,8 @@ def test_a_question_that_nobody_waits_for_is_not_worked_on(shared: Path, monkeyp
 def test_a_question_that_is_being_worked_on_ends(shared: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     import asyncio
 
-    from lurcher.cancel import Abandoned, check
     from lurcher.errors import DeadlineExceeded
+    from lurcher.runtime.cancel import Abandoned, check
     from lurcher.surfaces.http.endpoints import ENDPOINTS
     from lurcher.surfaces.http.replies import Busy
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher import savings
+from lurcher.server import token_stats
 from lurcher.surfaces.mcp.access import Access
 from lurcher.surfaces.mcp.server import Face
 from tests.conftest import environment
@@ -27,10 +27,10 @@ def test_nothing_is_counted_where_that_is_switched_off(
     monkeypatch.setenv("LURCHER_CONFIG", "/dev/null")
     with Uncounted(repository) as talk:
         talk.call("search", query="redirects")
-    assert savings.read(tmp_path / "lurcher") == []
+    assert token_stats.read(tmp_path / "lurcher") == []
     with Near(repository) as counted:
         counted.call("search", query="redirects")
-    assert len(savings.read(tmp_path / "lurcher")) == 1
+    assert len(token_stats.read(tmp_path / "lurcher")) == 1
 
 
 def test_without_the_extra_the_command_to_install_it_is_said(tmp_path: Path) -> None:

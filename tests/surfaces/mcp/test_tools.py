@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.budget.tokens import count
+from lurcher.answer.budget import count
 from lurcher.engine import Engine
 from lurcher.surfaces.mcp.arguments import schema
 from lurcher.surfaces.mcp.tools import TOOLS
@@ -207,10 +207,10 @@ def test_an_unknown_page_of_resources_is_an_error(talk: Talk) -> None:
 
 
 def test_what_was_saved_is_counted(talk: Talk, state: Path) -> None:
-    from lurcher import savings
+    from lurcher.server import token_stats
 
-    before = savings.by_tool(savings.read(state / "lurcher"))
+    before = token_stats.by_tool(token_stats.read(state / "lurcher"))
     talk.call("search", query="how are redirects followed", limit=1)
-    after = savings.by_tool(savings.read(state / "lurcher"))
+    after = token_stats.by_tool(token_stats.read(state / "lurcher"))
     assert sum(tool.calls for tool in after) == sum(tool.calls for tool in before) + 1
     assert {tool.surface for tool in after} == {"mcp"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.index.lock import holder
+from lurcher.storage.lock import holder
 from tests.conftest import environment, write_repository
 from tests.index.conftest import write
 from tests.surfaces.mcp.talk import Wire

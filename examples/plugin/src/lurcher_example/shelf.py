@@ -15,7 +15,7 @@ import numpy as np
 
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked, StoreError
-from lurcher.stores.port import Candidate, Head, Listed, Question, StoredFile
+from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS heads (project TEXT PRIMARY KEY, generation INTEGER, head TEXT);

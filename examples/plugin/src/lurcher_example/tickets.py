@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from lurcher.gathered.source import Document, Request
+from lurcher.corpora.documents import Document, Request
 
 
 def stamp(request: Request) -> str:

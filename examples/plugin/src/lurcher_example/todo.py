@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from lurcher.lanes.further import Scored
-from lurcher.lanes.lane import Request
+from lurcher.lanes.base import Request
+from lurcher.lanes.installed import Scored
 
 MARKS = ("todo", "fixme", "hack", "xxx")
 

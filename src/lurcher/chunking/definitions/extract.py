@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from lurcher.chunking.definitions.signature import after_annotations, signature
 from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, OPEN_SCOPE, SCOPE, WRAP, Captures, Found, Spec
-from lurcher.chunking.measure import Ruler
+from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.trailing import Comments
 from lurcher.types import Definition
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from lurcher.light import dataclass
+from lurcher.runtime.light import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.imports.languages.reader import LONGEST, Reader, cut, declared, line_of
 from lurcher.imports.types import PACKAGE, Import
-from lurcher.light import cache
+from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:
     from tree_sitter import Node

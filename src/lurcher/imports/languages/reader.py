@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from lurcher.imports.types import Import
-from lurcher.light import dataclass
+from lurcher.runtime.light import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Node

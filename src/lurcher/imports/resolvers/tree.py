@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lurcher.imports.types import Import, Read
-from lurcher.light import cached_property
+from lurcher.runtime.light import cached_property
 
 File = tuple[str, str, tuple[Import, ...]]
 """Path with slashes relative to the root, language, imports."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index.order import FileScores
-from lurcher.index.reader import Snapshot
-from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.order import FileScores
+from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

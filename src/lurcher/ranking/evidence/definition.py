@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

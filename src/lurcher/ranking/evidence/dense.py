@@ -9,12 +9,12 @@ they are near enough (`default.dense_alone`).
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index.order import best_files
-from lurcher.kernel import native
 from lurcher.lanes.dense import DenseCosines
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.order import best_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

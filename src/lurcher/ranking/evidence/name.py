@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from lurcher.arrays import np
-from lurcher.index.reader import Snapshot
-from lurcher.index.tally import Sum
-from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING, lru_cache
-from lurcher.planning.groups import Group
+from lurcher.query.expand import Group
 from lurcher.ranking.context import Context
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, lru_cache
+from lurcher.storage.accumulate import Sum
+from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
 

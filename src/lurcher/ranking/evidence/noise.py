@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index import roles
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.sources import roles
 from lurcher.types import StageWhy
 
 if TYPE_CHECKING:

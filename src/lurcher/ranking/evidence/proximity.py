@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index.order import best_files
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 from lurcher.ranking.neighbours import SOURCES, near, told
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.order import best_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

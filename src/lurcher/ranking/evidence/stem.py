@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.light import TYPE_CHECKING
-from lurcher.planning.intent import parts_of
+from lurcher.query.intent import parts_of
 from lurcher.ranking.context import Context
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.terms.split import compound
 
 if TYPE_CHECKING:

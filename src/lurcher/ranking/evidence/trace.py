@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
-from lurcher.ranking.evidence.places import files_at
+from lurcher.ranking.mentions import files_at
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

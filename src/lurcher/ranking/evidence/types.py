@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from lurcher.arrays import np
-from lurcher.index.reader import Snapshot
-from lurcher.index.tally import DESK, Sum
-from lurcher.kernel import native
-from lurcher.light import TYPE_CHECKING
 from lurcher.ranking.context import Context
 from lurcher.ranking.evidence.name import matches
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.accumulate import DESK, Sum
+from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

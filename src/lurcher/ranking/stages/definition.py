@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from lurcher.planning.intent import SYMBOL, parts_of
+from lurcher.query.intent import SYMBOL, parts_of
 from lurcher.ranking.context import Context
-from lurcher.terms.paths import name_of
-from lurcher.terms.split import compound
+from lurcher.terms.split import compound, name_of
 from lurcher.types import StageWhy
 
 

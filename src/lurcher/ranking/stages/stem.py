@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.terms.paths import folders_of, name_of, name_parts
+from lurcher.terms.split import folders_of, name_of, name_parts
 from lurcher.types import StageWhy
 
 _MIN_PREFIX = 3

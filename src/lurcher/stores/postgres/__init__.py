@@ -8,7 +8,7 @@ from lurcher.errors import MissingExtra
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
-    from lurcher.stores.port import Store
+    from lurcher.stores.base import Store
 
 INSTALL = "pip install 'lurcher[postgres]'"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from psycopg import errors, sql
 
 from lurcher.errors import StoreError
-from lurcher.stores.postgres.connect import Connection, Server
+from lurcher.stores.postgres.connection import Connection, Server
 
 
 def statement(dims: int) -> sql.Composed:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lurcher.stores.postgres import cells, wire
+from lurcher.stores.postgres import copy_format
 
 if TYPE_CHECKING:
     import numpy as np
     import psycopg
     from numpy.typing import NDArray
+
 
 MOST_UNITS = 100_000
 """In one segment, about: more would not fit into the memory of a small machine while it is made."""
@@ -141,16 +142,16 @@ def _make(
             if vector is not None and len(vector) == 2 * dims:
                 holders.append((file, place))
                 dense.append(vector)
-    entries = wire.Entries(
+    entries = copy_format.Entries(
         np.frombuffer(b"".join(numbers), "<i4"), np.repeat(np.array(owners, np.int64), sizes),
         np.frombuffer(b"".join(weights), "<f4"),
     )  # fmt: skip
     del numbers, weights
     heavy = entries.weights > 0
     if not heavy.all():
-        entries = wire.Entries(entries.terms[heavy], entries.units[heavy], entries.weights[heavy])
+        entries = copy_format.Entries(entries.terms[heavy], entries.units[heavy], entries.weights[heavy])
     if len(entries.terms):
-        _send(connection, "COPY postings FROM STDIN (FORMAT binary)", wire.postings(entries, project, row[0]))
+        _send(connection, "COPY postings FROM STDIN (FORMAT binary)", copy_format.postings(entries, project, row[0]))
     with connection.cursor().copy(_CARDS, span) as copy:
         copy.set_types(["int4", "bytea"])
         for file, card in copy.rows():
@@ -160,10 +161,10 @@ def _make(
     if dense:
         halves = np.frombuffer(b"".join(dense), "<f2").reshape(-1, dims)
         places = np.array(holders, np.int64)
-        own = cells.nearest(halves.astype(np.float32), centres)
+        own = nearest(halves.astype(np.float32), centres)
         _send(
             connection, "COPY vectors FROM STDIN (FORMAT binary)",
-            wire.vectors(project, own, places[:, 0], places[:, 1], halves),
+            copy_format.vectors(project, own, places[:, 0], places[:, 1], halves),
         )  # fmt: skip
 
 
@@ -185,10 +186,10 @@ _CARDS = """
 
 def _send(connection: psycopg.Connection[Any], statement: str, rows: Iterable[bytes]) -> None:
     with connection.cursor().copy(statement.encode()) as copy:
-        copy.write(wire.HEAD)
+        copy.write(copy_format.HEAD)
         for data in rows:
             copy.write(data)
-        copy.write(wire.TAIL)
+        copy.write(copy_format.TAIL)
 
 
 def _centres(connection: psycopg.Connection[Any], project: int, dims: int) -> NDArray[np.float32] | None:
@@ -199,7 +200,7 @@ def _centres(connection: psycopg.Connection[Any], project: int, dims: int) -> ND
         "SELECT trained, (SELECT coalesce(sum(units + 1), 0) FROM files WHERE project = p.id) FROM projects p WHERE id = %s",
         (project,),
     ).fetchone()
-    outgrown = row is None or (row[1] > _OUTGROWN * row[0] and cells.count_for(row[1]) > cells.count_for(row[0]))
+    outgrown = row is None or (row[1] > _OUTGROWN * row[0] and count_for(row[1]) > count_for(row[0]))
     if outgrown:
         return None
     texts = connection.execute("SELECT centre::text FROM cells WHERE project = %s ORDER BY number", (project,)).fetchall()
@@ -213,13 +214,13 @@ def _train(connection: psycopg.Connection[Any], project: int, dims: int) -> NDAr
 
     row = connection.execute("SELECT coalesce(sum(units + 1), 0) FROM files WHERE project = %s", (project,)).fetchone()
     total = int(row[0]) if row else 0
-    wanted = cells.count_for(total)
-    step = max(1, total // (wanted * cells.SAMPLE))
+    wanted = count_for(total)
+    step = max(1, total // (wanted * SAMPLE))
     with connection.cursor().copy(_SAMPLE, (project, 2 * dims, step)) as copy:
         copy.set_types(["bytea"])
         found = [vector for (vector,) in copy.rows()]
     sample = np.frombuffer(b"".join(found), "<f2").reshape(-1, dims).astype(np.float32)
-    centres = cells.centres(sample, wanted) if len(sample) else np.zeros((1, dims), np.float32)
+    centres = find_centres(sample, wanted) if len(sample) else np.zeros((1, dims), np.float32)
     connection.execute("DELETE FROM cells WHERE project = %s", (project,))
     with connection.cursor().copy("COPY cells FROM STDIN") as copy:
         for number, centre in enumerate(centres):
@@ -234,3 +235,49 @@ _SAMPLE = """
         WHERE f.project = %s AND length(u.dense) = %s AND (u.file * 31::bigint + u.place) %% %s = 0 ORDER BY u.file, u.place
     ) TO STDOUT (FORMAT binary)
 """
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Cells: regions of the space of vectors, so that a question compares only what is in those nearest to it.
+
+
+PER_CELL = 256
+MOST = 4096
+SAMPLE = 32
+"""Vectors per cell that centres are found from."""
+FEWEST_PROBES = 16
+_ROUNDS = 5
+_AT_ONCE = 8192
+
+
+def count_for(vectors: int) -> int:
+    """How many cells so many vectors are divided into."""
+    return max(1, min(MOST, vectors // PER_CELL))
+
+
+def find_centres(sample: NDArray[np.float32], count: int) -> NDArray[np.float32]:
+    """The middles of `count` groups of directions: k-means on the sphere, the same for the same sample."""
+    import numpy as np
+
+    count = min(count, len(sample))
+    found: NDArray[np.float32] = sample[np.random.default_rng(0).choice(len(sample), count, replace=False)].copy()
+    for _ in range(_ROUNDS if count > 1 else 1):
+        own = nearest(sample, found)
+        order = np.argsort(own, kind="stable")
+        filled, first = np.unique(own[order], return_index=True)
+        sums = np.add.reduceat(sample[order], first, axis=0)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        found[filled] = sums / np.maximum(lengths, 1e-9)
+    return found
+
+
+def nearest(vectors: NDArray[np.float32], found: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The cell of each vector."""
+    import numpy as np
+
+    parts = [(vectors[at : at + _AT_ONCE] @ found.T).argmax(axis=1) for at in range(0, len(vectors), _AT_ONCE)]
+    return np.concatenate(parts) if parts else np.zeros(0, np.int64)
+
+
+def probes_for(cells: int, share: float) -> int:
+    """How many cells a question looks into."""
+    return min(cells, max(FEWEST_PROBES, round(cells * share)))

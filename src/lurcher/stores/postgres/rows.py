@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
-from lurcher.stores.port import StoredFile
-from lurcher.stores.postgres.connect import Connection
-from lurcher.stores.postgres.letters import kept
+from lurcher.stores.base import StoredFile
+from lurcher.stores.postgres.connection import Connection
 
 SWEPT_AT_ONCE = 2000
 
@@ -97,3 +96,27 @@ _SWEEP = (
     """,
     "DELETE FROM files WHERE no = ANY(%s)",
 )
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Text as PostgreSQL can hold it: what it cannot, zeros and halves of pairs, stands as letters that nobody uses.
+
+
+_SPARE = 0x10F000
+_TO = {0: chr(_SPARE + 0x800), **{0xD800 + place: chr(_SPARE + place) for place in range(0x800)}}
+_FROM = {_SPARE + 0x800: "\0", **{_SPARE + place: chr(0xD800 + place) for place in range(0x800)}}
+_FIRST = chr(_SPARE)
+
+
+def kept(text: str) -> str:
+    if "\0" not in text:
+        try:
+            text.encode()
+            return text
+        except UnicodeEncodeError:
+            pass
+    return text.translate(_TO)
+
+
+def given(text: str) -> str:
+    """What was kept, as it was."""
+    return text if text.isascii() or max(text) < _FIRST else text.translate(_FROM)

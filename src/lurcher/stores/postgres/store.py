@@ -8,13 +8,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from lurcher.counted import counted
-from lurcher.stores.port import Candidate, Head, Listed, Question, StoredFile
-from lurcher.stores.postgres import asking
-from lurcher.stores.postgres.connect import Connection, Server
-from lurcher.stores.postgres.letters import given, kept
+from lurcher.runtime.plural import counted
+from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
+from lurcher.stores.postgres import search
+from lurcher.stores.postgres.connection import Connection, Server
+from lurcher.stores.postgres.rows import given, kept
 from lurcher.stores.postgres.schema import VERSION
-from lurcher.stores.postgres.writing import Writer
+from lurcher.stores.postgres.writer import Writer
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
@@ -78,7 +78,7 @@ class PostgresStore:
         number, public, dims = row
         if generation > public:  # only its writer asks for what is not public yet
             self._writer.bring_up(project, dims or (0 if question.dense is None else len(question.dense)))
-        return self._server.ask(lambda c: asking.candidates(c, number, generation, question, self._settings))
+        return self._server.ask(lambda c: search.candidates(c, number, generation, question, self._settings))
 
     def records(self, project: str, keys: Sequence[str]) -> dict[str, bytes]:
         if not self._server.ready():

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
-    from lurcher.stores.port import Store
+    from lurcher.stores.base import Store
 
 
 def open_store(url: str, settings: Settings) -> Store:

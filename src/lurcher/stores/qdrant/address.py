@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, unquote
 
 from lurcher.errors import ConfigError
-from lurcher.remote import checked_url
+from lurcher.net.http import checked_url
 
 PORT = 6333
 MEMORY = ":memory:"

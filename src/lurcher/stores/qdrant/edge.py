@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lurcher.counted import counted
 from lurcher.errors import StoreError
+from lurcher.runtime.plural import counted
 from lurcher.stores.qdrant import translate
 from lurcher.stores.qdrant.layout import NOTHING
 from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection
-from lurcher.stores.qdrant.shared import Folder, shared
+from lurcher.stores.qdrant.shared_folder import Folder, shared
 
 PAGE = 1000
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.settings.stores import QdrantSettings
-    from lurcher.stores.port import StoredFile, StoredUnit
+    from lurcher.stores.base import StoredFile, StoredUnit
 
 NEVER = 1 << 52
 """In which generation dies what is alive; conditions are on numbers of double precision, which hold this one exactly."""

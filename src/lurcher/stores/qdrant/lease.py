@@ -30,7 +30,7 @@ from lurcher.stores.qdrant.layout import match, named, writable
 from lurcher.stores.qdrant.points import Json, Points, understood
 
 if TYPE_CHECKING:
-    from lurcher.stores.port import Head
+    from lurcher.stores.base import Head
 
 _PROCESS = uuid4().hex[:12]
 FIELDS = ("project_id", "generation", "head", "publisher", "writer", "beat", "until", "by")

@@ -12,7 +12,7 @@ from lurcher.errors import MissingExtra, StoreError
 from lurcher.stores.qdrant.address import MEMORY
 from lurcher.stores.qdrant.layout import NOTHING
 from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection
-from lurcher.stores.qdrant.shared import Folder, shared
+from lurcher.stores.qdrant.shared_folder import Folder, shared
 
 PAGE = 1000
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from lurcher.errors import ConfigError, StoreError
-from lurcher.remote import Deadline
+from lurcher.net.http import Deadline
+from lurcher.stores.qdrant.connection import Wire
 from lurcher.stores.qdrant.layout import NOTHING
-from lurcher.stores.qdrant.patience import Patience
 from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, understood
-from lurcher.stores.qdrant.wire import Wire
+from lurcher.stores.qdrant.retry import Patience
 
 if TYPE_CHECKING:
     from lurcher.config import Settings

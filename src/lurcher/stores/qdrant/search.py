@@ -14,7 +14,7 @@ from lurcher.stores.qdrant.points import Json, Points
 
 if TYPE_CHECKING:
     from lurcher.settings.stores import QdrantSettings
-    from lurcher.stores.port import Question
+    from lurcher.stores.base import Question
 
 Found = list[tuple[str, float]]
 OWN = 1.0

@@ -8,13 +8,13 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import StoreError
-from lurcher.stores.port import Candidate, Head, Listed, Question, StoredFile
+from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
 from lurcher.stores.qdrant import layout, search
-from lurcher.stores.qdrant.feed import Feed, fitting
+from lurcher.stores.qdrant.batches import Feed, fitting
 from lurcher.stores.qdrant.layout import NEVER, above, among, at_most, either, match, of, read, writable
 from lurcher.stores.qdrant.lease import Leases
-from lurcher.stores.qdrant.mend import chunks, mend
 from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, Points, understood
+from lurcher.stores.qdrant.repair import chunks, mend
 
 if TYPE_CHECKING:
     from lurcher.settings.stores import QdrantSettings

@@ -6,10 +6,10 @@ import gc
 import os
 import sys
 
-from lurcher import process
 from lurcher.errors import BroadRoot, LurcherError
-from lurcher.light import TYPE_CHECKING, suppress
-from lurcher.terminal import Guarded, printable
+from lurcher.runtime import process
+from lurcher.runtime.light import TYPE_CHECKING, suppress
+from lurcher.runtime.terminal import Guarded, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from lurcher.errors import QueryError, UsageError
-from lurcher.light import TYPE_CHECKING
-from lurcher.quick import dumps
+from lurcher.runtime.fastjson import dumps
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.runtime.terminal import unguarded
 from lurcher.surfaces.cli.declared import overrides_of
 from lurcher.surfaces.cli.progress import Meter
-from lurcher.terminal import unguarded
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -42,13 +42,13 @@ def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> 
     if bare and len(paths) == 1:
         from pathlib import Path
 
-        from lurcher.history.explain import is_bare
+        from lurcher.inspect.explain import is_bare
 
         if is_bare(Path(paths[0])):
             from lurcher.engine import Engine
 
             return Engine.open(paths[0], root=paths[0], overrides=overrides_of(parsed.set))
-    from lurcher.index.opening import open_roots
+    from lurcher.indexing.workspace import open_roots
 
     opened = open_roots(paths, overrides=overrides)
     for project in opened.projects if soon else ():

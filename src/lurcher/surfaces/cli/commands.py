@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lurcher.errors import UsageError
-from lurcher.light import TYPE_CHECKING, replace
+from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.asking import (
     as_json,
@@ -179,7 +179,7 @@ def run_brief(parsed: Namespace) -> int:
 
 def run_explain(parsed: Namespace) -> int:
     from lurcher import config
-    from lurcher.history.explain import explain, is_bare
+    from lurcher.inspect.explain import explain, is_bare
     from lurcher.surfaces.cli import past
 
     asked, first, last = place_and_lines(parsed.file)
@@ -296,27 +296,27 @@ def run_doctor(parsed: Namespace) -> int:
 
 def run_model(parsed: Namespace) -> int:
     from lurcher import config
-    from lurcher.embedding import choose
-    from lurcher.embedding.model import model_of
     from lurcher.sources.roots import find_root
+    from lurcher.vectors import convert
+    from lurcher.vectors.model import model_of
 
     root = find_root(Path()).path
     if parsed.action == "use":
         if parsed.model is None:
             raise UsageError("no model was named", "name a table, a Model2Vec folder, builtin or none")
-        value, file = choose.choose(parsed.model)
-        print(f"{choose.SETTING} = {json.dumps(value)} in {file}", file=sys.stderr)
+        value, file = convert.choose(parsed.model)
+        print(f"{convert.SETTING} = {json.dumps(value)} in {file}", file=sys.stderr)
     overrides = overrides_of(parsed.set)
     if parsed.model is not None:
         named = value if parsed.action == "use" else parsed.model
         settings = config.load(root, overrides)
         if parsed.action == "use" and settings.dense.model != named:
-            print(f"note: {settings.origins[choose.SETTING]} sets {choose.SETTING} too, and goes before it", file=sys.stderr)
+            print(f"note: {settings.origins[convert.SETTING]} sets {convert.SETTING} too, and goes before it", file=sys.stderr)
         if settings.embedding.provider != "builtin":
             print(f"note: embedding.provider is {settings.embedding.provider}, and goes before it", file=sys.stderr)
             overrides = {**overrides, "embedding.provider": "builtin"}
-        overrides = {**overrides, choose.SETTING: named}
-    found = choose.describe(model_of(config.load(root, overrides), root))
+        overrides = {**overrides, convert.SETTING: named}
+    found = convert.describe(model_of(config.load(root, overrides), root))
     if parsed.json:
         print_json(found)
     else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.light import TYPE_CHECKING, dataclass
+from lurcher.runtime.light import TYPE_CHECKING, dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.light import TYPE_CHECKING
+from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.surfaces.cli.declared import (
     FALLBACK,
     FILTERS,

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from lurcher.light import TYPE_CHECKING, pattern
-from lurcher.terminal import printable
+from lurcher.runtime.light import TYPE_CHECKING, pattern
+from lurcher.runtime.terminal import printable
 from lurcher.terms.split import split
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from argparse import Namespace
 from pathlib import Path
 
 from lurcher.errors import UsageError
+from lurcher.runtime.terminal import printable
 from lurcher.sources.roots import find_root
 from lurcher.surfaces import init
 from lurcher.surfaces.init.clients import CLIENTS
-from lurcher.terminal import printable
 
 FOUND, ERROR = 0, 2
 _WOULD = {init.WROTE: "would write", init.REMOVED: "would remove"}

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from lurcher.errors import UsageError
+from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli import show
 from lurcher.surfaces.cli.progress import Meter
-from lurcher.terminal import printable
 from lurcher.types import Degraded
 
 FOUND, ERROR = 0, 2

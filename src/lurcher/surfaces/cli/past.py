@@ -5,13 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from lurcher.counted import counted
-from lurcher.history.brief import BriefAnswer
-from lurcher.history.explained import WORK_TREE, ExplainAnswer, Writer
-from lurcher.history.outcomes.verdicts import HOTFIXED, MENDED, PARTLY_REVERTED, REVERTED, SUCCESS, Evidence, Outcome
+from lurcher.corpora.history.outcomes.verdicts import (
+    HOTFIXED,
+    MENDED,
+    PARTLY_REVERTED,
+    REVERTED,
+    SUCCESS,
+    Evidence,
+    Outcome,
+)
+from lurcher.inspect.brief import BriefAnswer
+from lurcher.inspect.explain import WORK_TREE, ExplainAnswer, Writer
+from lurcher.runtime.plural import counted
+from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
-from lurcher.terminal import printable
 from lurcher.types import Hit
 
 _SHORT = 10

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 
 from lurcher.errors import UsageError
-from lurcher.survey.answers import Dependent, ImpactAnswer
-from lurcher.terminal import printable
+from lurcher.inspect.answers import Dependent, ImpactAnswer
+from lurcher.runtime.terminal import printable
 
 _SECONDS = 60.0
 _MOST_NAMES = 3

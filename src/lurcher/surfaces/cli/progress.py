@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 import time
 
-from lurcher.light import TYPE_CHECKING
-from lurcher.terminal import CLEARED
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.runtime.terminal import CLEARED
 
 if TYPE_CHECKING:
     from types import TracebackType

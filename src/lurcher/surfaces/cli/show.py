@@ -8,10 +8,10 @@ from itertools import zip_longest
 from pathlib import Path
 
 from lurcher.config import colour_wanted
-from lurcher.counted import counted
-from lurcher.light import TYPE_CHECKING
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.runtime.plural import counted
+from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
-from lurcher.terminal import printable
 from lurcher.terms.split import split, words
 from lurcher.terms.stem import stem
 from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeAlias
 
-    from lurcher.index.doctor import Finding
-    from lurcher.services.health import Health
+    from lurcher.inspect.doctor.checks import Finding
+    from lurcher.inspect.services import Health
 
 _BAR = 10
 _FEW = 5
@@ -123,7 +123,7 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
         first = 0
         if painter.on and len(lines) > _TERMINAL_LINES:
-            from lurcher.budget.excerpt import BELOW, beginning_at, densest
+            from lurcher.answer.excerpts import BELOW, beginning_at, densest
 
             text = hit.text.replace("\r\n", "\n")
             if hit.matches:
@@ -286,7 +286,7 @@ def _by_lines(entry: dict[str, Any], row: Callable[[str, str], None]) -> None:
         more = ", …" if entry["gave_up"] > _FEW else ""
         row("by lines", f"{many} gave up: {', '.join(entry['paths'][:_FEW])}{more}")
     if entry["no_grammar"]:
-        from lurcher.index.unparsed import package_of
+        from lurcher.indexing.coverage import package_of
 
         counts = ", ".join(f"{count:,} {language}" for language, count in entry["no_grammar"].items())
         packages = " ".join(dict.fromkeys(package_of(language) for language in entry["no_grammar"]))

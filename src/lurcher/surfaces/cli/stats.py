@@ -7,9 +7,10 @@ import sys
 from argparse import Namespace
 from collections.abc import Sequence
 
-from lurcher import config, savings
+from lurcher import config
 from lurcher.errors import UsageError
-from lurcher.savings import Sum
+from lurcher.server import token_stats
+from lurcher.server.token_stats import Sum
 
 FOUND, NOTHING = 0, 1
 
@@ -18,16 +19,16 @@ def run(parsed: Namespace) -> int:
     if parsed.days is not None and parsed.days < 1:
         raise UsageError(f"--days is {parsed.days}", "use 1 or more")
     if parsed.clear:
-        cleared = savings.clear()
+        cleared = token_stats.clear()
         if parsed.json:
             print(json.dumps({"cleared": cleared}))
         else:
             print("all was forgotten" if cleared else "there was nothing to forget")
         return FOUND
-    entries = savings.read()
+    entries = token_stats.read()
     if parsed.days is not None:
-        entries = savings.since(entries, parsed.days)
-    tools = savings.by_tool(entries)
+        entries = token_stats.since(entries, parsed.days)
+    tools = token_stats.by_tool(entries)
     counted = config.load(None).savings.count
     if parsed.json:
         print(json.dumps({

@@ -6,7 +6,7 @@ read the same there.
 
 from __future__ import annotations
 
-from lurcher.light import TYPE_CHECKING
+from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.surfaces.cli.declared import SEARCH
 
 if TYPE_CHECKING:

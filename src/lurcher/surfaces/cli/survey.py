@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 
-from lurcher.counted import counted
+from lurcher.inspect.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
+from lurcher.runtime.plural import counted
+from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
-from lurcher.survey.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
-from lurcher.terminal import printable
 
 _MOST_NAMES = 8
 _SURE = 0.995

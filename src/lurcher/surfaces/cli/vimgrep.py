@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.show import Locate, from_here
-from lurcher.terminal import printable
 from lurcher.types import Answer, Hit, SymbolAnswer
 
 

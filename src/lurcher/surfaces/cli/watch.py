@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.clock import pause
-from lurcher.counted import counted
+from lurcher.runtime.plural import counted
+from lurcher.runtime.terminal import printable, unguarded
+from lurcher.runtime.timings import pause
 from lurcher.surfaces.cli.progress import Meter
-from lurcher.terminal import printable, unguarded
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from lurcher.index.watch import Notice, Update
+    from lurcher.indexing.watcher import Notice, Update
 
 _IMPATIENT = 2.0
 _MOMENT = 0.01
@@ -134,7 +134,7 @@ class _Screen:
 
     def tell(self, news: Update | Notice) -> None:
         self.clear()
-        from lurcher.index.watch import Update
+        from lurcher.indexing.watcher import Update
 
         if isinstance(news, Update):
             if self._json:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurcher.counted import counted
+from lurcher.inspect.why import Place, WhyAnswer
+from lurcher.runtime.plural import counted
+from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
-from lurcher.survey.why import Place, WhyAnswer
-from lurcher.terminal import printable
 
 _SMALL = 0.0005
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from lurcher.answering import with_notes
+from lurcher.answer.page import with_notes
 from lurcher.errors import PathError, UsageError
 from lurcher.surfaces.http.parameters import MAX_PATH, MAX_QUERY, Endpoint, Parameter
 from lurcher.surfaces.wording import Words

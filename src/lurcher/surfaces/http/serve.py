@@ -50,7 +50,7 @@ def run(engine: Engine, parsed: Namespace) -> None:
         if missing.name and missing.name.split(".")[0] == "lurcher":
             raise
         raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
-    from lurcher.index.quiet import watching
+    from lurcher.indexing.inotify import watching
     from lurcher.surfaces.cli.flags import overrides_of
     from lurcher.surfaces.http.service import Service
 

@@ -14,12 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lurcher.cancel import Abandoned, watch
 from lurcher.errors import IndexError_, LurcherError
-from lurcher.serving import SMALL
-from lurcher.serving.builder import Build, Unwritable, order_for
-from lurcher.serving.cold import size_of
-from lurcher.serving.early import PATIENCE, Early
+from lurcher.runtime.cancel import Abandoned, watch
+from lurcher.server.builder import Build, Unwritable, order_for
+from lurcher.server.session import SMALL
+from lurcher.server.unindexed import PATIENCE, Early, size_of
 from lurcher.surfaces.http.endpoints import WORDS
 from lurcher.surfaces.http.events import Hub
 from lurcher.surfaces.http.known import Known
@@ -28,7 +27,7 @@ from lurcher.surfaces.http.replies import Busy, encoded
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
-    from lurcher.index.look import Look
+    from lurcher.indexing.tree_check import Look
     from lurcher.types import Answer
 
 WORKERS = 2

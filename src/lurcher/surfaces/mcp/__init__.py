@@ -62,9 +62,9 @@ def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None
 
 def _warm_up() -> None:
     """Import what the first answer of a cold repository needs while the client is still introducing itself."""
-    import lurcher.index.build
+    import lurcher.indexing.build
     import lurcher.ranking.default
-    import lurcher.serving.cold  # noqa: F401
+    import lurcher.server.unindexed  # noqa: F401
 
 
 class MountedMCP:

@@ -8,8 +8,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lurcher.errors import PathError
+from lurcher.runtime.terminal import printable
 from lurcher.sources.roots import Root, breadth, find_root
-from lurcher.terminal import printable
 
 
 @dataclass(frozen=True, slots=True)

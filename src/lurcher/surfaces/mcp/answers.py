@@ -9,11 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from lurcher.budget import tokens
-from lurcher.counted import counted
-from lurcher.history.explained import ExplainAnswer, Writer
-from lurcher.surfaces.mcp.words import WORDS
-from lurcher.survey.answers import (
+from lurcher.answer import budget as tokens
+from lurcher.inspect.answers import (
     ContextAnswer,
     Dependent,
     ExistsAnswer,
@@ -22,6 +19,9 @@ from lurcher.survey.answers import (
     OutlineFile,
     OutlineSymbol,
 )
+from lurcher.inspect.explain import ExplainAnswer, Writer
+from lurcher.runtime.plural import counted
+from lurcher.surfaces.mcp.words import WORDS
 from lurcher.types import Answer, Degraded, Hit, IndexState
 
 BUDGET = 2000

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurcher.errors import UsageError
-from lurcher.terminal import printable
+from lurcher.runtime.terminal import printable
 
 _KINDS = {"text": "text", "int": "a whole number", "bool": "true or false", "texts": "a list of texts"}
 _MOST_SHOWN = 60

@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from lurcher.errors import CursorError, PathError
-from lurcher.serving import Served
+from lurcher.server.session import Served
 from lurcher.surfaces.mcp import answers
 from lurcher.surfaces.mcp.access import Access
 from lurcher.surfaces.mcp.status import status_data

@@ -25,11 +25,11 @@ from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from lurcher import savings
-from lurcher.cancel import Abandoned, watch
-from lurcher.clock import pause
 from lurcher.errors import LurcherError, PathError
-from lurcher.serving import Build, Served
+from lurcher.runtime.cancel import Abandoned, watch
+from lurcher.runtime.timings import pause
+from lurcher.server import token_stats
+from lurcher.server.session import Build, Served
 from lurcher.surfaces.mcp import resources
 from lurcher.surfaces.mcp.access import Access, folders_of, too_wide
 from lurcher.surfaces.mcp.answers import Told
@@ -149,7 +149,7 @@ class Face:
         told = tool.run(call, given)
         engine = call.served.engine
         if told.paths and engine.settings.savings.count:
-            savings.note(self._surface, tool.name, told.tokens, [engine.locate(path) for path in told.paths])
+            token_stats.note(self._surface, tool.name, told.tokens, [engine.locate(path) for path in told.paths])
         return told
 
     async def _opened(self, access: Access) -> Served:

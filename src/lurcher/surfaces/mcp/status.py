@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lurcher.counted import counted
-from lurcher.serving import Served
+from lurcher.runtime.plural import counted
+from lurcher.server.session import Served
 
 _KEPT = (
     "root", "exists", "generation", "files", "units", "fresh", "stale_paths", "problem", "hint", "history", "languages",

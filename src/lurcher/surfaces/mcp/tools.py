@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lurcher.answering import with_notes
+from lurcher.answer.page import with_notes
 from lurcher.engine import Engine
 from lurcher.errors import IndexBuilding, PathError, UsageError
-from lurcher.planning.wanted import ALL, KNOWN, LIBRARIES, SOURCES
-from lurcher.serving import Served
+from lurcher.inspect.answers import ContextAnswer
+from lurcher.query.sources import ALL, KNOWN, LIBRARIES, SOURCES
+from lurcher.server.session import Served
 from lurcher.surfaces.mcp import answers, schemas
 from lurcher.surfaces.mcp.access import Access
 from lurcher.surfaces.mcp.answers import BUDGET, Told
 from lurcher.surfaces.mcp.arguments import Parameter
-from lurcher.survey.answers import ContextAnswer
 from lurcher.types import MODES, Answer, Degraded, Progress
 
 _LINES = 12

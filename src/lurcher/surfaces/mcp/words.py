@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.planning.wanted import KNOWN
+from lurcher.query.sources import KNOWN
 from lurcher.surfaces.wording import Words
 from lurcher.types import MODES
 

@@ -1,1 +1,0 @@
-"""One answer out of several sources."""

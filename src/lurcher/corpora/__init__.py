@@ -1,0 +1,1 @@
+"""What can be searched: code, history, notes, libraries, documents of other programs."""

@@ -1,0 +1,221 @@
+"""Questions to sources that installed packages bring."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+
+from lurcher import config
+from lurcher.answer.page import with_notes
+from lurcher.config import Settings
+from lurcher.errors import IndexError_, IndexLocked, UsageError
+from lurcher.indexing.root_index import Project, root_digest
+from lurcher.indexing.workspace import Together
+from lurcher.registry import source_named
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
+from lurcher.sources.roots import Root
+from lurcher.storage import disk
+from lurcher.storage.lock import Lock
+from lurcher.types import Answer, Degraded, Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from lurcher.engine import Engine
+
+
+_OF_NOTES = ("tags", "since", "until")
+_OF_COMMITS = {"author": "--author", "outcomes": "--outcome"}
+
+
+class Gathered(ABC):
+    """The part of an engine that answers from documents of installed sources."""
+
+    _together: Together
+    _shelves: dict[str, tuple[list[GatheredProject], Engine]]
+
+    @abstractmethod
+    def _beside(self, together: Together) -> Engine: ...
+
+    def _of_source(self, name: str, text: str, options: dict[str, Any], progress: Progress) -> Answer:
+        """The answer of one source by its name, with paths that begin with it."""
+        for option, flag in _OF_COMMITS.items():
+            if options.pop(option, None):
+                raise UsageError(f"{flag} is not for {name}", "only history can be asked with it")
+        projects, engine = self._shelf(name)
+        notes: tuple[Degraded, ...] = ()
+        if options["refresh"] and options["check"]:
+            for project in projects:
+                notes += project.gather(progress)
+        dated = any(options[option] for option in _OF_NOTES)
+        answer = engine.search(text, sources=["notes"] if dated else None, progress=progress, **options)
+        hits = tuple(replace(hit, source=name, path=f"{name}:{hit.path}") for hit in answer.hits)
+        return with_notes(replace(answer, hits=hits, sources=(name,)), notes)
+
+    def _shelf(self, name: str) -> tuple[list[GatheredProject], Engine]:
+        shelves: dict[str, tuple[list[GatheredProject], Engine]] = self.__dict__.setdefault("_shelves", {})
+        known = shelves.get(name)
+        if known is None:
+
+            projects = [GatheredProject(owner, name) for owner in self._together.projects]
+            together = _Shelf(projects, self._together.labels())
+            known = shelves.setdefault(name, (projects, self._beside(together)))
+        return known
+
+    def _in_source(self, path: str) -> Path | None:
+        """The file that the path of such a hit stands for."""
+        name, sign, rest = path.partition(":")
+        known = getattr(self, "_shelves", {}).get(name) if sign else None
+        return None if known is None else known[1].locate(rest)
+
+
+class _Shelf(Together):
+    """The documents of each root, told apart as the roots are."""
+
+    def __init__(self, projects: Sequence[GatheredProject], labels: Sequence[str]) -> None:
+        super().__init__(projects, dict.fromkeys(range(len(projects))))
+        self._labels = list(labels)
+
+    def labels(self) -> list[str]:
+        return self._labels
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The documents of one source, kept as files with an index of their own.
+#
+# They lie in the user's cache, or in the folder that the user chose for indexes, never inside of a repository: what came with a
+# repository could lead our writing elsewhere. The stamp is written last, so that who is interrupted begins again.
+
+
+_STAMP, _LOCK, _FILES, _INDEX = "stamp", "gathering", "files", "index"
+
+
+class GatheredProject(Project):
+    """Made for a source by its name; `gather` brings its files up to date."""
+
+    def __init__(self, owner: Project, name: str) -> None:
+        self.folder = _folder(owner, name)
+        files = self.folder / _FILES
+        _make(files)
+        super().__init__(Root(files, False, ""), owner.settings, self.folder / _INDEX, owner.model)
+        self.name = name
+        self._request = Request(owner.root.path, owner.settings)
+        stamp, documents = source_named(name)
+        self._stamp: Stamp = stamp
+        self._documents: Documents = documents
+
+    def gather(self, progress: Progress) -> tuple[Degraded, ...]:
+        """Fetch the documents if they have changed. Where that fails, those that are there will do, and the answer says so."""
+        try:
+            stamp = blake2b(f"1\0{self._stamp(self._request)}".encode("utf-8", "replace"), digest_size=16).hexdigest()
+            if stamp == self._kept_stamp():
+                return ()
+            documents = self._fetched(progress)
+            lock = Lock.take(self.folder / _LOCK, self.settings.index.lock_seconds)
+            try:
+                disk.remove(self.folder / _STAMP)  # until all are written, no stamp is true of them
+                self._replace(documents)
+                disk.write_atomically(self.folder / _STAMP, [stamp.encode()])
+            finally:
+                lock.release()
+            return ()
+        except IndexLocked:
+            reason = f"{self.name} is being gathered by another process"
+        except Exception as error:  # whatever a package does wrong must not cost the answer
+            reason = f"the source {self.name} failed: {type(error).__name__}: {error}"
+        if not self._kept_stamp():
+            raise IndexError_(reason, "see to the package that brings it")
+        return (Degraded(self.name, f"{reason}; these are its documents as they were", ""),)
+
+    def _kept_stamp(self) -> str:
+        try:
+            return (self.folder / _STAMP).read_text("ascii")
+        except (OSError, ValueError):
+            return ""
+
+    def _fetched(self, progress: Progress) -> dict[str, bytes]:
+        """All documents by name, before any file is touched: a source may fail at its last one."""
+        found: dict[str, bytes] = {}
+        for document in self._documents(self._request):
+            name = checked_name(document.name)
+            if name in found:
+                raise ValueError(f"two documents are named {name!r}")
+            found[name] = document.text.encode("utf-8", "replace")
+            progress("gathering", len(found), 0)
+        return found
+
+    def _replace(self, documents: Mapping[str, bytes]) -> None:
+        """Files that are as the documents are: only what differs is written."""
+        for name, data in documents.items():
+            path = self.root.path / name
+            if not path.is_file() or path.read_bytes() != data:
+                disk.make_folder(path.parent)
+                disk.write_atomically(path, [data])
+        for folder, _, files in os.walk(self.root.path, topdown=False):
+            for file in files:
+                path = Path(folder, file)
+                if path.relative_to(self.root.path).as_posix() not in documents:
+                    disk.remove(path)
+            with contextlib.suppress(OSError):
+                if Path(folder) != self.root.path:
+                    Path(folder).rmdir()  # only where nothing is left in it
+
+
+def _folder(owner: Project, name: str) -> Path:
+    own = owner.store.folder
+    if own.is_relative_to(owner.root.path):
+        return config.cache_folder() / "sources" / f"{owner.root.path.name}-{root_digest(owner.root)}" / name
+    return own.parent / f"{own.name}.sources" / name
+
+
+def _make(folder: Path) -> None:
+    try:
+        disk.make_folder(folder)
+    except OSError as error:
+        hint = "set LURCHER_INDEX_DIR to a folder that can be written"
+        raise IndexError_(f"documents cannot be kept in {folder}: {error.strerror}", hint) from error
+
+# ----------------------------------------------------------------------------------------------------------------------
+# What a source of documents is: one file, told of by an entry point in the group `lurcher.sources`, with
+#
+# stamp(request)     -> a text that changes when the documents do; asked for on each question, so it has to be cheap
+# documents(request) -> all documents as they are now, each with a name of its own
+#
+# They are kept as files in a folder of the user and indexed as any others are: a name that ends in `.md` is a note with headings
+# and tags, one that ends in `.py` is code.
+
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    root: Path
+    """The folder that the question is about."""
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    name: str
+    """With an ending that says what it is; slashes make folders."""
+    text: str
+
+
+Stamp = Callable[[Request], str]
+Documents = Callable[[Request], Iterable[Document]]
+
+
+def checked_name(name: object) -> str:
+    """A name under which a document can be kept; ValueError for any other."""
+    if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or "\\" in name:
+        raise ValueError(f"{str(name)[:40]!r} is no name for a document")
+    parts = PurePosixPath(name).parts
+    if name.startswith("/") or any(part.startswith(".") for part in parts) or "/".join(parts) != name:
+        raise ValueError(f"{name[:40]!r} is no name for a document")
+    return name

@@ -1,0 +1,363 @@
+"""Questions that an engine asks of several sources at once."""
+
+from __future__ import annotations
+
+import heapq
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log
+
+from lurcher.answer import cursor as cursors
+from lurcher.answer.page import Findings, Listing
+from lurcher.corpora.history.corpus import Histories
+from lurcher.corpora.notes.corpus import Notes
+from lurcher.errors import LurcherError, PathError, UsageError
+from lurcher.query.expand import expand, query_terms
+from lurcher.query.intent import REPORT, SYMBOL, wants_change
+from lurcher.rerank.base import Candidate
+from lurcher.rerank.stage import Factor
+from lurcher.runtime.light import TYPE_CHECKING, replace
+from lurcher.runtime.timings import Clock
+from lurcher.settings.rankings import AcrossSettings
+from lurcher.storage.snapshot import Snapshot
+from lurcher.types import Answer, Degraded, Hit, Progress, Query, StageWhy, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from lurcher.answer.page import Findings
+    from lurcher.indexing.root_index import View
+
+
+class Across(Histories, Notes):
+    """The part of an engine that makes one answer out of several sources."""
+
+    @abstractmethod
+    def _found(
+        self, query: Query, clock: Clock, freshness: tuple[bool, bool], progress: Progress, plan: None = None,
+        views: Sequence[View] | None = None,
+    ) -> Findings:  # fmt: skip
+        """What the code has."""
+
+    def _across(
+        self,
+        sources: Sequence[str],
+        query: Query,
+        narrowed: Mapping[str, Any],
+        views: Sequence[View] | None = None,
+        *,
+        links: bool = True,
+        refresh: bool,
+        check: bool,
+        progress: Progress,
+    ) -> Answer:
+        """The best hits of some sources together; `narrowed` are the filters that not every source knows."""
+        from lurcher.answer.page import answer_of, with_notes
+        from lurcher.corpora.links import Linker
+
+        clock = Clock()
+        own_modes = {"mode": query.mode if query.mode in ("auto", "hybrid", "lexical", "dense") else "auto"}
+        shared: dict[str, Any] = {
+            "limit": query.limit, "budget": query.budget, "context": query.context, "snippet_lines": query.snippet_lines,
+            "fusion": query.fusion, "alpha": query.alpha, "mmr": query.mmr, "files": query.filter, **own_modes,
+            "since": narrowed["since"], "until": narrowed["until"],
+        }  # fmt: skip
+
+        def work(damage: tuple[Degraded, ...]) -> Answer:
+            seen = None if damage else views  # what turned out to be damaged has been made anew
+            if seen is None:
+                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
+            clock.lap("refresh")
+            parts: list[Findings] = []
+            if "code" in sources:
+                code = replace(query, prose="notes" not in sources)
+                parts.append(self._found(code, clock, (refresh, check), progress, views=seen))
+                if not parts[0].reranked:
+                    # Exact text and syntax are looked for in files, notes among them; commits have no such question.
+                    whole = self._found(query, clock, (refresh, check), progress, views=seen)
+                    answer = answer_of(whole, query, self.settings, self._together.places[0], self._warm, clock.lap)
+                    said = Degraded("history", f"files alone are searched by {whole.mode} patterns", "use --mode hybrid")
+                    return with_notes(answer, damage + (said,) * ("history" in sources))
+            if "history" in sources:
+                damage += self._asked_of_history(query, narrowed, shared, parts, clock, refresh, progress)
+            if "notes" in sources:
+                noted, dated = self._note_query(query.text, tags=narrowed["tags"], rerank=(), **shared)
+                parts.append(self._sections(noted, dated, seen, clock.lap))
+            found = merged(parts, query, self._together.snapshot(seen), self.settings.across)
+            clock.lap("merge")
+            answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
+            if not links:
+                return with_notes(answer, damage)
+            asked = any("history" in part.sources for part in parts)
+            pasts = [root for root, _ in self._past_roots(False, progress)[0]] if asked else []
+            linker = Linker(self._together.snapshot(seen), pasts)
+            answer = replace(answer, hits=tuple(map(linker.linked, answer.hits)))
+            clock.lap("links")
+            return with_notes(answer, damage)
+
+        return replace(self._sound(work, progress), timings_ms=clock.total())
+
+    def _asked_of_history(
+        self, query: Query, narrowed: Mapping[str, Any], shared: Mapping[str, Any], parts: list[Findings], clock: Clock,
+        refresh: bool, progress: Progress,
+    ) -> tuple[Degraded, ...]:  # fmt: skip
+        """Adds what history has, if there is one; a history that cannot be read is told of, and the others answer."""
+        try:
+            found, _ = self._commits(
+                query.text, lap=clock.lap, refresh=refresh, progress=progress, rerank=(), author=narrowed["author"],
+                outcomes=narrowed["outcomes"], **shared,
+            )  # fmt: skip
+        except PathError as problem:
+            return (Degraded("history", problem.message, ""),)
+        except UsageError:
+            raise
+        except LurcherError as problem:
+            return (Degraded("history", problem.message, problem.hint),)
+        parts.append(found)
+        return ()
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The lists of several sources as one: each hit by its source's strength and its share of the source's best score.
+#
+# The order within a source is kept, so that `--in all` never disagrees with `--in code` about code. The first hit of the
+# strongest source has the score that its source gives it, so that a weak answer looks weak here too.
+
+
+def merged(parts: Sequence[Findings], query: Query, snapshot: Snapshot, settings: AcrossSettings) -> Findings:
+    """What several sources found as one; the first of them says how the question was read."""
+    strengths = strengths_of(parts, query.text, snapshot, settings)
+    listing = Merged(parts, strengths, query.limit)
+    first = parts[0]
+    coverage = {name: value for part in parts for name, value in part.index.coverage.items()}
+    index = replace(first.index, fresh=all(part.index.fresh for part in parts), coverage=coverage)
+    return Findings(
+        tuple(source for part in parts for source in part.sources), listing, first.mode, first.intent, first.ranking, index,
+        cursors.joined([part.print_ for part in parts]), tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        factors={name: listing.factor(name) for part in parts for name in part.factors},
+    )  # fmt: skip
+
+
+_ROOM = 5
+"""Hits of a page for each source that must be on it: on a short page the best hits are worth more than variety."""
+
+
+class Merged:
+    """Hits of all sources, best first; those of a source that has something to say are on the first page."""
+
+    def __init__(self, parts: Sequence[Findings], strengths: Sequence[Strength], limit: int) -> None:
+        self._parts, self._strengths = parts, strengths
+        self._tops = [part.listing.score(0) if len(part.listing) else 0.0 for part in parts]
+        firsts = [(strengths[part].value, min(1.0, top)) for part, top in enumerate(self._tops) if top > 0]
+        strength, score = max(firsts, default=(0.0, 1.0))
+        self._scale = score / strength if strength > 0 else 1.0
+        """Brings the first hit of the strongest source that has one to the score that it has there."""
+        # It does not refer to what holds it: a cycle would keep the snapshot, and its files, for longer than the answer.
+        self._merging = _in_order(parts, strengths, self._tops, self._scale, limit)
+        self._order: list[tuple[float, int, int]] = []
+
+    def _scored(self, part: int, i: int) -> float:
+        return self._scale * _calibrated(self._parts[part], self._strengths[part], self._tops[part], i)
+
+    def _at(self, i: int) -> tuple[float, int, int]:
+        while len(self._order) <= i:
+            self._order.append(next(self._merging))
+        return self._order[i]
+
+    def __len__(self) -> int:
+        return sum(len(part.listing) for part in self._parts)
+
+    def score(self, i: int) -> float:
+        return self._at(i)[0]
+
+    def cost(self, i: int) -> int:
+        _, part, position = self._at(i)
+        return self._parts[part].listing.cost(position)
+
+    def candidate(self, i: int) -> Candidate:
+        score, part, position = self._at(i)
+        return replace(self._parts[part].listing.candidate(position), score=score)
+
+    def location(self, i: int) -> str:
+        _, part, position = self._at(i)
+        return self._parts[part].listing.location(position)
+
+    def why(self, i: int) -> Why:
+        score, part, position = self._at(i)
+        return self._told(self._parts[part].listing.why(position), score, part, position)
+
+    def hit(self, i: int) -> Hit:
+        score, part, position = self._at(i)
+        hit = self._parts[part].listing.hit(position)
+        return replace(hit, score=score, why=self._told(hit.why, score, part, position))
+
+    def _told(self, why: Why, score: float, part: int, position: int) -> Why:
+        own, calibrated = self._parts[part].listing.score(position), self._scored(part, position)
+        factor = calibrated / own if own else 1.0
+        stages = [*why.stages, StageWhy("source", factor=factor, note=self._strengths[part].note)]
+        if score < calibrated - 1e-12:
+            stages.append(StageWhy("floor", note="behind a source that is heard once on the first page"))
+        return replace(why, stages=tuple(stages))
+
+    def factor(self, name: str) -> tuple[int, Factor]:
+        """A second look that some source has of its own; hits of others are left as they are."""
+        own = {part: found.factors[name] for part, found in enumerate(self._parts) if name in found.factors}
+
+        def factor(i: int) -> tuple[float, str]:
+            _, part, position = self._at(i)
+            return own[part][1](position) if part in own else (1.0, "")
+
+        return max(most for most, _ in own.values()), factor
+
+
+def _calibrated(part: Findings, strength: Strength, top: float, i: int) -> float:
+    """What a hit of a source counts beside those of others."""
+    return strength.of(part.listing.score(i) / top if top > 0 else 1.0)
+
+
+def _in_order(
+    parts: Sequence[Findings], strengths: Sequence[Strength], tops: Sequence[float], scale: float, limit: int
+) -> Iterator[tuple[float, int, int]]:
+    """(score, part, position) of every hit; of equals the one of the earlier source."""
+
+    def scored(part: int, i: int) -> float:
+        return scale * _calibrated(parts[part], strengths[part], tops[part], i)
+
+    waiting = [(-scored(part, 0), part, 0) for part, found in enumerate(parts) if len(found.listing)]
+    heapq.heapify(waiting)
+    heard = [part for part, strength in enumerate(strengths) if strength.relevant and tops[part] > 0]
+    owed = set(sorted(heard, key=lambda part: -strengths[part].value)[: limit // _ROOM])
+    given, floor = 0, 1.0
+    while waiting:
+        if owed and given >= limit - len(owed):
+            # The page ends here: who has something relevant and was not heard yet has its best hit on it.
+            late = [entry for entry in waiting if entry[1] in owed]
+            score, part, i = min(late)
+            waiting.remove((score, part, i))
+            heapq.heapify(waiting)
+        else:
+            score, part, i = heapq.heappop(waiting)
+        owed.discard(part)
+        given += 1
+        floor = min(floor, -score)
+        yield floor, part, i
+        if i + 1 < len(parts[part].listing):
+            heapq.heappush(waiting, (-scored(part, i + 1), part, i + 1))
+
+# ----------------------------------------------------------------------------------------------------------------------
+# How much a source has to say about a question, on one scale for all sources.
+#
+# Code is what questions are about unless something speaks against it, so it is 0 on the scale and the others are told as odds
+# against it, in logarithms. What speaks for notes: the code's best hit scores low, notes say words of the question that the
+# code does not, and the question asks for advice. What speaks for history: the question asks about the past, or complains.
+# The weights were fitted on questions about code, documents and commits of 36 repositories and rounded; they are kept low
+# enough that a question about code loses little (see benchmarks/across.py).
+
+
+_OF_THE_PAST = re.compile(
+    r"\b(?:did|didn't|wasn't|weren't|hadn't|have we|has any(?:one|body)|(?:why|when|where|how) (?:was|were|had)|since when|who"
+    r"|ever|any(?:one|body)|some(?:one|body)|tried|used to|previously|originally|went wrong|what (?:made|caused|happened)"
+    r"|gave up|in the past|over the years|back then|no longer|any ?more)\b",
+    re.IGNORECASE,
+)
+_OF_CHANGE = re.compile(
+    r"\b(?:commits?|revert\w*|regress\w+|introduced|changed|changelog|decision|decided|removed|dropped|replaced|renamed"
+    r"|switched|withdrawn|undone|fixed)\b",
+    re.IGNORECASE,
+)
+"""Words of change, which may be what code is about as well: it removes entries and commits transactions."""
+_FOR_REASONS = re.compile(r"\bwhy\b", re.IGNORECASE)
+_FOR_ADVICE = re.compile(
+    r"\bhow (?:do|can|should|would|could) (?:i|we|you|one)\b|\bhow to\b|\b(?:my|our)\b"
+    r"|\b(?:guide|guidelines?|tutorial|getting started|walkthrough|best practices?|runbook|rfc|meeting|glossary|faq|readme)\b",
+    re.IGNORECASE,
+)
+_LOOKED_AT = 3
+"""Hits of each source that are looked at for what they say."""
+_FAR_MORE = 0.5
+"""By so much of the question notes must say more than the code for that to count for itself."""
+_USUAL = {"code": 0.45, "history": 0.45, "notes": 0.55}
+"""What the best hit scores as a rule; stands in where a ranking has another scale."""
+_FADING = {"code": 1.0, "history": 3.0, "notes": 4.0}
+"""Powers of a hit's share of its source's best score: behind the best one, other sources fade fast beside code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    value: float
+    """From 0 to 1: what its best hit counts."""
+    fading: float
+    relevant: bool
+    """Whether it is heard on the first page, however little it counts beside the others."""
+    note: str
+
+    def of(self, share: float) -> float:
+        """What a hit counts that has this share of the best hit's score."""
+        return float(self.value * share**self.fading)
+
+
+def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot, settings: AcrossSettings) -> list[Strength]:
+    """One for each part, the best being 1."""
+    rarity = _rarities(snapshot, text)
+    said = {part.sources[0]: _said(part.listing, rarity) for part in parts}
+    best = {part.sources[0]: _best(part) for part in parts}
+    intents = {part.intent for part in parts if part.sources[0] == "code"}
+    odds = {"code": 0.0}
+    code, words = best.get("code", 0.0), said.get("code", 0.0)
+    named = float(SYMBOL in intents)
+    if "notes" in said:
+        odds["notes"] = settings.notes - 7 * code + 1.5 * best["notes"] - 2.5 * words + 2.2 * said["notes"] - 0.65 * named
+        odds["notes"] += 12 * max(0.0, said["notes"] - words - _FAR_MORE)
+        odds["notes"] += settings.advice * (_FOR_ADVICE.search(text) is not None)
+        if REPORT in intents:
+            odds["notes"] = min(odds["notes"], settings.report)
+    if "history" in said:
+        odds["history"] = settings.history - code + 1.5 * (said["history"] - words) - named
+        odds["history"] += settings.past * _about_the_past(text) + settings.complaint * wants_change(text)
+    values = {source: exp(settings.steep * odds[source]) for source in said}
+    highest = max(values.values())
+    return [
+        Strength(
+            values[source] / highest, _FADING[source], said[source] >= settings.floor,
+            f"says {round(100 * said[source])} % of the question's words, by how rare they are",
+        )
+        for source in said
+    ]  # fmt: skip
+
+
+def _about_the_past(text: str) -> float:
+    """1 for a question about the past; less for one that asks for reasons, which commits often tell, or speaks of change."""
+    if _OF_THE_PAST.search(text):
+        return 1.0
+    return 0.5 * (_FOR_REASONS.search(text) is not None) + 0.25 * (_OF_CHANGE.search(text) is not None)
+
+
+def _best(part: Findings) -> float:
+    source = part.sources[0]
+    if not len(part.listing):
+        return 0.0
+    own = part.ranking in ("default", "notes") and part.mode != "dense"
+    return part.listing.score(0) if own else _USUAL[source]
+
+
+def _rarities(snapshot: Snapshot, text: str) -> dict[str, float]:
+    """How rare each word of the question is in the files; their sum is 1."""
+    total = snapshot.unit_count
+    found: dict[str, float] = {}
+    for group in expand(snapshot, query_terms(text).items()):
+        having = sum(len(snapshot.postings(family, form)[0])
+                     for form in (group.word, *group.forms) for family in ("body", "comments"))  # fmt: skip
+        found[group.word] = log(1 + (total + 1) / (min(having, total) + 0.5))
+    whole = sum(found.values()) or 1.0
+    return {word: value / whole for word, value in found.items()}
+
+
+def _said(listing: Listing, rarity: Mapping[str, float]) -> float:
+    """The share of the question that one of the first hits says, by how rare its words are."""
+    best = 0.0
+    for i in range(min(_LOOKED_AT, len(listing))):
+        words = {word for lane in listing.why(i).lanes.values() for word in lane.terms}
+        best = max(best, sum(value for word, value in rarity.items() if word in words))
+    return best

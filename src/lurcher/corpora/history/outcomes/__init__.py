@@ -1,0 +1,1 @@
+"""What became of a commit: reverted, fixed soon after, or kept."""

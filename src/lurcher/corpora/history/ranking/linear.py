@@ -1,0 +1,70 @@
+"""Cosines and BM25 over messages, each scaled from 0 to 1, added up by alpha; then, on demand, a choice of unlike ones.
+
+    hybrid = alpha · cosine + (1 − alpha) · BM25,   mmr = lambda · hybrid − (1 − lambda) · largest likeness to what is there
+
+(Carbonell and Goldstein: The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing Summaries, 1998.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lurcher.corpora.history.ranking.base import PastContext, PastRanking, in_order, once_each
+from lurcher.corpora.history.ranking.fields import Weights, score
+from lurcher.ranking.fusion import choose, scaled
+from lurcher.types import Degraded, LaneWhy, Why
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MESSAGES: Weights = {"subject": (1.0, 0.75), "body": (1.0, 0.75)}
+
+
+def rank(context: PastContext) -> PastRanking:
+    import numpy as np
+
+    past, settings = context.past, context.settings.past
+    fields = score(past, context.plan.groups, _MESSAGES, settings.bm25_k1, 0.0, settings.keep_terms)
+    bm25, cosines = fields.scores, np.zeros(past.commit_total)
+    alpha = context.alpha if context.plan.mode != "lexical" else 0.0
+    if context.direction is not None and alpha:
+        cosines = past.commit_cosines(context.direction)
+    elif alpha:
+        alpha = 0.0
+        hint = "choose a model: lurcher model use builtin"
+        context.notes.append(Degraded("dense", "there are no vectors: BM25 alone decides", hint))
+    usable = np.flatnonzero(context.allowed)
+    hybrid = np.zeros(past.commit_total)
+    hybrid[usable] = alpha * scaled(cosines[usable]) + (1 - alpha) * scaled(bm25[usable])
+    found = usable[(hybrid[usable] > 0) & ((bm25[usable] > 0) | (cosines[usable] > 0))]
+    best = found[in_order(past, found, hybrid[found])]
+    best = best[once_each(past, best)]
+    values = hybrid[best]
+    chosen: dict[int, float] = {}
+    if context.mmr is not None and context.direction is not None and len(best):
+        head = best[: settings.fused]
+        order, gains = choose(values[: settings.fused], past.commit_vectors(head), context.mmr)
+        chosen = {int(head[place]): gain for place, gain in zip(order, gains, strict=True)}
+        best = np.concatenate((head[order], best[settings.fused :]))
+        values = hybrid[best]
+
+    def why(commit: int, value: float) -> Why:
+        lanes = {"dense": LaneWhy(1 + int((cosines[usable] > cosines[commit]).sum()), float(cosines[commit]))} if alpha else {}
+        said = fields.why(commit)
+        if said is not None:
+            lanes["bm25"] = said
+        scores = {"hybrid": float(hybrid[commit]), "cosine": float(cosines[commit]), "bm25": float(bm25[commit])}
+        if commit in chosen:
+            scores["mmr"] = chosen[commit]
+        return Why(lanes, float(hybrid[commit]), scores=scores)
+
+    return PastRanking(best, _falling(values), why)
+
+
+def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores as an order shows them: what was put further back for being alike counts no more than what is before it."""
+    import numpy as np
+
+    found: NDArray[np.float64] = np.minimum.accumulate(values) if len(values) else values
+    return found

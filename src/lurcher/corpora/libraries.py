@@ -1,0 +1,343 @@
+"""Questions that an engine asks of installed libraries, and the upkeep of their indexes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from lurcher.answer.page import with_notes
+from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, UsageError
+from lurcher.indexing.root_index import UNCHECKED, Project, View, allowed, files_settings
+from lurcher.indexing.workspace import Together
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
+from lurcher.sources.files import Listing
+from lurcher.sources.packages.base import ECOSYSTEMS, PREFIX, Asked, Library, find, list_library
+from lurcher.sources.roots import Root
+from lurcher.sources.signature import mark_of
+from lurcher.storage import manifest as manifests
+from lurcher.storage.container import Container
+from lurcher.storage.manifest import MARK
+from lurcher.types import Answer, Degraded, Hit, Progress, Query, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from lurcher.engine import Engine
+
+
+SOURCE = "libraries"
+
+
+class Shelf(Together):
+    """Libraries seen as one: paths of each begin with `lib:NAME/`."""
+
+    def __init__(self, projects: Sequence[LibraryProject]) -> None:
+        super().__init__(projects, dict.fromkeys(range(len(projects))))
+        names = [project.name for project in projects]
+        self._labels = [
+            f"{name}/" if names.count(name) == 1 else f"{name.replace(':', f':{project.asked.ecosystem}:', 1)}/"
+            for name, project in zip(names, projects, strict=True)
+        ]
+
+    def labels(self) -> list[str]:
+        return self._labels
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The libraries as they were opened last, what tells whether they still are so, and engines of some of them."""
+
+    standing: tuple[object, ...]
+    projects: list[LibraryProject]
+    notes: tuple[Degraded, ...]
+    engines: dict[tuple[Path, ...], Engine]
+
+
+class Libraries(ABC):
+    """The part of an engine that answers from installed libraries."""
+
+    _together: Together
+    _known: _Known | None = None
+
+    def index_library(self, name: str, *, rebuild: bool = False, progress: Progress = silent) -> dict[str, Any]:
+        """Make or update the index of an installed library: what it holds then, as in `libraries`.
+
+        `name` is how code names it; `python:`, `node:`, `go:` or `cargo:` before it and `@VERSION` after it say which is meant.
+        """
+        from lurcher.sources.packages.base import asked_for, find
+
+        asked, owner = asked_for(name), self._together.projects[0]
+        library = find(asked, owner.root.path)
+        project = LibraryProject(owner, replace(asked, ecosystem=library.ecosystem), library)
+        owner.store.prepare()
+        view = project.make(progress, rebuild=rebuild)
+        entry = _entry(project)
+        return {**entry, **({"degraded": [note.to_dict() for note in view.degraded]} if view.degraded else {})}
+
+    def clear_library(self, name: str) -> bool:
+        """Remove the index of a library. True if there was one."""
+        from lurcher.sources.packages.base import ECOSYSTEMS, Asked, Library, asked_for
+
+        asked, cleared = asked_for(name), False
+        for owner in self._together.projects:
+            for ecosystem in (asked.ecosystem,) if asked.ecosystem else ECOSYSTEMS:
+                meant = Asked(ecosystem, asked.name, asked.version)
+                if folder_of(owner, meant).is_dir():  # even where what is in there cannot be read
+                    nothing = Library(ecosystem, asked.name, "", owner.root.path, (), ())
+                    cleared = LibraryProject(owner, meant, nothing).clear() or cleared
+        return cleared
+
+    def libraries(self) -> list[dict[str, Any]]:
+        """The libraries that have an index: name, ecosystem, version, where they are, and what the index holds."""
+        return [_entry(project) for project in self._kept().projects]
+
+    def _kept(self) -> _Known:
+        """The libraries with an index, opened once as long as their indexes are the same, and what is wrong with others."""
+
+        standing = tuple(standing_of(owner) for owner in self._together.projects)
+        known = self._known
+        if known is None or known.standing != standing:
+            found: list[LibraryProject] = []
+            notes: list[Degraded] = []
+            for owner in self._together.projects:
+                kept, said = kept_in(owner)
+                found += [item for item in kept if not any(_same(item, other) for other in found)]
+                notes += said
+            known = self._known = _Known(standing, found, tuple(notes), {})
+        return known
+
+    @abstractmethod
+    def _beside(self, together: Together) -> Engine:
+        """Another engine with the same settings."""
+
+    def _of_libraries(
+        self, query: Query, names: Sequence[str], *, refresh: bool, check: bool, progress: Progress
+    ) -> Answer:
+        """The answer of the libraries that are named, or of all that have an index."""
+        known = self._kept()
+        notes = known.notes
+        projects = _chosen(known.projects, names) if names else known.projects
+        if not projects:
+            none = Degraded("libraries", "no library is indexed", "run: lurcher index --library NAME")
+            said = notes[0] if notes else none
+            raise UsageError(said.reason, said.hint)
+        key = tuple(project.store.folder for project in projects)
+        engine = known.engines.get(key) or known.engines.setdefault(key, self._beside(Shelf(projects)))
+        answer = engine._sound(lambda damage: engine._answer(query, (refresh, check), progress, damage), progress)
+        hits = tuple(_labelled(hit, projects, engine.labels) for hit in answer.hits)
+        return with_notes(replace(answer, hits=hits, sources=(SOURCE,)), () if names else notes)
+
+    def _in_library(self, path: str) -> Path | None:
+        """The file that the path of a hit in a library stands for."""
+        if not path.startswith("lib:"):
+            return None
+        known = self._known
+        for engine in list(known.engines.values()) if known is not None else ():
+            for project, label in zip(engine.projects, engine.labels, strict=True):
+                if path.startswith(label):
+                    return project.root.path / path[len(label) :]
+        return None
+
+
+def _labelled(hit: Hit, projects: Sequence[LibraryProject], labels: Sequence[str]) -> Hit:
+    project = next(item for item, label in zip(projects, labels, strict=True) if hit.path.startswith(label))
+    return replace(hit, source=SOURCE, library=project.asked.text, version=project.library.version)
+
+
+def _same(one: LibraryProject, other: LibraryProject) -> bool:
+    return (one.asked, one.library.root, one.library.version) == (other.asked, other.library.root, other.library.version)
+
+
+def _chosen(kept: Sequence[LibraryProject], names: Sequence[str]) -> list[LibraryProject]:
+    """Those that are named, in the order of all; one that has no index is an error that says how to make it."""
+    from lurcher.sources.packages.base import asked_for
+
+    chosen: list[LibraryProject] = []
+    for name in names:
+        asked = asked_for(name)
+        found = [project for project in kept if asked.means(project.asked)]
+        if not found:
+            raise UsageError(f"the library {asked.text} is not indexed", f"run: lurcher index --library {name}")
+        chosen += found
+    return [project for project in kept if project in chosen]
+
+
+def _entry(project: LibraryProject) -> dict[str, Any]:
+    """Fields are added over time, never renamed."""
+    library = project.library
+    entry: dict[str, Any] = {
+        "library": project.asked.text, "ecosystem": library.ecosystem, "version": library.version, "root": str(library.root),
+        "index": str(project.store.folder),
+    }  # fmt: skip
+    changed = project.changed()
+    if changed is not None:
+        entry |= {"problem": changed, "hint": project.mend}
+    view = project.view(silent, check=False, meaning=False)
+    return {
+        **entry, "fresh": changed is None, "files": view.snapshot.file_count, "units": view.snapshot.unit_count,
+        "skipped": view.manifest.skip_counts(),
+    }  # fmt: skip
+
+# ----------------------------------------------------------------------------------------------------------------------
+# One library and its index, which tells of which version it is.
+#
+# The index is a folder of the project's own index. It is made by `lurcher index --library` alone: a question looks at a file or
+# two that change with the version, and says if they did, but does not walk what is installed.
+
+
+FOLDER = "libraries"
+
+
+class LibraryProject(Project):
+    """Made from what is installed it can index; made from what an index says of itself it only answers."""
+
+    def __init__(
+        self, owner: Project, asked: Asked, library: Library, marks: tuple[tuple[int, ...], ...] | None = None
+    ) -> None:
+        super().__init__(Root(library.root, False, ""), owner.settings, folder_of(owner, asked), owner.model)
+        self.owner = owner
+        self.asked = asked
+        self.library = library
+        self._installed = marks is None
+        """Whether we know the library from what is installed, and not from an index."""
+        self._marks = _marks(library) if marks is None else marks
+
+    @property
+    def name(self) -> str:
+        """As hits have it."""
+        return PREFIX + self.asked.text
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]:
+        """An index that came with a repository is not believed: only the number of its folder cannot be forged."""
+        try:
+            place = self.store.folder.stat().st_ino
+        except OSError:
+            place = 0
+        library = self.library
+        return {
+            **manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest, allowed(self.settings, "secrets")),
+            "place": place,
+            "library": {
+                "ecosystem": library.ecosystem, "asked": [self.asked.name, self.asked.version], "version": library.version,
+                "root": os.fsdecode(library.root), "evidence": [os.fsdecode(path) for path in library.evidence],
+                "marks": [list(mark) for mark in self._marks],
+            },
+        }  # fmt: skip
+
+    def list_files(self) -> Listing:
+        library = self.library if self._installed else self._found_again()
+        listing = list_library(library, files_settings(self.settings))
+        if not listing.entries:
+            raise UsageError(f"{self.name} has no source that can be indexed", "it may be compiled, or its files are gone")
+        return listing
+
+    def _found_again(self) -> Library:
+        found = find(self.asked, self.owner.root.path)
+        if (found.root, found.version) != (self.library.root, self.library.version):
+            raise IndexError_(f"the index of {self.name} is of another version than the one installed", self.mend)
+        return found
+
+    @property
+    def mend(self) -> str:
+        return f"run: lurcher index --library {self.asked.ecosystem}:{self.asked.text}"
+
+    def make(self, progress: Progress, *, rebuild: bool) -> View:
+        """Bring the index up to date with what is installed."""
+        self.list_files()  # a library without source is told of before anything is written
+        return self.rebuild(progress) if rebuild else super().view(progress, limited=False)
+
+    def view(
+        self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True, meaning: bool = True
+    ) -> View:
+        view = super().view(progress, refresh=False, limited=limited, check=False, meaning=meaning)
+        kept = tuple(note for note in view.degraded if note != UNCHECKED)
+        changed = self.changed() if check else None
+        if changed is None:
+            return replace(view, degraded=kept if check else view.degraded, checked=check)
+        return replace(view, degraded=(*kept, Degraded("libraries", changed, self.mend)), checked=False)
+
+    def changed(self) -> str | None:
+        """What to say where another version is installed by now, or none."""
+        marks = _marks(self.library)
+        if marks == self._marks:
+            return None
+        mine = f"the index of {self.name} is of version {self.library.version or 'unknown'}"
+        try:
+            found = find(self.asked, self.owner.root.path)
+        except LurcherError:
+            return f"{mine}, and it is no longer installed"
+        if found.version != self.library.version:
+            return f"{mine}, and {found.version or 'an unknown one'} is installed"
+        if found.root != self.library.root or marks[0] != self._marks[0]:
+            return f"{mine}, which was installed anew since"
+        return None
+
+
+def _marks(library: Library) -> tuple[tuple[int, ...], ...]:
+    return tuple(mark_of(os.fspath(path), follow=True) for path in library.evidence)
+
+
+def folder_of(owner: Project, asked: Asked) -> Path:
+    """Where the index of a library is, in the index of the project that uses it."""
+    text = f"{asked.ecosystem}:{asked.text}"
+    digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+    return owner.store.folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9._-]', '_', text)[:60]}-{digest}"
+
+
+def standing_of(owner: Project) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """What changes when the index of a library is made, made anew or removed."""
+    return tuple((path, mark_of(f"{path}/{manifests.NAME}", follow=False)) for path in _folders(owner))
+
+
+def _folders(owner: Project) -> list[str]:
+    try:
+        with os.scandir(owner.store.folder / FOLDER) as entries:
+            return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def kept_in(owner: Project) -> tuple[list[LibraryProject], list[Degraded]]:
+    """The libraries that a project has indexes of, by name, and what to say of those that cannot be used."""
+    found: list[LibraryProject] = []
+    notes: list[Degraded] = []
+    for folder in map(Path, _folders(owner)):
+        try:
+            project = _kept(owner, folder)
+            if project is not None and project.on_disk() is not None:
+                found.append(project)
+        except (CorruptIndex, OutdatedIndex, OSError, ValueError) as problem:
+            reason = problem.message if isinstance(problem, LurcherError) else str(problem)
+            notes.append(Degraded("libraries", f"a library is left out: {reason}", "run: lurcher index --library NAME"))
+    return sorted(found, key=lambda project: (project.asked.text, project.asked.ecosystem)), notes
+
+
+def _kept(owner: Project, folder: Path) -> LibraryProject | None:
+    """What an index of a library says of itself, checked; whether it is to be believed shows when it is read."""
+    if not (folder / MARK).exists() or not (folder / manifests.NAME).exists():
+        return None
+    meta: Any = Container.open(folder / manifests.NAME).meta
+    try:
+        told = meta["fingerprint"]["library"]
+        name, version = told["asked"]
+        texts = [told["ecosystem"], name, version, told["version"], told["root"], *told["evidence"]]
+        marks = tuple(tuple(mark) for mark in told["marks"])
+        sound = all(isinstance(text, str) and "\0" not in text for text in texts) and told["ecosystem"] in ECOSYSTEMS
+        if not sound or not told["evidence"] or len(marks) != len(told["evidence"]):
+            raise ValueError
+    except (KeyError, TypeError, ValueError):
+        raise CorruptIndex(f"{folder.name} does not say which library it is of", "") from None
+    evidence = tuple(Path(path) for path in told["evidence"])
+    library = Library(told["ecosystem"], name, told["version"], Path(told["root"]), None, evidence)
+    project = LibraryProject(owner, Asked(told["ecosystem"], name, version), library, marks)
+    if project.store.folder != folder:
+        raise CorruptIndex(f"{folder.name} holds the index of another library", "")
+    return project

@@ -1,0 +1,1 @@
+"""Notes: a vault of Markdown, or a repository's documents, as a corpus."""

@@ -1,0 +1,220 @@
+"""BM25 over the fields of a note's sections, with statistics of notes alone:
+
+    tf' = Σ over fields  w · tf / (1 − b + b · len/avg),   score = Σ over words  q · idf^r · tf'/(tf' + k1)
+
+told as the share of what a section would score that said every word any number of times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log
+from typing import TYPE_CHECKING, Any
+
+from lurcher.query.expand import Group
+from lurcher.settings.notes import NoteSettings
+from lurcher.storage.order import place_of
+from lurcher.storage.segment import UNIT_FAMILIES
+from lurcher.storage.snapshot import Snapshot
+from lurcher.types import LaneWhy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one word of the question gave to the sections that have it."""
+
+    word: str
+    rarity: float
+    units: NDArray[np.int64]
+    """Ascending."""
+    amounts: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldScores:
+    snapshot: Snapshot
+    scores: NDArray[np.float64]
+    """One per unit; 0 where nothing matched, and for what is no note."""
+    whole: NDArray[np.float64]
+    """One per file: the same over whole notes, which tells what a section is about where it does not say so itself."""
+    most: float
+    """What a note would score that said every word any number of times; `whole` is told as a share of it."""
+    shares: tuple[Share, ...]
+
+    def terms_of(self, unit: int) -> dict[str, float]:
+        found = {}
+        for share in self.shares:
+            position = int(share.units.searchsorted(unit))
+            if position < len(share.units) and share.units[position] == unit:
+                found[share.word] = float(share.amounts[position])
+        return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    def why(self, unit: int) -> LaneWhy | None:
+        rank = place_of(self.snapshot, self.scores, unit)
+        return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
+
+
+def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group], settings: NoteSettings) -> FieldScores:
+    """Score the units that are sections of notes."""
+    import numpy as np
+
+    page = _Page(snapshot, units, settings)
+    count = page.sections
+    scores, whole = np.zeros(snapshot.unit_total), np.zeros(snapshot.file_total)
+    tf = np.zeros(snapshot.unit_total)  # used for one word after the other, and zero between them
+    shares, most, most_whole = [], 0.0, 0.0
+    for group in groups:
+        alone, together = 0, np.zeros(snapshot.file_total)
+        for form in (group.word, *group.forms):
+            if snapshot.knows(form):
+                page.add(form, 1.0 if form == group.word else settings.variant, tf, together)
+            if form == group.word and group.forms:
+                alone = int(np.count_nonzero(tf))
+        having = np.flatnonzero(tf)
+        rarity = _idf(count, len(having))
+        if alone:  # as for code: a rare word must not become common because of a common relative, nor the other way round
+            rarity = (rarity + _idf(count, alone)) / 2
+        rarity = group.weight * rarity**settings.rarity
+        most += rarity
+        common, amounts = page.of_notes(together)
+        most_whole += group.weight * common
+        whole += group.weight * common * amounts
+        if len(having):
+            here = tf[having]
+            gained = rarity * here / (here + settings.k1)
+            scores[having] += gained
+            shares.append(Share(group.word, rarity, having, gained))
+            tf[having] = 0
+    if most:
+        scores /= most
+        shares = [Share(share.word, share.rarity, share.units, share.amounts / most) for share in shares]
+    return FieldScores(snapshot, scores, whole / (most_whole or 1.0), most_whole, tuple(shares))
+
+
+def small_words(
+    snapshot: Snapshot, units: NDArray[np.bool_], terms: Iterable[str], most: float, settings: NoteSettings
+) -> NDArray[np.float64]:
+    """One per file: what words without meaning of their own give, as a share of `most`.
+
+    They tell the language of a note: where all notes are in one they are common and give next to nothing.
+    """
+    import numpy as np
+
+    page = _Page(snapshot, units, settings)
+    found = np.zeros(snapshot.file_total)
+    for term in terms:
+        if snapshot.knows(term):
+            rarity, amounts = page.of_notes(page.in_files(term))
+            found += rarity * amounts
+    return found / (most or 1.0)
+
+
+class _Page:
+    """Counts of terms in the sections and notes of a snapshot, each set against lengths."""
+
+    def __init__(self, snapshot: Snapshot, units: NDArray[np.bool_], settings: NoteSettings) -> None:
+        import numpy as np
+
+        self._snapshot = snapshot
+        self.sections = int(np.count_nonzero(units))
+        self._units = None if self.sections == len(units) else units
+        """None where everything is a section of a note."""
+        weights = (
+            ("body", settings.body, settings.b), ("above", settings.above, settings.b_above),
+            ("comments", settings.comments, 0.75), ("name", settings.name, settings.b_above),
+            ("folder", settings.folder, settings.b_above),
+        )  # fmt: skip
+        self._fields = [(field, weight, self._norm(field, b, units)) for field, weight, b in weights if weight]
+        self._name, self._rarity = settings.name, settings.rarity
+        self._wide, self._notes = self._widths(units, settings)
+
+    def add(self, term: str, share: float, tf: NDArray[np.float64], together: NDArray[np.float64]) -> None:
+        """Add what sections have of a term to `tf`, and what notes have of it to `together`."""
+        import numpy as np
+
+        snapshot = self._snapshot
+        for field, weight, norms in self._fields:
+            owners, counts = snapshot.postings(field, term)
+            if not len(owners):
+                continue
+            if field in UNIT_FAMILIES:
+                owners, counts = self._kept(owners, counts)
+                if field == "body":
+                    together += share * np.bincount(snapshot.unit_file[owners], counts, snapshot.file_total)
+            else:
+                if field == "name":
+                    together[owners] += share * self._name
+                owners, counts = self._kept(*_spread(snapshot, owners, counts))
+            tf[owners] += share * weight * counts * norms[owners]
+
+    def in_files(self, term: str) -> NDArray[np.float64]:
+        import numpy as np
+
+        owners, counts = self._kept(*self._snapshot.postings("body", term))
+        return np.bincount(self._snapshot.unit_file[owners], counts, self._snapshot.file_total).astype(np.float64)
+
+    def of_notes(self, together: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """How rare a word is among notes, and how much of it each has, from 0 to 1."""
+        import numpy as np
+
+        if self._units is not None:
+            together = np.where(self._wide < np.inf, together, 0.0)
+        rarity = _idf(self._notes, int(np.count_nonzero(together))) ** self._rarity
+        return rarity, together / (together + self._wide)
+
+    def _kept(self, owners: NDArray[np.int64], counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        if self._units is None:
+            return owners, counts
+        kept = self._units[owners]
+        return owners[kept], counts[kept]
+
+    def _norm(self, field: str, b: float, units: NDArray[np.bool_]) -> NDArray[np.float64]:
+        key = ((f"notes.{field}", b),)
+        known = self._snapshot.relative_lengths.get(key)
+        if known is None:
+            lengths, _ = self._snapshot.lengths(field)
+            mean = float(lengths[units].mean()) if units.any() else 0.0
+            known = self._snapshot.relative_lengths[key] = 1 / (1 - b + b * lengths / (mean or 1.0) + 1e-9)
+        return known
+
+    def _widths(self, units: NDArray[np.bool_], settings: NoteSettings) -> tuple[NDArray[np.float64], int]:
+        """What a note's counts are set against, without end for what is no note; and how many notes there are."""
+        import numpy as np
+
+        snapshot, b = self._snapshot, settings.b_whole
+        key = (("notes whole", b), ("", settings.k1))
+        known = snapshot.relative_lengths.get(key)
+        if known is None:
+            notes = np.bincount(snapshot.unit_file, units, snapshot.file_total) > 0
+            lengths = np.bincount(snapshot.unit_file, snapshot.lengths("body")[0], snapshot.file_total)
+            mean = float(lengths[notes].mean()) if notes.any() else 0.0
+            wide = settings.k1 * (1 - b + b * lengths / (mean or 1.0)) + 1e-9
+            known = snapshot.relative_lengths[key] = np.where(notes, wide, np.inf)
+        return known, int(np.count_nonzero(known < np.inf))
+
+
+def _spread(
+    snapshot: Snapshot, files: NDArray[np.int64], counts: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Counts of files given to each of their units."""
+    import numpy as np
+
+    return units_of_files(snapshot, files), np.repeat(counts, snapshot.file_column("units")[files].astype(np.int64))
+
+
+def units_of_files(snapshot: Snapshot, files: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The units of some files, file by file."""
+    import numpy as np
+
+    first, width = snapshot.first_unit[files], snapshot.file_column("units")[files].astype(np.int64)
+    before = np.cumsum(width) - width
+    return np.repeat(first - before, width) + np.arange(int(width.sum()))
+
+
+def _idf(count: int, having: int) -> float:
+    return log(1 + (count - having + 0.5) / (having + 0.5))

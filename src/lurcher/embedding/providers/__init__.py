@@ -1,1 +1,0 @@
-"""Who makes vectors of text: one file per provider."""

@@ -1,1 +1,0 @@
-"""Pure formulas that merge ranked lists, one per file, each with its citation."""

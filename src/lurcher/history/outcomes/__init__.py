@@ -1,1 +1,0 @@
-"""What became of a commit: taken back, mended soon after, or still standing."""

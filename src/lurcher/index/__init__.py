@@ -1,1 +1,0 @@
-"""Immutable segments under one manifest: built, merged, checked against the tree and read."""

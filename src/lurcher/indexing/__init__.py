@@ -1,0 +1,1 @@
+"""From a source to a new generation of the index: build, update, watch."""

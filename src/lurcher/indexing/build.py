@@ -1,0 +1,183 @@
+"""Files → a segment: cut, name, count."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from lurcher.chunking.code import parse
+from lurcher.chunking.languages import HEAD, detect
+from lurcher.chunking.notes import parse_note
+from lurcher.corpora.notes.files import is_note
+from lurcher.sources.decode import Skip, Text, read_text
+from lurcher.sources.roles import roles
+from lurcher.storage.container import checksum
+from lurcher.storage.imports import ImportPool
+from lurcher.storage.row_builder import shelf
+from lurcher.storage.segment import FILE, GAVE_UP, NAMED, NO_GRAMMAR, UNIT_FAMILIES, UNSEEN
+from lurcher.storage.segment_writer import SegmentData, StringPool
+from lurcher.terms.count import Postings, term_counter
+from lurcher.terms.split import compound, folders_of, name_of, name_parts, split, words
+from lurcher.types import Span
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lurcher.vectors.table import Table
+
+
+_WORD_BYTES = frozenset(byte for byte in range(256) if byte >= 128 or chr(byte) == "_" or chr(byte).isalnum())
+
+
+def build(
+    inputs: Iterable[tuple[str, bytes]],
+    chunk_chars: int,
+    table: Table | None = None,
+    plain: Collection[str] = (),
+    begin: Callable[[str], None] | None = None,
+    first: int = 0,
+) -> SegmentData:
+    """A segment of `inputs` (path, UTF-8 text), which come in path order; with vectors where there is a table.
+
+    Files in `plain` are not given to a grammar; `begin` is told of each file before it is, and of none when all are read.
+    `first` is where the first text stands.
+    """
+    import numpy as np
+
+    counter = term_counter()
+    put = shelf(counter)
+    paths = StringPool()
+    languages: dict[str, int] = {}
+    files: list[tuple[int, ...]] = []
+    imports = ImportPool()
+    texts: list[bytes | memoryview] = []
+    offset = first
+    crc32 = checksum()
+    stems: list[tuple[str, int]] = []
+    for path, text in inputs:
+        number = len(files)
+        if begin is not None:
+            begin(path)
+        language = "text" if path in plain else detect(path, text[:HEAD])
+        parsed = parse_note(text, language) if is_note(path, language) else parse(text, language, chunk_chars)
+        name, folders = name_of(path), folders_of(path)
+        parts = name_parts(name)
+        counter.add("name", number, " ".join(parts))
+        counter.add("folder", number, " ".join(folders))
+        stems.append((compound(name), int(len(parts) > 1)))
+        first_unit, first_definition, first_string = put.sizes()
+        put.put(number, text, parsed)
+        for i, words_above in enumerate(parsed.above):
+            counter.add("above", first_unit + i, words_above)
+        imports.put(number, parsed.imports)
+        files.append((
+            offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
+            first_string, crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
+            len(parts), min(_length(" ".join(folders)), 65535), int(len(parts) > 1),
+            UNSEEN * _unseen(text, parsed.chunks) | GAVE_UP * parsed.gave_up | NO_GRAMMAR * parsed.no_grammar,
+        ))  # fmt: skip
+        texts.append(text)
+        offset += len(text)
+    if begin is not None:
+        begin("")
+    unit_table, definition_table, strings, keys = put.take()
+    for stem, _ in stems:
+        counter.require(stem)
+    for key in keys:
+        counter.require(key)
+    terms, postings = counter.finish((*UNIT_FAMILIES, "name", "folder", "types", NAMED))
+    numbers = counter.required()
+    postings["stem"] = _one_each(numbers[: len(stems)], [count for _, count in stems])
+    postings["definitions"] = _one_each(numbers[len(stems) :], [1] * len(keys))
+    for field in UNIT_FAMILIES:
+        rows = postings[field]
+        unit_table[field] = np.bincount(rows.owners, rows.counts, len(unit_table)) if len(unit_table) else 0
+    file_table = np.array(files, FILE)
+    for field in ("body", "comments"):
+        incomplete = counter.incomplete(field)
+        file_table["flags"][unit_table["file"][incomplete]] |= UNSEEN
+    data = SegmentData(
+        file_table, unit_table, definition_table, imports.rows(), imports.texts(), terms, postings,
+        paths.data(), strings, list(languages), texts,
+    )  # fmt: skip
+    if table is None:
+        return data
+    from lurcher.vectors.static import embed
+
+    return replace(data, vectors=embed(data, table), model=table.digest)
+
+
+def _unseen(text: bytes, chunks: tuple[Span, ...]) -> bool:
+    """Whether a search for words of this text among its terms could miss one, as far as the text alone can tell."""
+    # An accent that follows its letter is put onto it before words are read: the letter alone is not found then.
+    if not text.isascii() and not unicodedata.is_normalized("NFC", text.decode("utf-8", "replace")):
+        return True
+    for chunk in chunks:
+        start = chunk.start_byte
+        if start and text[start - 1] in _WORD_BYTES and text[start] in _WORD_BYTES:
+            return True
+    return False
+
+
+@lru_cache(maxsize=1 << 12)
+def _length(text: str) -> int:
+    return sum(len(split(word)) for word in words(text))
+
+
+def _one_each(terms: NDArray[np.uint32], counts: list[int]) -> Postings:
+    """Postings in which each owner, numbered in order, has exactly one term."""
+    import numpy as np
+
+    order = np.argsort(terms, kind="stable")
+    return Postings(terms[order], order.astype(np.uint32), np.array(counts, np.uint8)[order])
+
+# ----------------------------------------------------------------------------------------------------------------------
+# The texts that a segment is built of: given, or read by whoever builds it, be that another process.
+
+
+Files = list[tuple[str, bytes | None]]
+"""Path and text; no text where whoever builds them is to read it."""
+
+
+class Tree(NamedTuple):
+    """Where texts are read from, and which."""
+
+    root: str
+    max_file_bytes: int
+    follow_symlinks: bool
+    secrets: bool = False
+
+    def read(self, path: str) -> Text | Skip:
+        return read_text(f"{self.root}/{path}", self.max_file_bytes, follow_symlinks=self.follow_symlinks, secrets=self.secrets)
+
+
+class Seen(NamedTuple):
+    """What a file was when its builder read it."""
+
+    path: str
+    reason: str
+    """Why it has no text; nothing where it has."""
+    digest: str | None
+    size: int = 0
+    """Of its text."""
+
+
+def texts_of(files: Files, tree: Tree | None) -> tuple[list[tuple[str, bytes]], list[Seen]]:
+    """The files that have a text, read where that is left to do, and what was seen of those."""
+    texts: list[tuple[str, bytes]] = []
+    seen: list[Seen] = []
+    for path, text in files:
+        if text is None:
+            assert tree is not None
+            outcome = tree.read(path)
+            reason = outcome.reason if isinstance(outcome, Skip) else ""
+            seen.append(Seen(path, reason, outcome.digest, len(outcome.data) if isinstance(outcome, Text) else 0))
+            if isinstance(outcome, Skip):
+                continue
+            text = outcome.data
+        texts.append((path, text))
+    return texts, seen

@@ -1,0 +1,437 @@
+"""What of a unit and of a file is given to a model that embeds text.
+
+A unit is its text under its path and its name; a file's card is its path, the names that it defines, and how it begins. Where
+a text stands in its file is no part of it, so that a unit which only moved is the same text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError
+from lurcher.net.http import Deadline
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import Builder
+from lurcher.storage.folder import Store
+from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.segment_writer import as_bytes
+from lurcher.storage.sidecar import KEY_BYTES, KIND, VECTOR_GROUPS, Apart, Group, check_apart
+from lurcher.types import HEADING, HEADING_PATH, Progress
+from lurcher.vectors.query import other_size
+from lurcher.vectors.sums import unit_length
+from lurcher.vectors.text_model import TextModel
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+UNITS, CARDS = VECTOR_GROUPS
+CARD_NAMES, CARD_CHARS = 40, 600
+"""Names on a card, and how much of the beginning of its file."""
+MOST_CHARS = 20_000
+_NAMING = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_KINDS or kind in FUNCTION_KINDS)
+_HEADING = KINDS.index(HEADING)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """The texts of one group: how many, which of them are needed, and each."""
+
+    group: Group
+    count: int
+    needed: NDArray[np.bool_] | None
+    """None: all."""
+    text: Callable[[int], str]
+
+
+def described(container: Container, live: NDArray[np.bool_] | None) -> list[Described]:
+    """The texts of a segment's units and files; dead files need no vectors."""
+    segment = Segment(container, live)
+    texts = _Texts(segment)
+    units = None if live is None else live[segment.units["file"]]
+    return [
+        Described(UNITS, len(segment.units), units, texts.unit),
+        Described(CARDS, len(segment.files), live, texts.card),
+    ]
+
+
+class _Texts:
+    def __init__(self, segment: Segment) -> None:
+        self._segment = segment
+
+    def unit(self, number: int) -> str:
+        segment = self._segment
+        row = segment.units[number]
+        file, definition = int(row["file"]), int(row["definition"])
+        named = self._name(segment.definitions[definition]) if definition >= 0 else ""
+        text = self._text(file, int(row["start"]), int(row["end"]))
+        return "\n".join(part for part in (segment.path(file), named, text) if part)
+
+    def card(self, file: int) -> str:
+        segment = self._segment
+        row = segment.files[file]
+        first, count = int(row["definition"]), int(row["definitions"])
+        names: list[str] = []
+        for each in segment.definitions[first : first + count]:
+            if int(each["kind"]) in _NAMING or int(each["kind"]) == _HEADING:
+                names.append(segment.string(int(each["name"])))
+                if len(names) == CARD_NAMES:
+                    break
+        begins = self._text(file, 0, min(int(row["size"]), 2 * CARD_CHARS))[:CARD_CHARS]
+        return "\n".join(part for part in (segment.path(file), ", ".join(dict.fromkeys(names)), begins) if part)
+
+    def _name(self, row: Any) -> str:
+        segment = self._segment
+        container, name = segment.string(int(row["container"])), segment.string(int(row["name"]))
+        between = HEADING_PATH if int(row["kind"]) == _HEADING else "."
+        return f"{container}{between}{name}" if container else name
+
+    def _text(self, file: int, start: int, end: int) -> str:
+        base = int(self._segment.files["text"][file])
+        data = self._segment.container.section("text", base + start, base + min(end, start + MOST_CHARS))
+        return bytes(data).decode("utf-8", "ignore").strip()
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Vectors by the digests of the texts that they are of: what was embedded once is found again, wherever its text is now.
+
+
+class Known:
+    """Vectors by the digests of their texts."""
+
+    def __init__(self, groups: tuple[Group, ...]) -> None:
+        self._groups = groups
+        self._containers: list[Container] = []
+        self._index: tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]] | None = None
+
+    def add(self, container: Container) -> None:
+        self._containers.append(container)
+        self._index = None
+
+    def rows(self, keys: NDArray[np.uint64], dims: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        """The vectors of texts with these digests; zero for those that are not known."""
+        import numpy as np
+
+        numbers, scales = np.zeros((len(keys), dims), np.int8), np.zeros(len(keys), np.float32)
+        if not self._containers or not len(keys):
+            return numbers, scales
+        known, rows, lengths = self._sorted(dims)
+        if not len(known):
+            return numbers, scales
+        places = np.minimum(known[:, 0].searchsorted(keys[:, 0]), len(known) - 1)
+        same = np.flatnonzero((known[places] == keys).all(axis=1))
+        numbers[same], scales[same] = rows[places[same]], lengths[places[same]]
+        return numbers, scales
+
+    def _sorted(self, dims: int) -> tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]]:
+        import numpy as np
+
+        if self._index is None:
+            pairs = [(container, group) for container in self._containers for group in self._groups]
+            keys = np.concatenate([container.array(group.keys, "<u8").reshape(-1, 2) for container, group in pairs])
+            rows = np.concatenate([container.array(group.numbers, "i1").reshape(-1, dims) for container, group in pairs])
+            lengths = np.concatenate([container.array(group.scales, "<f4") for container, group in pairs])
+            there = np.flatnonzero(lengths > 0)
+            order = there[np.argsort(keys[there, 0], kind="stable")]
+            self._index = keys[order], rows[order], lengths[order]
+        return self._index
+
+
+def keys_of(texts: Described) -> NDArray[np.uint64]:
+    """The digest of every text that is needed; zero for others."""
+    import numpy as np
+
+    needed = range(texts.count) if texts.needed is None else np.flatnonzero(texts.needed).tolist()
+    keys = np.zeros((texts.count, 2), np.uint64)
+    for number in needed:
+        text = texts.text(number).encode("utf-8", "surrogatepass")
+        digest = hashlib.blake2b(text, digest_size=KEY_BYTES).digest()
+        keys[number] = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
+    return keys
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Brings vectors that lie apart from their segments up to date: what is known by its text is taken over, the rest embedded.
+#
+# segments without vectors ──► digests of their texts ──► known ones copied ──► others embedded ──► file ──► manifest
+#
+# Nothing is parsed or counted. What was embedded is kept every now and then, so that whoever is interrupted goes on from there;
+# a provider that fails leaves rows of zeros, which the next run fills.
+
+
+CHECKPOINT = 30.0
+"""Seconds of work after which it is kept for the first time; then after twice as many each time."""
+_WINDOW = 64
+"""Batches whose texts are sorted by length: a short text beside a long one costs as much as that."""
+_UNFIT = (400, 413, 422)
+"""What servers say to a text, or to so many, that they will not take."""
+_MOST_REFUSED = 20
+"""Texts that a server may refuse one after the other before it is not the texts' fault."""
+
+Describe = Callable[[str, Container], list[Described]]
+"""The texts of the segment of that name."""
+Commit = Callable[[Mapping[str, Apart]], None]
+
+
+REFUSED = 1e-9
+"""The scale of a text that the provider would not take: it is near nothing, and not asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    vectors: Mapping[str, Apart]
+    problem: LurcherError | None
+    """Why some vectors are still missing, if a provider failed."""
+    refused: int = 0
+    """Texts that the provider would not take."""
+
+
+def complete(
+    store: Store,
+    segments: Sequence[str],
+    vectors: Mapping[str, Apart],
+    model: TextModel,
+    groups: tuple[Group, ...],
+    describe: Describe,
+    commit: Commit,
+    progress: Progress,
+    *,
+    seconds: float | None = None,
+    most: int = -1,
+) -> Embedded:
+    """Vectors for every segment, within so many `seconds`; `commit` makes them part of the index.
+
+    Where more than `most` texts would have to be embedded (-1: any number will do), only what is known is taken over.
+    """
+    return _Work(store, segments, vectors, model, groups, describe, commit, progress, seconds).run(most)
+
+
+@dataclass(slots=True)
+class _Rows:
+    """What is known of one group of one segment."""
+
+    texts: Described
+    keys: NDArray[np.uint64]
+    """Two numbers for each row."""
+    numbers: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    missing: list[int] = field(default_factory=list)
+
+
+class _Place(NamedTuple):
+    rows: _Rows
+    number: int
+
+
+class _Text(NamedTuple):
+    text: str
+    places: list[_Place]
+
+
+class _Work:
+    def __init__(
+        self,
+        store: Store,
+        segments: Sequence[str],
+        vectors: Mapping[str, Apart],
+        model: TextModel,
+        groups: tuple[Group, ...],
+        describe: Describe,
+        commit: Commit,
+        progress: Progress,
+        seconds: float | None,
+    ) -> None:
+        self._store, self._segments, self._groups = store, segments, groups
+        self._model, self._describe, self._commit, self._progress = model, describe, commit, progress
+        self._others = {digest: apart for digest, apart in vectors.items() if digest != model.digest}
+        self._committed = dict(vectors)
+        self._known = vectors.get(model.digest)
+        self._dims = self._known.dims if self._known is not None else 0
+        self._about = dict(self._known.about) if self._known is not None else model.about()
+        self._files: dict[str, str] = {}
+        self._open: dict[str, list[_Rows]] = {}
+        """Segments whose vectors are incomplete."""
+        self._deadline = None if seconds is None else Deadline.after(seconds)
+        self._refused = 0
+        """One after the other."""
+        self._refusals: list[_Text] = []
+        self._taken = False
+        """Whether any text was not refused."""
+
+    def run(self, most: int) -> Embedded:
+        self._gather()
+        places = self._places()
+        total = len(places)
+        problem: LurcherError | None = None
+        if total and (most < 0 or total <= most):
+            try:
+                self._check_served()
+                self._embed(places)
+                self._pass_over()
+            except (ServerError, ModelError, MissingExtra) as failure:
+                problem = failure
+            except KeyboardInterrupt:
+                self._keep(final=False)
+                raise
+        vectors = self._keep(final=not self._lacking())
+        return Embedded(vectors, problem, len(self._refusals))
+
+    def _pass_over(self) -> None:
+        """Texts that were refused, where others were not, are not asked for again."""
+        for item in self._refusals if self._taken else ():
+            for rows, number in item.places:
+                rows.scales[number] = REFUSED
+
+    def _lacking(self) -> bool:
+        return any(not rows.scales[rows.missing].all() for parts in self._open.values() for rows in parts)
+
+    def _gather(self) -> None:
+        """Find what is there: whole files as they are, else single rows by their texts."""
+        import numpy as np
+
+        known = Known(self._groups)
+        for segment, name in (self._known.files if self._known is not None else {}).items():
+            try:
+                found = self._store.other(name, KIND)
+                found.verify()
+                if found.meta.get("dims") != self._dims:
+                    raise found.corrupt("its vectors are of another size")
+                if segment in self._segments:
+                    check_apart(found, self._store.container(segment), self._model.digest, self._groups)
+                    self._files[segment] = name
+                known.add(found)
+            except (CorruptIndex, OSError):
+                self._files.pop(segment, None)  # what is damaged is made again
+        for segment in self._segments:
+            described = self._describe(segment, self._store.container(segment))
+            file = self._files.get(segment)
+            kept = self._store.other(file, KIND) if file is not None else None
+            parts = []
+            for texts in described:
+                if kept is not None:
+                    keys = kept.array(texts.group.keys, "<u8").reshape(-1, 2)
+                    numbers = kept.array(texts.group.numbers, "i1").reshape(-1, self._dims)
+                    scales = kept.array(texts.group.scales, "<f4")
+                else:
+                    keys = keys_of(texts)
+                    numbers, scales = known.rows(keys, self._dims)
+                absent = scales == 0
+                if texts.needed is not None:
+                    absent &= texts.needed
+                parts.append(_Rows(texts, keys, numbers, scales, np.flatnonzero(absent).tolist()))
+            if kept is None or any(rows.missing for rows in parts):
+                for rows in parts:
+                    rows.numbers, rows.scales = rows.numbers.copy(), rows.scales.copy()
+                self._open[segment] = parts
+
+    def _check_served(self) -> None:
+        """Vectors of what a server has now must not stand beside those of what it had before."""
+        limit = self._deadline or Deadline.after(self._model.settings.seconds)
+        now, before = self._model.embedder().served(limit), self._about.get("served", "")
+        if before and now and now != before:
+            raise ModelError(
+                f"the server has the model {now} now, and the vectors are of {before}",
+                "set embedding.model to tell them apart, or run: lurcher index --rebuild",
+            )
+        if now:
+            self._about["served"] = now
+
+    def _places(self) -> list[list[_Place]]:
+        """Where vectors are missing, together where that is of the same text: a short file may be its own card."""
+        found: dict[tuple[int, int], list[_Place]] = {}
+        for parts in self._open.values():
+            for rows in parts:
+                for number in rows.missing:
+                    first, second = rows.keys[number].tolist()
+                    found.setdefault((first, second), []).append(_Place(rows, number))
+        return list(found.values())
+
+    def _embed(self, places: list[list[_Place]]) -> None:
+        done, total, pause, kept_at = 0, len(places), CHECKPOINT, time.monotonic()
+        self._progress("embedding", 0, total)
+        for batch in self._batches(places):
+            if self._deadline is not None and not self._deadline.left:
+                raise ModelError(f"{done:,} of {total:,} texts were embedded in {self._deadline.seconds:g} s", "")
+            self._embed_batch(batch)
+            done += len(batch)
+            self._progress("embedding", done, total)
+            if time.monotonic() - kept_at > pause and done < total:
+                self._keep(final=False)
+                pause, kept_at = 2 * pause, time.monotonic()
+
+    def _batches(self, places: list[list[_Place]]) -> Iterator[list[_Text]]:
+        """Texts that are embedded together, of about the same length."""
+        size = self._model.settings.batch
+        for first in range(0, len(places), size * _WINDOW):
+            window = [_Text(same[0].rows.texts.text(same[0].number), same) for same in places[first : first + size * _WINDOW]]
+            window.sort(key=lambda item: len(item.text))
+            for start in range(0, len(window), size):
+                yield window[start : start + size]
+
+    def _embed_batch(self, batch: list[_Text]) -> None:
+        settings = self._model.settings
+        limit = self._deadline or Deadline.after(settings.seconds)
+        try:
+            found = self._model.documents([item.text for item in batch], limit)
+        except ServerError as problem:
+            if problem.status not in _UNFIT or self._refused >= _MOST_REFUSED:
+                raise
+            if len(batch) > 1:  # some of them may do
+                middle = len(batch) // 2
+                self._embed_batch(batch[:middle])
+                self._embed_batch(batch[middle:])
+            else:
+                self._refused += 1
+                self._refusals.append(batch[0])
+                if self._refused == _MOST_REFUSED:
+                    raise
+            return
+        self._refused, self._taken = 0, True
+        self._put(batch, found)
+
+    def _put(self, batch: list[_Text], found: NDArray[np.float32]) -> None:
+        import numpy as np
+
+        dims = int(found.shape[1])
+        if not self._dims:
+            self._dims = dims
+            for parts in self._open.values():
+                for rows in parts:
+                    rows.numbers = np.zeros((rows.texts.count, dims), np.int8)
+        if dims != self._dims:
+            raise other_size(dims, self._dims)
+        numbers, scales = unit_length(found)
+        for i, item in enumerate(batch):
+            for rows, number in item.places:
+                rows.numbers[number], rows.scales[number] = numbers[i], scales[i]
+
+    def _keep(self, *, final: bool) -> Mapping[str, Apart]:
+        """Write what there is; vectors of other models are dropped once ours are whole."""
+        if not self._dims:
+            return self._others
+        wrote = False
+        for segment, parts in self._open.items():
+            if final or segment not in self._files or any(rows.scales[rows.missing].any() for rows in parts):
+                self._files[segment] = self._store.put(partial(self._write, parts), KIND)
+                wrote = True
+        mine = {self._model.digest: Apart(self._about, self._dims, dict(self._files))}
+        vectors = mine if final else {**self._others, **mine}
+        if wrote or vectors != self._committed:
+            self._commit(vectors)
+            self._committed = vectors
+        return vectors
+
+    def _write(self, parts: list[_Rows], out: Builder) -> str:
+        meta: dict[str, Any] = {"model": self._model.digest, "dims": self._dims}
+        for rows in parts:
+            group = rows.texts.group
+            meta[group.owners] = rows.texts.count
+            out.add(group.numbers, "i1", as_bytes(rows.numbers))
+            out.add(group.scales, "<f4", as_bytes(rows.scales.astype("<f4")))
+            out.add(group.keys, "<u8", as_bytes(rows.keys.astype("<u8")))
+        return out.finish(meta)

@@ -1,0 +1,253 @@
+"""What changed in a tree since the manifest was written, from names and time stamps alone.
+
+A time stamp is believed if a later change is bound to give another one. A file system's clock ticks: two changes within one
+tick get the same stamp. So what had changed shortly before it was looked at is looked at again, once. The change time
+decides, because no program can set it; the modification time counts beside it for file systems that keep no real change time.
+"""
+
+from __future__ import annotations
+
+import os
+
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
+from lurcher.sources.files import Entry, Listing
+from lurcher.sources.signature import Marks, Standing, mark
+from lurcher.storage.manifest import ROW_BYTES, STAMPS_AT, Manifest, Row, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeVar
+
+    from lurcher.sources.decode import Skip, Text
+
+    Seen = TypeVar("Seen")
+
+
+FINE_NS, COARSE_NS, LONG_NS = 50_000_000, 2_100_000_000, 10_000_000_000
+READ_TO_COUNT = 1000
+_KIND, _REGULAR = 0o170000, 0o100000
+
+
+def racy(mtime_ns: int, ctime_ns: int, checked_ns: int) -> bool:
+    """Whether a file was touched so shortly before it was read that it may have changed since without a new time stamp.
+
+    A time stamp in whole seconds comes from a file system that keeps no finer ones. A modification time in the future was
+    put there by somebody, and a change would end that.
+    """
+    return ctime_ns >= checked_ns - _tick(ctime_ns) or abs(mtime_ns - checked_ns) <= _tick(mtime_ns)
+
+
+def _tick(stamp_ns: int) -> int:
+    return FINE_NS if stamp_ns % 1_000_000_000 else COARSE_NS
+
+
+def settle(new: Standing | None, old: Standing | None, checked_ns: int) -> Standing | None:
+    """A standing with what can be said now about whether it is to be believed.
+
+    A stamp that is young by our clock is believed if it was the same in an earlier standing, made long enough before: all
+    clocks have ticked since.
+    """
+    if new is None or new.settled:
+        return new
+    young = any(racy(mtime, ctime, checked_ns) for _, mtime, ctime, _ in new.marks())
+    new = replace(new, folders=Marks.of(new.folders))  # as every look wants them
+    if young and old is not None and old.same_marks(new):
+        return replace(new, started_ns=old.started_ns, settled=new.started_ns - old.started_ns > LONG_NS)
+    return replace(new, settled=not young)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    suspects: tuple[Entry, ...]
+    """Files that are new or look different; their content decides."""
+    gone: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.suspects) + len(self.gone)
+
+
+def glance(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Changes | None:
+    """What changed, by a look at the files that the manifest knows; None where only a listing can tell.
+
+    Every folder on the way to a file is one that the standing has seen to be a real one, so nothing outside of the root is
+    looked at, whatever the manifest says.
+    """
+    return _with_root(root, lambda opened: _glance(manifest, root, opened, circumstances, max_file_bytes))
+
+
+def _glance(manifest: Manifest, root: str, opened: int, circumstances: str, max_file_bytes: int) -> Changes | None:
+    if not _listed(manifest, root, opened, circumstances):
+        return None
+    unlike = _unlike(manifest, opened)
+    return None if unlike is None else _suspects(manifest, opened, unlike, max_file_bytes)
+
+
+class Glance:
+    """The same, going on while something else is done."""
+
+    __slots__ = ("_look", "_manifest", "_max_file_bytes", "_root")
+
+    def __init__(self, manifest: Manifest, root: str, max_file_bytes: int, look: object) -> None:
+        self._manifest, self._root, self._max_file_bytes, self._look = manifest, root, max_file_bytes, look
+
+    @staticmethod
+    def begin(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Glance | None:
+        """None where only a listing can tell, or nobody can look meanwhile."""
+        rows, kernel = manifest.rows, native() if os.name == "posix" else None
+        standing = manifest.standing
+        if kernel is None or not isinstance(rows, Rows) or standing is None:
+            return None
+
+        def begun(opened: int) -> Glance | None:
+            if not standing.settled or not standing.holds(root, opened, circumstances, folders=False):
+                return None
+            folders = Marks.of(standing.folders)
+            look = kernel.begin_look(*_looked_at(manifest, rows, opened), folders.names, folders.packed)
+            return None if look is None else Glance(manifest, root, max_file_bytes, look)
+
+        return _with_root(root, begun)
+
+    def end(self) -> Changes | None:
+        """What has changed; None where that cannot be told."""
+        kernel, rows = native(), self._manifest.rows
+        if kernel is None or not isinstance(rows, Rows):
+            return None
+        found = kernel.end_look(self._look)
+        if not found:
+            return None if found is None else Changes((), ())
+        unlike = map(rows.at, found)
+        return _with_root(self._root, lambda opened: _suspects(self._manifest, opened, unlike, self._max_file_bytes))
+
+
+def _with_root(root: str, look: Callable[[int], Seen | None]) -> Seen | None:
+    """What somebody sees who looks from the root; None where that fails."""
+    try:
+        opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return look(opened)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(opened)
+
+
+def _listed(manifest: Manifest, root: str, opened: int, circumstances: str) -> bool:
+    """Whether a listing would have the same files again, each in a folder that is one."""
+    standing = manifest.standing
+    if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
+        return False
+    known = standing.folders
+    if not standing.holds(root, opened, circumstances) or "" not in known:
+        return False
+    return all(folder.rpartition("/")[0] in known for folder in known)
+
+
+def _suspects(
+    manifest: Manifest, opened: int, unlike: Iterable[tuple[str, Row]], max_file_bytes: int
+) -> Changes | None:
+    # Paths relative to an open folder are shorter to look up, and this runs once per file and query.
+    stat, checked, settled = os.stat, manifest.checked_ns, manifest.settled
+    old = checked - COARSE_NS
+    suspects = []
+    for path, (_, size, mtime, ctime, inode, _, _) in unlike:
+        status = stat(path, dir_fd=opened, follow_symlinks=False)
+        seen = mark(status)
+        if (
+            seen == (size, mtime, ctime, inode)
+            and ((ctime < old and mtime < old) or not racy(mtime, ctime, checked) or path in settled)
+        ):
+            continue
+        if status.st_mode & _KIND != _REGULAR or status.st_size > max_file_bytes:
+            return None
+        suspects.append(Entry(path, *seen))
+    return Changes(tuple(suspects), ())
+
+
+def _unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, Row]] | None:
+    """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young.
+
+    None where one of them is in none of the folders.
+    """
+    rows, folders = manifest.rows, manifest.standing.folders if manifest.standing is not None else {}
+    kernel = native() if os.name == "posix" else None
+    if kernel is not None and isinstance(rows, Rows):
+        known = folders.all if isinstance(folders, Marks) else folders
+        found = kernel.unlike_rows(*_looked_at(manifest, rows, opened), known)
+        return None if found is None else map(rows.at, found)
+    if not {path.rpartition("/")[0] for path in rows} <= folders.keys():
+        return None
+    if kernel is None or not isinstance(rows, dict):
+        return rows.items()
+    return [(path, rows[path]) for path in kernel.unlike(rows, 1, opened, manifest.checked_ns - COARSE_NS, False)]
+
+
+def _looked_at(manifest: Manifest, rows: Rows, opened: int) -> tuple[object, ...]:
+    return rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, manifest.checked_ns - COARSE_NS
+
+
+def compare(manifest: Manifest, listing: Listing) -> Changes:
+    rows, checked, settled = manifest.rows, manifest.checked_ns, manifest.settled
+    old = checked - COARSE_NS
+    suspects = []
+    known = 0
+    for entry in listing.entries:
+        row = rows.get(entry.path)
+        if row is None:
+            suspects.append(entry)
+            continue
+        known += 1
+        if row[1:5] != entry[1:5] or (
+            (row.ctime_ns >= old or row.mtime_ns >= old)
+            and racy(row.mtime_ns, row.ctime_ns, checked)
+            and entry.path not in settled
+        ):
+            suspects.append(entry)
+    gone: tuple[str, ...] = ()
+    if known != len(rows):
+        present = {entry.path for entry in listing.entries}
+        gone = tuple(path for path in rows if path not in present)
+    return Changes(tuple(suspects), gone)
+
+
+def believed(row: Row, entry: Entry, old_checked_ns: int, checked_ns: int) -> bool | None:
+    """Whether to believe the stamp of a file that was read again and has the same content as before.
+
+    None: it is young by our clock, but had the same stamp so long before that all clocks have ticked since.
+    """
+    if not racy(entry.mtime_ns, entry.ctime_ns, checked_ns):
+        return True
+    return None if row[1:5] == entry[1:5] and checked_ns - old_checked_ns > LONG_NS else False
+
+
+def differing(manifest: Manifest, changes: Changes) -> int:
+    """How many files are new, gone, or have other stamps than before."""
+    rows = manifest.rows
+    return len(changes.gone) + sum(
+        (row := rows.get(entry.path)) is None or row[1:5] != entry[1:5] for entry in changes.suspects
+    )
+
+
+def stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text | Skip]) -> int:
+    """How many files are not as the index has them.
+
+    Their content tells, and files with young stamps are always read for that. Only where more than a thousand have other
+    stamps than before, these are counted without a look inside.
+    """
+    from lurcher.sources.decode import Text
+
+    look = differing(manifest, changes) <= READ_TO_COUNT
+    count = len(changes.gone)
+    for entry in changes.suspects:
+        row = manifest.rows.get(entry.path)
+        if not look and (row is None or row[1:5] != entry[1:5]):
+            count += 1
+            continue
+        outcome = read(entry.path)
+        if row is None:
+            count += isinstance(outcome, Text)
+        else:
+            count += (bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)) != row.digest
+    return count

@@ -1,0 +1,37 @@
+"""The import graph of a root, made of what the index keeps, once per generation.
+
+There is one for each ecosystem, since no import leads from one to another: a question about a file resolves what matters to it.
+"""
+
+from __future__ import annotations
+
+from lurcher.imports.graph import Graph
+from lurcher.imports.resolvers import ecosystem_of
+from lurcher.runtime.garbage import UNCOLLECTED
+from lurcher.storage.snapshot import Snapshot
+
+
+def graph_around(snapshot: Snapshot, file: int) -> Graph:
+    """The graph that a file is part of; paths in it are without what tells roots apart."""
+    key = snapshot.prefix(file), ecosystem_of(snapshot.language(file))
+    known: Graph | None = snapshot.graphs.get(key)
+    if known is None:
+        # Half of the time would go into looking for garbage among hundreds of thousands of new tuples.
+        with UNCOLLECTED:
+            known = snapshot.graphs[key] = _made(snapshot, *key)
+    return known
+
+
+def _made(snapshot: Snapshot, prefix: str, ecosystem: str) -> Graph:
+    files = {path: file for path, file in snapshot.live_paths.items() if path.startswith(prefix)}
+    languages = dict(zip(files.values(), map(snapshot.language, files.values()), strict=True))
+    inside = {language for language in set(languages.values()) if ecosystem and ecosystem_of(language) == ecosystem}
+    imports = snapshot.imports({file for file, language in languages.items() if language in inside})
+    skipped = len(prefix)
+
+    def read(path: str) -> str | None:
+        file = files.get(prefix + path)
+        return None if file is None else snapshot.file_text(file).decode("utf-8", "replace")
+
+    rows = [(path[skipped:], languages[file], imports.get(file, ())) for path, file in files.items()]
+    return Graph.build(rows, read)

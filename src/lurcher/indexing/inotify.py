@@ -1,0 +1,227 @@
+"""Whether a tree has been quiet since it was last looked at, asked of the system and not of a thread that listens.
+
+The kernel puts an event into the queue before the program that changed a file goes on. So a question that finds the queue empty
+knows that nothing was changed before it was asked, and need not look at every file. What brings no event is looked at each
+time (what git reads outside of the tree, files with a second name) or now and then (`BEAT`: a write through mapped memory, a
+file system mounted on a folder). Where any of this cannot be relied on, the tree counts as never quiet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import os
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lurcher.sources.signature import Mark, Standing, mark, mark_of
+from lurcher.storage.manifest import Manifest
+
+if TYPE_CHECKING:
+    from lurcher.indexing.root_index import Project
+
+BEAT = 2.0
+"""Seconds after which the tree is looked at whatever the system says."""
+
+_LOCAL = frozenset({
+    0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794C7630, 0x2FC12FC1, 0xF2F52010, 0x858458F6, 0xCA451A4E, 0x52654973,
+})  # fmt: skip
+"""ext, XFS, btrfs, tmpfs, overlay, ZFS, F2FS, ramfs, bcachefs, ReiserFS: no other machine changes files in them."""
+_HEAD = struct.Struct("iIII")
+_MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED, _CREATE, _DELETE, _SELF = 0x2, 0x4, 0x8, 0xC0, 0x100, 0x200, 0xC00
+_CHANGES = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _CREATE | _DELETE | _SELF
+_ONLY_FOLDERS, _NO_LINKS = 0x01000000, 0x02000000
+_BUFFER = 1 << 16
+_MOST_READS = 64
+"""So many buffers of events are taken at a time; more of them is no quiet tree anyway."""
+
+
+class Quiet:
+    """What the system tells of one tree. Used under its project's lock, and closed once."""
+
+    def __init__(self, root: Path) -> None:
+        """Raises OSError where the system cannot tell."""
+        if not sys.platform.startswith("linux"):
+            raise OSError(errno.ENOSYS, "only Linux tells of changes in time")
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        if _kind_of(self._libc, root) not in _LOCAL:
+            raise OSError(errno.ENOTSUP, "other machines may change this file system")
+        self._root = str(root)
+        self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        if self._queue < 0:
+            raise OSError(ctypes.get_errno(), "the system has no queue left")
+        self._process = os.getpid()
+        self._lock = threading.Lock()
+        self._watches: dict[str, int] = {}
+        self._numbers: set[int] = set()
+        self._linked: dict[str, Mark] | None = None
+        self._marks: dict[str, Mark] = {}
+        self._identity: tuple[int, int] | None = None
+        self._looked = 0.0
+        self._proven = False
+
+    def __del__(self) -> None:
+        """For an engine that nobody closes."""
+        if getattr(self, "_queue", -1) >= 0:
+            self._drop()
+
+    def _is_ours(self) -> bool:
+        """A copy of the process has the same queue: what it took out of it, the other would never hear of."""
+        return os.getpid() == self._process
+
+    def holds(self) -> bool:
+        """Whether the tree is as the last look found it."""
+        with self._lock:
+            if not self._proven or not self._is_ours():
+                return False
+            if time.monotonic() - self._looked > BEAT or self._happened() or not self._same():
+                self._proven = False
+            return self._proven
+
+    def begin(self) -> None:
+        """The tree is looked at now: whatever has happened before, the look will see."""
+        with self._lock:
+            self._proven = False
+            if self._is_ours():
+                self._happened()
+                self._looked = time.monotonic()
+
+    def end(self, manifest: Manifest, circumstances: str) -> None:
+        """The look is over and found the tree as `manifest` has it."""
+        with self._lock:
+            try:
+                self._proven = self._is_ours() and self._arm(manifest, circumstances)
+            except OSError as error:
+                # No watches left, or a folder that went away meanwhile, which the next look will see.
+                if error.errno in (errno.ENOSPC, errno.ENOMEM, errno.ENOTSUP):
+                    self._drop()
+                self._proven = False
+
+    def _arm(self, manifest: Manifest, circumstances: str) -> bool:
+        standing = manifest.standing
+        if standing is None or self._queue < 0:
+            return False
+        status = os.stat(self._root)
+        self._identity = status.st_dev, status.st_ino
+        news = self._watch(standing.folders)
+        if news and any(os.lstat(os.path.join(self._root, folder)).st_dev != status.st_dev for folder in standing.folders):
+            raise OSError(errno.ENOTSUP, "another file system lies in the tree")
+        opened = os.open(self._root, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            if not standing.holds(self._root, opened, circumstances):
+                return False
+            if self._linked is None:
+                self._linked = _linked(manifest, opened)
+        finally:
+            os.close(opened)
+        self._marks = {**_outside(self._root, standing), **{os.path.join(self._root, p): m for p, m in self._linked.items()}}
+        return not (news or self._happened())  # what is watched only from now on has to be looked at once more
+
+    def _watch(self, folders: Iterable[str]) -> bool:
+        """Watch these folders and no others; whether there are new ones among them."""
+        known, self._watches = self._watches, {}
+        for folder in folders:
+            path = os.fsencode(os.path.join(self._root, folder) if folder else self._root)
+            number = self._libc.inotify_add_watch(self._queue, path, _CHANGES | _ONLY_FOLDERS | _NO_LINKS)
+            if number < 0:
+                self._watches = {**known, **self._watches}
+                raise OSError(ctypes.get_errno(), "a folder cannot be watched")
+            self._watches[folder] = number
+        numbers = set(self._watches.values())
+        for number in set(known.values()) - numbers:
+            self._libc.inotify_rm_watch(self._queue, number)
+        news = not numbers <= self._numbers
+        self._numbers = numbers
+        return news
+
+    def _happened(self) -> bool:
+        """Whether there are events of a folder that is watched; they are taken out of the queue."""
+        if found := self._taken():
+            self._linked = None
+        return found
+
+    def _taken(self) -> bool:
+        found = False
+        for _ in range(_MOST_READS):
+            try:
+                data = os.read(self._queue, _BUFFER)
+            except BlockingIOError:
+                return found
+            except OSError:
+                return True
+            at = 0
+            while at + _HEAD.size <= len(data):
+                number, _, _, length = _HEAD.unpack_from(data, at)
+                at += _HEAD.size + length
+                found = found or number < 0 or number in self._numbers  # below 0: events were lost
+        return True
+
+    def _same(self) -> bool:
+        """Whether what brings no events is as it was."""
+        try:
+            status = os.stat(self._root)
+        except OSError:
+            return False
+        return self._identity == (status.st_dev, status.st_ino) and all(
+            mark_of(path, follow=True) == seen for path, seen in self._marks.items()
+        )
+
+    def _drop(self) -> None:
+        """Give back all watches: others may need them, and some of them are as good as none."""
+        if self._queue >= 0:
+            os.close(self._queue)
+        self._queue = -1
+        self._watches, self._numbers = {}, set()
+
+    def close(self) -> None:
+        with self._lock:
+            self._proven = False
+            self._drop()
+
+
+def _outside(root: str, standing: Standing) -> dict[str, Mark]:
+    """What the listing depends on and no watched folder tells of."""
+    found = {os.path.join(root, path): seen for path, seen in standing.git.items()}
+    for path in standing.files:
+        if path.rpartition("/")[0] not in standing.folders:
+            found[os.path.join(root, path)] = mark_of(os.path.join(root, path), follow=True)
+    return found
+
+
+def _linked(manifest: Manifest, opened: int) -> dict[str, Mark]:
+    """Files that have other names too, through which they can be changed without an event here."""
+    found = {}
+    for path in manifest.rows:
+        status = os.stat(path, dir_fd=opened, follow_symlinks=False)
+        if status.st_nlink > 1:
+            found[path] = mark(status)
+    return found
+
+
+def _kind_of(libc: ctypes.CDLL, path: Path) -> int:
+    """The number of the kind of file system that a path is in."""
+    answer = (ctypes.c_long * 64)()
+    if libc.statfs(os.fsencode(path), ctypes.byref(answer)):
+        raise OSError(ctypes.get_errno(), "the file system cannot be told")
+    return answer[0] & 0xFFFFFFFF
+
+
+@contextlib.contextmanager
+def watching(projects: Sequence[Project]) -> Iterator[None]:
+    """While this lasts, trees that can be watched are not looked at for every question."""
+    watches = []
+    for project in projects:
+        with contextlib.suppress(OSError):
+            project.watch = Quiet(project.root.path)
+            watches.append(project.watch)
+    try:
+        yield
+    finally:
+        for watch in watches:
+            watch.close()

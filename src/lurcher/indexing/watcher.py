@@ -1,0 +1,495 @@
+"""Keeps indexes up to date while their trees change: hears of changes from the system, or looks every few seconds.
+
+    events ──► burst (quiet for a moment?) ──► the update that every query makes, without its limit ──► told
+
+What an event says is not believed, only that it is time to look. Whatever goes wrong after the start is told and tried again;
+only a root that is gone, or an index that a newer version has taken over, ends it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, LurcherError, OutdatedIndex, PathError
+from lurcher.indexing.root_index import Project, View
+from lurcher.sources.files import GENERATED_FOLDERS, INTERNAL_FOLDERS
+from lurcher.storage.container import Container
+from lurcher.storage.lock import holder
+from lurcher.storage.manifest import NAME, NO_SEGMENT, Row
+from lurcher.types import Progress
+from lurcher.version import VERSION
+
+INSTALL = "pip install 'lurcher[watch]'"
+SYSCTL = "sudo sysctl fs.inotify.max_user_watches=524288"
+_TICK = 0.2
+"""How long to listen before looking at the clock."""
+_GRACE = 1.0
+"""A root that is away for no longer than this was only being replaced."""
+_RETRY, _LONGEST_RETRY = 1.0, 60.0
+_LOCKED_RETRY = 0.25
+_GIT_SECONDS = 20.0
+"""So long git may take for a branch switch; a lock file that is older was left by a git that died."""
+_UNHEARD = 2
+"""So many changes may be found by chance before the system's events are not relied on any more."""
+_MOST_IDLE = 20
+"""Looking may take this part of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """An index was brought up to date."""
+
+    root: str
+    generation: int
+    files: int
+    """Files in the index."""
+    added: int
+    changed: int
+    removed: int
+    ms: float
+    first: bool
+    """Whether this is the state at the start, which is told even if nothing was to do."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "ms": round(self.ms, 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something to know about the watching itself."""
+
+    message: str
+    hint: str = ""
+    serious: bool = False
+    """Whether the index is not being kept up to date for now."""
+
+
+Told = Callable[[Update | Notice], None]
+Reopen = Callable[[Project, bool], Project]
+"""The project with its settings as they are now; the second argument says that it must be another one in any case."""
+
+
+def watch(
+    projects: Sequence[Project], reopen: Reopen, tell: Told, stop: threading.Event, progress: Progress, pace: Pace
+) -> None:
+    """Keep the indexes of `projects` up to date until `stop` is set."""
+    trees = [_Tree(project, reopen, tell, stop, progress, pace) for project in projects]
+    ears = _Ears([tree.root for tree in trees], tell, stop, pace)
+    try:
+        ears.open()  # before the first look, so that nothing is missed in between
+        while any([tree.begin() for tree in trees]) and not stop.wait(_LOCKED_RETRY):
+            pass
+        while not stop.is_set():
+            heard = ears.listen(max(tree.cost for tree in trees))
+            now = time.monotonic()
+            for tree in trees:
+                if tree.moved():
+                    ears.open()
+                    tree.look_at(now)
+                elif heard is None:
+                    tree.look_at(now)
+                else:
+                    tree.burst.note(heard, now)
+            for tree in trees:
+                if not stop.is_set() and tree.due <= time.monotonic() and not tree.in_git():
+                    tree.update()
+            if ears.hearing and sum(tree.unheard for tree in trees) >= _UNHEARD:
+                ears.give_up("the system does not tell of every change", f"perhaps it is out of watches; try: {SYSCTL}")
+    finally:
+        ears.close()
+
+
+class _Ears:
+    """Where news come from: watchfiles, if it is there and has watches enough, else a clock."""
+
+    def __init__(self, roots: Sequence[Path], tell: Told, stop: threading.Event, pace: Pace) -> None:
+        self._roots, self._tell, self._stop, self._pace = roots, tell, stop, pace
+        self._events: Iterator[set[tuple[Any, str]]] | None = None
+        self._given_up = False
+        self._lenient = False
+        """Whether folders that cannot be watched are passed over: watchfiles does that for any reason or for none."""
+
+    @property
+    def hearing(self) -> bool:
+        return self._events is not None
+
+    def open(self) -> None:
+        self.close()
+        if self._given_up:
+            return
+        try:
+            import watchfiles
+        except ImportError:
+            self.give_up("watchfiles is not installed", INSTALL)
+            return
+        step = round(_TICK * 1000)
+        self._events = watchfiles.watch(
+            *self._roots, watch_filter=None, debounce=step, step=step // 4, rust_timeout=step, yield_on_timeout=True,
+            stop_event=self._stop, ignore_permission_denied=self._lenient,
+        )  # fmt: skip
+        self._next()  # only now does it begin
+
+    def listen(self, cost: float) -> set[str] | None:
+        """The paths that something happened to, after a moment; None where the clock says that it is time to look."""
+        if self._events is None:
+            self.open()
+        heard = self._next() if self._events is not None else None
+        if heard is not None:
+            return heard
+        self._stop.wait(max(self._pace.poll, _MOST_IDLE * cost))
+        return None
+
+    def _next(self) -> set[str] | None:
+        assert self._events is not None
+        try:
+            return {path for _, path in next(self._events, ())}
+        except FileNotFoundError:  # a root that is gone, which is noticed elsewhere
+            self.close()
+        except (OSError, RuntimeError) as error:
+            if "ermission denied" in str(error) and not self._lenient:
+                self._lenient = True
+                self.open()
+                return set()
+            limit = "watch limit" in str(error) or "Too many open files" in str(error)
+            reason = "the system has no watches left for so many folders" if limit else f"the system cannot tell: {error}"
+            self.give_up(reason, SYSCTL if limit else "")
+        return None
+
+    def give_up(self, reason: str, hint: str) -> None:
+        self.close()
+        self._given_up = True
+        self._tell(Notice(f"{reason}: looking for changes every {self._pace.poll:g} s instead", hint))
+
+    def close(self) -> None:
+        close = getattr(self._events, "close", None)
+        self._events = None
+        if close is not None:
+            close()
+
+
+class _Tree:
+    """One root that is watched, and its index."""
+
+    def __init__(
+        self, project: Project, reopen: Reopen, tell: Told, stop: threading.Event, progress: Progress, pace: Pace
+    ) -> None:
+        self._project, self._reopen, self._tell, self._stop, self._progress = project, reopen, tell, stop, progress
+        self._pace = pace
+        self.root = project.root.path
+        self.burst = Burst(self.root, project.store.folder, pace)
+        self.cost = 0.0
+        """Seconds that the last look took which found nothing."""
+        self.unheard = 0
+        """Changes that were found although nothing was heard of them."""
+        self._git_lock = _git_lock(self.root)
+        self._identity = self._disk_identity()
+        self._rows: Mapping[str, Row] = {}
+        self._generation = 0
+        self._begun = False
+        self._beat = self._look = float("inf")
+        self._not_before = 0.0
+        self._retry = _RETRY
+        self._said = ""
+
+    @property
+    def due(self) -> float:
+        burst = self.burst.due
+        wanted = min(self._beat, self._look, float("inf") if burst is None else burst)
+        return max(wanted, self._not_before)
+
+    def look_at(self, when: float) -> None:
+        """There is reason to look, whatever the burst says."""
+        self._look = min(self._look, when)
+
+    def in_git(self) -> bool:
+        """Whether git is in the middle of something, which is better waited for."""
+        if self._git_lock is None:
+            return False
+        try:
+            return 0 <= time.time() - self._git_lock.stat().st_mtime < _GIT_SECONDS
+        except OSError:
+            return False
+
+    def begin(self) -> bool:
+        """The first update; True while it has to wait for another writer. What fails now fails for good."""
+        if not self._begun:
+            self._rows = _rows_of(self._project)
+            self.update()
+        return not self._begun
+
+    def moved(self) -> bool:
+        """Whether another folder has taken the root's place; raises if none has."""
+        identity = self._disk_identity()
+        deadline = time.monotonic() + _GRACE
+        while identity is None and time.monotonic() < deadline:
+            if self._stop.wait(0.1):
+                return False
+            identity = self._disk_identity()
+        if identity is None:
+            raise PathError(f"{self.root} is gone", "start again once it is back")
+        before, self._identity = self._identity, identity
+        return identity != before
+
+    def _disk_identity(self) -> tuple[int, int] | None:
+        try:
+            status = os.stat(self.root)
+        except OSError:
+            return None
+        return status.st_dev, status.st_ino
+
+    def update(self) -> None:
+        """Index what changed; tell of it, or of why that could not be done."""
+        started = time.monotonic()
+        chance = self.burst.due is None and self._look > started
+        try:
+            view = self._view()
+        except IndexLocked as locked:
+            self._later(Notice(locked.message, "waiting for it"), _LOCKED_RETRY)
+        except (LurcherError, OSError) as error:
+            if not self._begun or isinstance(error, (PathError, OutdatedIndex)):
+                raise
+            message = error.message if isinstance(error, LurcherError) else error.strerror or str(error)
+            hint = error.hint if isinstance(error, LurcherError) else ""
+            self._later(Notice(f"{message}; trying again", hint, serious=True), self._retry)
+            self._retry = min(self._retry * 2, _LONGEST_RETRY)
+        else:
+            self._settle(view, started, chance)
+
+    def _view(self) -> View:
+        if not self._disk_identity():
+            raise PathError(f"{self.root} is gone", "start again once it is back")
+        self._refresh_project()
+        self._wait_for_others()
+        try:
+            view = self._project.view(self._progress, limited=False)
+        except CorruptIndex as damage:
+            self._tell(Notice(f"{damage.message}; it is made anew"))
+            view = self._project.rebuild(self._progress)
+        problem = self._project.store.problem
+        if problem:
+            self._project = self._reopen(self._project, True)
+            raise IndexError_(f"the index cannot be written: {problem}", "make room, or set LURCHER_INDEX_DIR")
+        if view.stale_paths:
+            raise IndexLocked("another process is writing the index")
+        for note in view.degraded:
+            self._tell(Notice(note.reason, note.hint))
+        return view
+
+    def _refresh_project(self) -> None:
+        """The settings may have changed, or another process may have made the index with others than ours."""
+        self._project = self._reopen(self._project, False)
+        self.burst.index = self._project.store.folder
+        if not self._begun or not self._project.replaced():
+            return
+        try:
+            self._project.store.read(self._project.fingerprint)
+        except OutdatedIndex as problem:
+            if Container.open(self._project.store.folder / NAME).meta["fingerprint"].get("version") != VERSION:
+                # To make it anew would only undo what the other version does, and so on with every change.
+                raise OutdatedIndex(f"{problem.message}, by another process", "start the watch again") from problem
+            self._project = self._reopen(self._project, True)
+        except (IndexError_, OSError):
+            pass  # the update will find out, and mend it
+
+    def _wait_for_others(self) -> None:
+        """Better than inside of the update, which would neither say so nor listen to `stop`."""
+        try:
+            pid = holder(self._project.store.folder)
+        except OSError:  # a file system without locks
+            return
+        if pid is not None:
+            raise IndexLocked(f"another process{f' ({pid})' if pid else ''} is writing the index")
+
+    def _later(self, notice: Notice, seconds: float) -> None:
+        """Say so, once, and try again."""
+        if notice.message != self._said:
+            self._tell(notice)
+            self._said = notice.message
+        self._not_before = time.monotonic() + seconds
+        self._look = min(self._look, self._not_before)
+
+    def _settle(self, view: View, started: float, chance: bool) -> None:
+        now = time.monotonic()
+        rows, first = view.manifest.rows, not self._begun
+        added, changed, removed = _difference(self._rows, rows)
+        moved = bool(added or changed or removed)
+        self._rows, self._generation, self._begun = rows, view.manifest.generation, True
+        self.burst.looked(rows)
+        self._retry, self._said, self._not_before = _RETRY, "", 0.0
+        self._beat, self._look = now + self._pace.beat, float("inf")
+        if moved:
+            self.unheard += chance
+            self._look = now + self._pace.follow
+        else:
+            self.cost = now - started
+        if moved or first:
+            files = sum(row.segment != NO_SEGMENT for row in rows.values())
+            ms = (now - started) * 1000
+            self._tell(Update(str(self.root), self._generation, files, added, changed, removed, ms, first))
+
+
+def _git_lock(root: Path) -> Path | None:
+    """The file that is there while git changes the work tree at `root`; None where git has no folder for it."""
+    folder = root / ".git"
+    try:
+        if folder.is_file():  # a linked work tree, or a sub-module
+            folder = root / folder.read_text("utf-8", "surrogateescape").removeprefix("gitdir: ").rstrip("\n")
+        return folder / "index.lock" if folder.is_dir() else None
+    except (OSError, ValueError):
+        return None
+
+
+def _rows_of(project: Project) -> Mapping[str, Row]:
+    """What the index on disk knows before it is brought up to date."""
+    try:
+        manifest = project.store.read(project.fingerprint)
+    except (IndexError_, OSError):
+        return {}
+    return manifest.rows if manifest is not None else {}
+
+
+def _difference(before: Mapping[str, Row], after: Mapping[str, Row]) -> tuple[int, int, int]:
+    """How many files were added to the index, changed in it and removed from it."""
+    if before is after:
+        return 0, 0, 0
+    old = {path: row.digest for path, row in before.items() if row.segment != NO_SEGMENT}
+    new = {path: row.digest for path, row in after.items() if row.segment != NO_SEGMENT}
+    kept = old.keys() & new.keys()
+    return len(new) - len(kept), sum(old[path] != new[path] for path in kept), len(old) - len(kept)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Which events of a watched tree matter, and when it is time to look at the tree.
+#
+# An event only says that something happened; the tree itself says what. So a burst of any size ends in one look, once it has
+# been quiet for a moment, or at the latest after a few seconds. A path that was looked at in vain (an ignored folder, a log) can
+# go on changing all day: it is asked for less and less.
+
+
+_IN_GIT = frozenset({".git", ".git/index", ".git/HEAD", ".git/info/exclude"})
+"""What in git's own folder decides which files a tree has."""
+_RULES = frozenset({".gitignore", ".lurcherignore"})
+_GENERATED = frozenset(GENERATED_FOLDERS)
+_MOST_IN_VAIN = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """All in seconds."""
+
+    quiet: float = 0.2
+    """So long nothing may happen before the tree is looked at."""
+    latest: float = 3.0
+    """So long it may go on before it is looked at all the same."""
+    slow: float = 4.0
+    """The same for what was looked at in vain; doubled each time."""
+    slowest: float = 60.0
+    follow: float = 2.0
+    """After a change the tree is looked at once more: a system may lose events when there are many."""
+    beat: float = 60.0
+    """And now and then, whatever was heard."""
+    poll: float = 2.0
+    """How often it is looked at where nothing can be heard."""
+
+
+class Burst:
+    """What was heard of one tree since it was last looked at."""
+
+    def __init__(self, root: Path, index: Path, pace: Pace) -> None:
+        self._base = str(root).rstrip("/") + "/"
+        self.index = index
+        self._pace = pace
+        self._files: Mapping[str, object] = {}
+        self._folders: set[str] = {""}
+        self._asked: set[str] = set()
+        self._in_vain: set[str] = set()
+        self._first: float | None = None
+        self._last = 0.0
+        self._slow_first: float | None = None
+        self._slow = pace.slow
+
+    def learn(self, files: Mapping[str, object]) -> None:
+        """Take note of the files that the index knows now."""
+        if files is self._files:
+            return
+        self._files = files
+        folders = {""}
+        for path in files:
+            folder = path.rpartition("/")[0]
+            while folder not in folders:
+                folders.add(folder)
+                folder = folder.rpartition("/")[0]
+        self._folders = folders
+
+    def note(self, paths: Iterable[str], now: float) -> None:
+        """Something happened to these, which are absolute."""
+        index = f"{self.index}/"
+        for path in paths:
+            if not f"{path}/".startswith(self._base) or f"{path}/".startswith(index):
+                continue
+            key = self._key(path[len(self._base) :])
+            if key is None:
+                continue
+            if key in self._in_vain:
+                self._slow_first = now if self._slow_first is None else self._slow_first
+                continue
+            self._asked.add(key)
+            self._first = now if self._first is None else self._first
+            self._last = now
+
+    def _key(self, path: str) -> str | None:
+        """What to remember if a look because of `path` is in vain; None where there is no need to look."""
+        if path in self._files:
+            return path
+        parts = path.split("/")
+        if not INTERNAL_FOLDERS.isdisjoint(parts):
+            return "" if path in _IN_GIT else None
+        if parts[-1] in _RULES:
+            self._in_vain.clear()
+            return path
+        folder = ""
+        for part in parts:
+            folder = f"{folder}/{part}" if folder else part
+            if folder not in self._folders:
+                # The first folder that holds nothing that is indexed, or the new file itself.
+                return None if part in _GENERATED else folder
+        return folder
+
+    @property
+    def due(self) -> float | None:
+        """When to look; None where there is no reason to."""
+        times = []
+        if self._first is not None:
+            times.append(min(self._last + self._pace.quiet, self._first + self._pace.latest))
+        if self._slow_first is not None:
+            times.append(self._slow_first + self._slow)
+        return min(times, default=None)
+
+    def looked(self, files: Mapping[str, object]) -> None:
+        """The tree was looked at, and `files` are what the index knows since then."""
+        self.learn(files)
+        if self._slow_first is not None:
+            self._slow = min(self._slow * 2, self._pace.slowest)
+        in_vain = {key for key in self._asked if key and key not in files and key not in self._folders and self._holds(key)}
+        if len(self._in_vain) + len(in_vain) > _MOST_IN_VAIN:
+            self._in_vain.clear()
+        if not in_vain <= self._in_vain:
+            self._slow = self._pace.slow
+        self._in_vain |= in_vain
+        self._in_vain = {key for key in self._in_vain if key not in files and key not in self._folders}
+        self._asked.clear()
+        self._first = self._slow_first = None
+
+    def _holds(self, key: str) -> bool:
+        """Whether there is something at `key`: what is gone, or a folder with nothing in it yet, may still become a file."""
+        try:
+            return bool(os.listdir(self._base + key))
+        except NotADirectoryError:
+            return True
+        except OSError:
+            return False

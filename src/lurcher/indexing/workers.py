@@ -1,0 +1,375 @@
+"""Building shards in parallel: plain child processes that read jobs from a pipe and end when it closes.
+
+A child is a fresh interpreter started in lurcher's own folder, or a copy of this process where that is sound (forked.py), so
+neither the caller's main module nor anything in the repository is ever imported by it. It reads its files itself, and what it
+built goes to a file of its own, so that memory holds a few shards at a time however large the tree. A child that a grammar
+brings down costs its file the grammar, nothing else. (One that takes too long is given up by the parser itself, or ends with a
+process of its own: chunking/grammar.py.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from threading import Timer
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from lurcher.errors import ModelError
+from lurcher.indexing.build import Files, Seen, Tree, build, texts_of
+from lurcher.runtime.fork import Forked, possible
+from lurcher.runtime.kernel import give_back
+from lurcher.runtime.sandbox import receive as _receive
+from lurcher.runtime.sandbox import send as _send
+from lurcher.runtime.timings import ended
+from lurcher.storage.container import PACK, Container, stamp_of
+from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.disk import remove, remove_scratch, write_scratch
+from lurcher.storage.segment_writer import encode
+from lurcher.vectors.table import Table
+
+if TYPE_CHECKING:
+    from lurcher.storage.container import Stamp
+
+_COMMAND = "from lurcher.indexing.workers import serve; serve()"
+SECONDS, SECONDS_ALONE = 120.0, 15.0
+"""How long a child may take for a shard, which takes it a second or two, and for a single file."""
+_AHEAD = 2
+"""Jobs that a child has at a time."""
+MEMORY = 4 << 30
+"""Bytes that a child may have; a grammar that is lost in a text takes all that there is."""
+_CRASHES = {-getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") if hasattr(signal, name)}
+
+
+class Job(NamedTuple):
+    files: Files
+    chunk_chars: int
+    model: tuple[str, str] | None
+    """Path and digest of the term table."""
+    plain: frozenset[str]
+    target: str | None
+    """The file to write to; the bytes are the answer where there is none."""
+    tree: Tree | None = None
+    place: int | None = None
+    """Where the texts will begin among those of the whole, if they follow each other there and nothing unforeseen is read."""
+
+
+class Built(NamedTuple):
+    data: bytes | None
+    """The segment, unless it went to the job's target."""
+    problem: OSError | None
+    """Why it did not."""
+    seen: list[Seen]
+    """The files that were read for it."""
+    is_empty: bool
+    """Whether none of the files has a text: there is no segment then."""
+    stamp: Stamp | None = None
+    """Of the target, as it was written."""
+
+
+def run(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> Built:
+    texts, seen = texts_of(job.files, job.tree)
+    if not texts:
+        return Built(None, None, seen, True)
+    placed = job.place is not None
+    data = build(texts, job.chunk_chars, table, job.plain, begin, (job.place or 0) % PACK)
+    pieces = pack_sections(*encode(data, part=True, placed=placed))
+    if job.target is None:
+        return Built(b"".join(pieces), None, seen, False)
+    try:
+        stamp = stamp_of(os.lstat(write_scratch(Path(job.target), pieces)))
+    except OSError as error:
+        return Built(b"".join(pieces), error, seen, False)
+    return Built(None, None, seen, False, stamp)
+
+
+class Shop:
+    """Builds shards with this process and some children; the results come in the shards' order, whatever their number."""
+
+    def __init__(
+        self,
+        chunk_chars: int,
+        table: Table | None,
+        scratch: Callable[[], Path | None],
+        give_up: Callable[[OSError], None],
+        done: Callable[[int], None],
+        begin: Callable[[str], None] | None = None,
+        tree: Tree | None = None,
+        see: Callable[[list[Seen]], None] = lambda seen: None,
+        place: Callable[[Files], int | None] = lambda files: None,
+    ) -> None:
+        """`scratch` names a new file to write to, `give_up` is told that one could not be written, `done` counts files.
+
+        Files that come without a text are read from `tree`, and `see` is told what they were. `place` tells where the texts
+        of a shard will most likely begin among all, if they stay together.
+        """
+        self._chunk_chars = chunk_chars
+        self._table = table
+        self._model = None if table is None else (str(table.path), table.digest)
+        self._scratch, self._give_up, self._done, self._begin = scratch, give_up, done, begin
+        self._tree, self._see, self._place = tree, see, place
+        self._lock = threading.Lock()
+        self._shards: Iterator[tuple[int, Files, frozenset[str]]] = iter(())
+        self._results: dict[int, Container] = {}
+        self._left: list[tuple[int, Job]] = []
+        self._targets: list[Path] = []
+        self._failed: BaseException | None = None
+
+    def build(
+        self, shards: Iterator[tuple[Files, frozenset[str]]], workers: int, prepare: Callable[[], None] | None = None
+    ) -> list[Container]:
+        """One segment per shard of files, some of them not for a grammar. Shards are taken as they are needed.
+
+        Children that are copies of this process have what `prepare` has loaded.
+        """
+        self._shards = ((number, files, plain) for number, (files, plain) in enumerate(shards))
+        children = _start(workers - 1, self._table, prepare)
+        threads = [threading.Thread(target=self._employ, args=(child,)) for child in children]
+        for thread in threads:
+            thread.start()
+        try:
+            while (taken := self._take()) is not None:
+                self._keep(*taken, run(taken[1], self._table, self._begin))
+            for thread in threads:
+                thread.join()
+            if self._failed is not None:
+                raise self._failed
+            # What a child did not deliver, for whatever reason but a grammar's.
+            for number, job in self._left:
+                self._keep(number, job, run(job, self._table, self._begin))
+        except BaseException as error:
+            # An interrupted build must not wait for shards that nobody wants any more.
+            self._failed = error
+            for child in children:
+                child.kill()
+                child.close()
+            self._clean_up()
+            raise
+        finally:
+            for child in children:
+                child.close()
+        return [self._results[number] for number in sorted(self._results)]
+
+    def _take(self) -> tuple[int, Job] | None:
+        with self._lock:
+            if self._failed is not None:
+                return None
+            try:
+                following = next(self._shards, None)
+            except BaseException as error:
+                self._failed = error
+                raise
+            if following is None:
+                return None
+            number, files, plain = following
+            path = self._scratch()
+            target = str(path) if path else None
+            if path:
+                self._targets.append(path)
+            return number, Job(files, self._chunk_chars, self._model, plain, target, self._tree, self._place(files))
+
+    def _keep(self, number: int, job: Job, built: Built) -> None:
+        with self._lock:
+            self._see(built.seen)
+            if built.problem is not None:
+                self._give_up(built.problem)
+            if built.data is not None:
+                self._results[number] = Container(built.data, "scratch")
+            elif not built.is_empty:
+                path = Path(job.target or "")
+                self._results[number] = Container.open(path, built.stamp)
+                remove(path)  # what is mapped stays, and nothing is left behind if we end early
+            self._done(len(job.files))
+
+    def _clean_up(self) -> None:
+        """Remove what children wrote and nobody took, and what they were writing when they ended."""
+        with self._lock:
+            for target in self._targets:
+                remove_scratch(target)
+
+    def _employ(self, child: Child) -> None:
+        """Give a child one shard after the other, in a thread of its own.
+
+        It has the next one before it is done with the last: this process is busy building too, and takes a while to answer.
+        """
+        waiting: deque[tuple[int, Job]] = deque()
+        try:
+            while True:
+                while len(waiting) < _AHEAD and (taken := self._take()) is not None:
+                    waiting.append(taken)
+                    child.send(taken[1])
+                if not waiting:
+                    return
+                number, job = waiting[0]
+                built = child.receive()
+                if built is None and child.crashed():
+                    job = job._replace(plain=job.plain | crashing(job))
+                    waiting[0] = number, job
+                    child.restart()
+                    for _, again in waiting:
+                        child.send(again)
+                    built = child.receive()
+                if built is None:
+                    with self._lock:
+                        self._left.extend(waiting)
+                    return
+                waiting.popleft()
+                self._keep(number, job, built)
+        except BaseException as error:  # told by the thread that waits for us
+            self._failed = error
+
+
+def crashing(job: Job) -> frozenset[str]:
+    """Those of a job's files that bring down a process which gives them to a grammar."""
+    found = set()
+    child = Child()
+    try:
+        for file in job.files:
+            if file[0] in job.plain:
+                continue
+            if child.run(job._replace(files=[file], target=None), SECONDS_ALONE) is None:
+                if child.crashed():
+                    found.add(file[0])
+                child.restart()
+    finally:
+        child.close()
+    return frozenset(found)
+
+
+def _start(count: int, table: Table | None, prepare: Callable[[], None] | None) -> list[Child]:
+    """Up to `count` children: as many as the system lets us have."""
+    children: list[Child] = []
+    copies = count > 0 and possible()
+    if copies and prepare is not None:
+        prepare()
+    with contextlib.suppress(OSError):
+        while sys.executable and len(children) < count:
+            children.append(Child(Forked(partial(serve, table=table)) if copies else None))
+    return children
+
+
+class Child:
+    def __init__(self, process: Forked | None = None) -> None:
+        """One that is started afresh, unless there is a process already."""
+        self._stuck = self._unwanted = False
+        self._changing = threading.Lock()
+        self._process: Forked | subprocess.Popen[bytes] = process or self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        home = Path(__file__).resolve().parents[2]
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        return subprocess.Popen(
+            [sys.executable, "-c", _COMMAND], cwd=home, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def restart(self) -> None:
+        """Begin anew, unless it was killed meanwhile: what is started after that would write files that nobody removes."""
+        with self._changing:
+            if not self._unwanted:
+                self.close()
+                self._stuck = False
+                self._process = self._started()
+
+    def run(self, job: Job, seconds: float | None = None) -> Built | None:
+        """The job done; None where the child did not live to tell, took too long, or told nonsense."""
+        self.send(job)
+        return self.receive(seconds)
+
+    def send(self, job: Job) -> None:
+        """Hand over a job, to be done after those before it; that a child is dead shows when it is asked for the result."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(Exception), self._limit(SECONDS):
+            _send(self._process.stdin, job)
+
+    def receive(self, seconds: float | None = None) -> Built | None:
+        """The first job that is not received yet, done; None as `run` has it."""
+        assert self._process.stdout is not None
+        with contextlib.suppress(Exception), self._limit(SECONDS if seconds is None else seconds):
+            return Built(*_receive(self._process.stdout))
+        return None  # whatever it was: somebody else does the job then
+
+    @contextlib.contextmanager
+    def _limit(self, seconds: float) -> Iterator[None]:
+        """The child ends after so long."""
+        limit = Timer(seconds, self._too_long)
+        limit.start()
+        try:
+            yield
+        finally:
+            limit.cancel()
+
+    def _too_long(self) -> None:
+        self._stuck = True
+        self._process.kill()
+
+    def crashed(self) -> bool:
+        """Whether the child came to the kind of end that broken native code brings, or to none."""
+        status = ended(self._process, 5)
+        return status is not None and (status in _CRASHES or self._stuck)
+
+    def kill(self) -> None:
+        """End it for good."""
+        with self._changing:
+            self._unwanted = True
+            self._process.kill()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        if ended(self._process, 5) is None:
+            self._process.kill()
+            self._process.wait()
+
+
+def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None, table: Table | None = None) -> None:
+    """The child's side: build what comes in until the pipe closes, which also ends a build that nobody waits for."""
+    gc.disable()  # as the parent does while it builds
+    _limit_memory()
+    jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(source or sys.stdin.buffer, jobs), daemon=True).start()
+    target = target or sys.stdout.buffer
+    try:
+        while True:
+            job = jobs.get()
+            if job.model is not None and table is None:
+                table = _opened(*job.model)
+            _send(target, tuple(run(job, table)))
+            give_back()
+    finally:
+        os._exit(1)  # an ordinary end would wait for the thread that listens
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most), most))
+
+
+def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Job]) -> None:
+    """Take jobs as they come; when the pipe closes the parent is done, or dead."""
+    with contextlib.suppress(EOFError):
+        while True:
+            jobs.put(Job(*_receive(source)))
+    os._exit(0)
+
+
+def _opened(path: str, digest: str) -> Table:
+    """The table that the parent has open too, and not one that has taken its name since."""
+    table = Table.open(Path(path))
+    if table.digest != digest:
+        raise ModelError(f"model file {Path(path).name} has changed", "run the command again")
+    return table

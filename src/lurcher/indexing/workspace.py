@@ -1,0 +1,258 @@
+"""Several roots seen as one: what tells their files apart, which of them are meant, and one snapshot of them all."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+
+from lurcher import config
+from lurcher.config import Settings
+from lurcher.errors import PathError, UsageError
+from lurcher.indexing.root_index import Project, View, files_settings, root_digest
+from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
+from lurcher.sources.files import list_files
+from lurcher.sources.roots import Root, find_root
+from lurcher.storage.manifest import WAITING
+from lurcher.storage.segment_reader import Segment
+from lurcher.storage.snapshot import Snapshot
+from lurcher.types import Filter, IndexState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+
+class Together:
+    """Projects in the order they were asked for, each with the folders of it that may answer (None: all of it)."""
+
+    def __init__(self, projects: Sequence[Project], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
+        self.projects = list(projects)
+        self.prefixes = dict(prefixes)
+        self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
+
+    def forget(self) -> None:
+        self._combined = None
+
+    def replace(self, old: Project, new: Project) -> None:
+        self.projects[self.projects.index(old)] = new
+        self.forget()
+
+    @property
+    def places(self) -> list[str]:
+        """The folder of each root."""
+        return [project.root.place for project in self.projects]
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        return tuple(project.root.path for project in self.projects)
+
+    def labels(self) -> list[str]:
+        """What stands before a path to tell roots apart: nothing for one root, else the folder's name, numbered if need be."""
+        if len(self.projects) == 1:
+            return [""]
+        names = [project.root.name or "root" for project in self.projects]
+        labels: list[str] = []
+        for name in names:
+            label, number = name, 1
+            while label in labels or (number > 1 and label in names):
+                number += 1
+                label = f"{name}-{number}"
+            labels.append(label)
+        return [f"{label}/" for label in labels]
+
+    def narrowed(self, filter: Filter) -> Filter:
+        """The query's filter within the folders that were asked for."""
+        if all(prefixes is None for prefixes in self.prefixes.values()):
+            return filter
+        labels = self.labels()
+        inside: list[str] = []
+        for number, prefixes in self.prefixes.items():
+            label = labels[number]
+            inside += [label.rstrip("/")] if prefixes is None else [label + prefix for prefix in prefixes]
+        return Filter(filter.languages, filter.globs, filter.excludes, tuple(inside))
+
+    def snapshot(self, views: Sequence[View]) -> Snapshot:
+        """All views as one, made once for the same ones."""
+        if self.labels() == [""]:
+            return views[0].snapshot
+        parts = tuple(view.snapshot for view in views)
+        if self._combined is None or self._combined[0] != parts:
+            segments: list[Segment] = []
+            order: list[tuple[int, int]] = []
+            for view, label in zip(views, self.labels(), strict=True):
+                base = len(segments)
+                # What is mapped stays: the files may be gone by now, if another process has written since.
+                for part in view.snapshot.segments:
+                    segments.append(Segment(part.container, part.live, label))
+                    segments[-1].vectors = part.vectors
+                if view.manifest.rows:
+                    order += [(row.segment + base, row.place) for row in view.manifest.rows.values() if row.segment >= 0]
+                else:  # searched as it is, in path order
+                    order += [(base, place) for place in range(view.snapshot.file_total)]
+            generation = sum(view.manifest.generation for view in views)
+            self._combined = (parts, Snapshot(segments, generation, order))
+        return self._combined[1]
+
+    def meant(self, path: str | Path) -> tuple[str, ...]:
+        """What a path may be called in the index: as a hit has it, or as seen from the current folder."""
+        from pathlib import Path
+
+        try:
+            if "\0" in str(path):
+                raise ValueError
+            os.fsencode(path)
+        except ValueError:
+            raise PathError(f"{str(path)[:200]!r} is no path", "check the spelling") from None
+        found = []
+        if not Path(path).is_absolute():
+            asked = posixpath.normpath(str(path))
+            found.append("" if asked == "." else asked)
+        for place in _places(path):
+            for project, label in zip(self.projects, self.labels(), strict=True):
+                if place.is_relative_to(project.root.path):
+                    inside = place.relative_to(project.root.path).as_posix()
+                    found.append(label.rstrip("/") if inside == "." else label + inside)
+        if not found:
+            raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
+        return tuple(dict.fromkeys(found))
+
+    def name_of(self, path: Path) -> str:
+        """What hits call a file or folder; nothing for a whole root that is the only one."""
+        for project, label in zip(self.projects, self.labels(), strict=True):
+            if path.is_relative_to(project.root.path):
+                inside = path.relative_to(project.root.path).as_posix()
+                return label.rstrip("/") if inside == "." else label + inside
+        raise PathError(f"{path} is in none of the roots", "name a path below " + ", ".join(map(str, self.roots)))
+
+    def locate(self, path: str) -> Path:
+        """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
+        for project, label in zip(self.projects, self.labels(), strict=True):
+            if path.startswith(label):
+                return project.root.path / path[len(label) :]
+        raise UsageError(f"{path} is in none of the roots", "pass a path as a hit has it")
+
+
+def _places(path: str | Path) -> list[Path]:
+    """Where a path leads from the current folder, as it stands and with links followed; nowhere once that folder is gone."""
+    from pathlib import Path
+
+    found = []
+    with suppress(OSError):
+        found.append(Path(os.path.normpath(Path.cwd() / path)))
+    with suppress(OSError, RuntimeError):  # links that lead round in a circle
+        found.append(Path(path).resolve())
+    return found
+
+
+def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
+    """What an answer says of the index behind it."""
+    stale = sum(view.stale_paths for view in views)
+    coverage = {}
+    if any(view.manifest.is_partial for view in views):
+        files = sum(len(view.manifest.rows) for view in views)
+        waiting = sum(view.manifest.skipped.get(WAITING, 0) for view in views)
+        coverage["code"] = round(files / (files + waiting), 4)
+    return IndexState(snapshot.generation, stale == 0 and all(view.checked for view in views), stale, coverage)
+
+# ----------------------------------------------------------------------------------------------------------------------
+# From the paths of a question to the projects that hold its answer: their roots, their settings, where their indexes are.
+
+
+@dataclass(frozen=True)
+class Opened:
+    projects: list[Project]
+    prefixes: dict[int, tuple[str, ...] | None]
+    """Of each project by its number the folders that may answer; None: all of it."""
+    settings: Settings
+    """Those of the first."""
+
+
+def open_roots(
+    paths: Sequence[str | Path],
+    *,
+    root: str | Path | None = None,
+    index_dir: str | Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> Opened:
+    """The projects around some paths, of which there is one at least; `root` makes a folder its own root."""
+    if root is not None:
+        from pathlib import Path
+
+        top = Path(root).resolve()
+        roots = [Root(top, (top / ".git").exists(), _inside(Path(item), top)) for item in paths]
+    else:
+        roots = [find_root(item) for item in paths]
+        if len(roots) > 1:
+
+            roots = outermost(roots, overrides)
+    projects: list[Project] = []
+    prefixes: dict[int, tuple[str, ...] | None] = {}
+    settings: Settings | None = None
+    for found in roots:
+        number = next((i for i, project in enumerate(projects) if project.root.place == found.place), len(projects))
+        if number == len(projects):
+            mine = config.load(found.place, overrides)
+            settings = settings or mine
+            several = len({item.place for item in roots}) > 1
+            projects.append(Project(found, mine, _own_folder(index_dir, found, several)))
+            prefixes[number] = (found.prefix,) if found.prefix else None
+        else:
+            known = prefixes[number]
+            prefixes[number] = None if known is None or not found.prefix else (*known, found.prefix)
+    assert settings is not None, "there is a path"
+    return Opened(projects, prefixes, settings)
+
+
+def _own_folder(index_dir: str | Path | None, root: Root, several: bool) -> Path | None:
+    """Where the index of a root is asked to be, if anywhere."""
+    if index_dir is None:
+        return None
+    from pathlib import Path
+
+    return Path(index_dir) / root_digest(root) if several else Path(index_dir)
+
+
+def _inside(path: Path, root: Path) -> str:
+    try:
+        relative = path.resolve().relative_to(root).as_posix()
+    except ValueError:
+        raise UsageError(f"{path} is not inside of {root}", "name a path below the root") from None
+    return "" if relative == "." else relative
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Roots that lie in one another: a file that one of them lists anyway is not there twice.
+
+
+def outermost(roots: list[Root], overrides: Mapping[str, Any] | None) -> list[Root]:
+    """Roots with those whose files another one lists anyway made a part of that one, so that no file is there twice."""
+    kept: list[Root] = []
+    nested: dict[Path, tuple[str, ...]] = {}
+    place: dict[Path, Root] = {}
+    for root in sorted(roots, key=lambda item: len(item.path.parts)):
+        if root.path in place:
+            continue
+        tops = (top for top in kept if root.path.is_relative_to(top.path))
+        top = next((top for top in tops if _covers(top, root, nested, overrides)), root)
+        if top is root:
+            kept.append(root)
+        place[root.path] = top
+    found = []
+    for root in roots:
+        top = place[root.path]
+        inside = "" if top.path == root.path else root.path.relative_to(top.path).as_posix()
+        found.append(Root(top.path, top.git, "/".join(part for part in (inside, root.prefix) if part)))
+    return found
+
+
+def _covers(top: Root, root: Root, nested: dict[Path, tuple[str, ...]], overrides: Mapping[str, Any] | None) -> bool:
+    """Whether the files of `root` are listed with those of `top`, which is around it.
+
+    A repository is where git does not ignore it and it is no other work tree of one that is listed. A folder outside of git is
+    part of any other one around it; one that is in a work tree is its own root only because that one leaves it out.
+    """
+    if not root.git:
+        return not top.git
+    if top.path not in nested:
+        nested[top.path] = list_files(top, files_settings(config.load(top.path, overrides))).nested
+    return root.path.relative_to(top.path).as_posix() in nested[top.path]

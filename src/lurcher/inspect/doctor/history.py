@@ -1,0 +1,43 @@
+"""The history index: every byte of it, and whether its tables lead somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lurcher.corpora.history.index import PastProject
+from lurcher.errors import LurcherError, OutdatedIndex
+from lurcher.indexing.root_index import Project
+from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command
+from lurcher.runtime.plural import counted
+from lurcher.storage.manifest import NAME
+from lurcher.storage.sidecar import KIND, names_in
+
+
+def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
+    history = PastProject.beside(project)
+    if not (history.store.folder / NAME).exists():
+        return
+    mend = command("lurcher index --history --rebuild", project.root.path)
+    try:
+        found = history.on_disk()
+        if found is None:
+            return
+        manifest, past = found
+        for segment in past.segments:
+            segment.check_tables()
+            if not quick:
+                segment.container.verify()
+        for name in sorted(names_in(manifest.vectors)):
+            kept = history.store.other(name, KIND)
+            if not quick:
+                kept.verify()
+        if manifest.judged.name:
+            history.store.outcomes(manifest.judged.name).verify()
+    except OutdatedIndex as outdated:
+        yield Finding("history", NOTE, f"{outdated.message}: the next question makes it anew", mend)
+        return
+    except (LurcherError, OSError) as error:
+        yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), mend)
+        return
+    held = f"{past.commit_count:,} of {counted(manifest.total, 'commit')}"
+    yield Finding("history", OK, f"{held} in {counted(len(past.segments), 'segment')}")

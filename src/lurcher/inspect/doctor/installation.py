@@ -1,0 +1,83 @@
+"""Whether all is there that lurcher needs: Python, packages, grammars, git."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module, metadata
+from pathlib import Path
+
+from lurcher.chunking.languages import LANGUAGES
+from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding
+from lurcher.runtime.plural import counted
+from lurcher.sources.git import command
+from lurcher.version import VERSION
+
+OLDEST = (3, 10)
+_MEND = "run: pip install --force-reinstall lurcher"
+
+
+def python() -> Iterator[Finding]:
+    text = f"lurcher {VERSION} on Python {platform.python_version()}"
+    if sys.version_info >= OLDEST:
+        yield Finding("python", OK, text)
+    else:
+        yield Finding("python", PROBLEM, f"{text} is too old", f"install Python {OLDEST[0]}.{OLDEST[1]} or newer")
+
+
+def packages() -> Iterator[Finding]:
+    found = []
+    for module, package in (("numpy", "numpy"), ("rs_bpe", "rs-bpe"), ("tree_sitter", "tree-sitter")):
+        try:
+            import_module(module)
+            found.append(f"{package} {_version(package)}")
+        except Exception as error:  # a broken extension module can fail in any way
+            yield Finding("packages", PROBLEM, f"{package} cannot be imported: {error}", _MEND)
+    if found:
+        yield Finding("packages", OK, ", ".join(found))
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "of unknown version"
+
+
+def grammars() -> Iterator[Finding]:
+    from tree_sitter import Language
+
+    good = []
+    for language in LANGUAGES.values():
+        if language.grammar is None:
+            continue
+        module, function = language.grammar
+        package = module.replace("_", "-")
+        try:
+            Language(getattr(import_module(module), function)())
+            good.append(language.name)
+        except Exception as error:  # files of that language are cut by lines then
+            yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
+    yield Finding("grammars", OK, f"{counted(len(good), 'language')}: {', '.join(sorted(good))}")
+
+
+def git_program() -> Iterator[Finding]:
+    status, out, _ = run_git(Path("/"), "--version")
+    if status:
+        yield Finding("git", NOTE, "git cannot be run: trees are walked instead, which is slower", "install git")
+    else:
+        yield Finding("git", OK, out.strip())
+
+
+def run_git(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    """Exit status, output and errors of git, run as the listing runs it."""
+    try:
+        done = subprocess.run(
+            ["git", *arguments], cwd=folder, env=command.environment(), stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=command.SECONDS, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 128, "", str(error)
+    return done.returncode, done.stdout.decode("utf-8", "replace"), done.stderr.decode("utf-8", "replace")

@@ -1,0 +1,25 @@
+"""The indexes of installed libraries: whether each can be read, and is of the version that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lurcher.corpora.libraries import kept_in
+from lurcher.indexing.root_index import Project
+from lurcher.inspect.doctor.finding import NOTE, OK, Finding, few
+
+
+def examine(project: Project) -> Iterator[Finding]:
+    """Nothing where no library was ever indexed."""
+    found, unusable = kept_in(project)
+    for note in unusable:
+        yield Finding("libraries", NOTE, note.reason, note.hint)
+    current = []
+    for library in found:
+        changed = library.changed()
+        if changed is not None:
+            yield Finding("libraries", NOTE, changed, library.mend)
+        else:
+            current.append(f"{library.name} {library.library.version}".strip())
+    if current:
+        yield Finding("libraries", OK, f"{few(current, 10)} as installed")

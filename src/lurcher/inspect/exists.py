@@ -1,0 +1,86 @@
+"""Whether a text occurs anywhere: by the segments' filters, or by looking.
+
+The text must stand by itself, as with `grep -w`: `user` does not occur in `get_user`. Case and spelling count. That it occurs
+nowhere is certain only if the index has all of the tree, as it is now.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lurcher.errors import QueryError
+from lurcher.indexing.coverage import together, unread_in, unread_note
+from lurcher.inspect.answers import ExistsAnswer, Standing
+from lurcher.storage.bloom import hashes_of, may_hold
+from lurcher.storage.manifest import UNREADABLE, WAITING
+from lurcher.storage.segment import UNIT_FIELDS
+from lurcher.storage.snapshot import Snapshot
+from lurcher.terms.split import split, words
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MOST_CHARACTERS = 1000
+
+
+def exists(
+    snapshot: Snapshot, pattern: str, exact: bool, index: Standing, labels: Sequence[str] = ("",),
+    inside: NDArray[np.bool_] | None = None,
+) -> ExistsAnswer:  # fmt: skip
+    """`labels` are what the paths of each root begin with; `inside` says which files count, where not all do."""
+    if not pattern.strip():
+        raise QueryError("the pattern is empty", "for example: lurcher exists parse_cookie")
+    if len(pattern) > MOST_CHARACTERS:
+        raise QueryError(f"the pattern has {len(pattern):,} characters", f"a pattern has at most {MOST_CHARACTERS:,}")
+    hashes = hashes_of(pattern.encode("utf-8", "surrogatepass"))
+    possible = {number for number, segment in enumerate(snapshot.segments) if may_hold(segment.bloom, hashes)}
+    if possible and not exact and inside is None:  # the filters are about all files
+        return ExistsAnswer(pattern, True, False, None, None, index)
+    found = next(_found(snapshot, pattern, possible, inside), None)
+    if found is not None:
+        return ExistsAnswer(pattern, True, True, *found, index)
+    unread = together([(label, unread_in(view.manifest)) for label, view in zip(labels, index.views, strict=False)])
+    certain = index.index.fresh and not unread
+    # What waits to be indexed and what cannot be read is told of by every answer.
+    untold = {reason: each for reason, each in unread.items() if reason not in (WAITING, UNREADABLE)}
+    if untold:
+        index = replace(index, degraded=(*index.degraded, unread_note(untold)))
+    return ExistsAnswer(pattern, False, certain, None, None, index)
+
+
+def _found(
+    snapshot: Snapshot, pattern: str, possible: set[int], inside: NDArray[np.bool_] | None
+) -> Iterator[tuple[str, int]]:
+    """Path and line of the first occurrence in each file that has one: files that have all its words come first."""
+    data = pattern.encode("utf-8", "surrogatepass")
+    before, after = r"(?<!\w)" if _is_word(pattern[0]) else "", r"(?!\w)" if _is_word(pattern[-1]) else ""
+    alone = re.compile(before + re.escape(pattern) + after)
+    likely = _likely(snapshot, pattern)
+    files = [file for file in snapshot.live_paths.values() if snapshot.segment_of(file) in possible]
+    files = files if inside is None else [file for file in files if inside[file]]
+    for file in sorted(files, key=lambda file: (file not in likely, snapshot.path(file))):
+        text = snapshot.file_text(file)
+        if data in text:
+            match = alone.search(decoded := text.decode("utf-8", "replace"))
+            if match is not None:
+                yield snapshot.path(file), decoded.count("\n", 0, match.start()) + 1
+
+
+def _is_word(character: str) -> bool:
+    return re.match(r"\w", character) is not None
+
+
+def _likely(snapshot: Snapshot, pattern: str) -> set[int]:
+    """Files in which every word of the pattern is known to occur, in whatever spelling."""
+    found: set[int] | None = None
+    for terms in map(split, words(pattern)):
+        if terms:
+            here: set[int] = set()
+            for field in UNIT_FIELDS:
+                here.update(snapshot.unit_file[snapshot.postings(field, terms[0])[0]].tolist())
+            found = here if found is None else found & here
+    return found or set()

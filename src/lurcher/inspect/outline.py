@@ -1,0 +1,77 @@
+"""The symbols of a file, nested as it defines them, or of a folder, the outermost of each file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lurcher.errors import FilterError
+from lurcher.indexing.coverage import given_up, without_grammar
+from lurcher.inspect.answers import OutlineAnswer, OutlineFile, OutlineSymbol, Standing
+from lurcher.storage.segment import KINDS
+from lurcher.storage.snapshot import Snapshot
+from lurcher.types import Definition
+
+_DEEPEST = 50
+"""Containers around a symbol beyond which it is shown by itself."""
+
+
+def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
+    for kind in kinds:
+        if kind not in KINDS:
+            import difflib
+
+            near = difflib.get_close_matches(kind, KINDS, 3) or KINDS[1:12]
+            raise FilterError(f"unknown kind '{kind}'", f"known are: {', '.join(near)}, …")
+    return tuple(dict.fromkeys(kinds))
+
+
+def outline(
+    snapshot: Snapshot, path: str, files: Sequence[int], whole: bool, kinds: tuple[str, ...], index: Standing
+) -> OutlineAnswer:
+    """Of one file (`whole`) everything, nested; of several the outermost; with `kinds` those of any depth, in a flat list."""
+    found = []
+    for file in files:
+        definitions = snapshot.definitions_of(file)
+        if kinds:
+            symbols = tuple(_symbol(item) for item in definitions if item.kind in kinds)
+        elif whole:
+            symbols = nested(definitions)
+        else:
+            symbols = tuple(_symbol(item) for item in definitions if not item.container)
+        if symbols or whole:
+            found.append(OutlineFile(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), symbols))
+    notes = index.degraded + given_up(snapshot, files) + without_grammar(snapshot, files)
+    return OutlineAnswer(path, kinds, tuple(found), Standing(index.index, notes))
+
+
+def nested(definitions: Sequence[Definition]) -> tuple[OutlineSymbol, ...]:
+    """Definitions within those that contain them by name, which need not be around them: methods may stand apart."""
+    holders: dict[str, list[int]] = {}
+    for number, item in enumerate(definitions):
+        holders.setdefault(item.qualified, []).append(number)
+    inside: dict[int, list[int]] = {}
+    tops = []
+    for number, item in enumerate(definitions):
+        known = holders.get(item.container, ()) if item.container and item.container.count(".") < _DEEPEST else ()
+        above = _holder(definitions, known, item)
+        if above is None:
+            tops.append(number)
+        else:
+            inside.setdefault(above, []).append(number)
+
+    def made(number: int) -> OutlineSymbol:
+        return _symbol(definitions[number], tuple(made(child) for child in inside.get(number, ())))
+
+    return tuple(made(number) for number in tops)
+
+
+def _holder(definitions: Sequence[Definition], holders: Sequence[int], item: Definition) -> int | None:
+    """Of several definitions of one container the last that is around the item, else the first there is."""
+    around = [i for i in holders if definitions[i].start_byte <= item.start_byte and item.end_byte <= definitions[i].end_byte]
+    return around[-1] if around else holders[0] if holders else None
+
+
+def _symbol(item: Definition, children: tuple[OutlineSymbol, ...] = ()) -> OutlineSymbol:
+    return OutlineSymbol(
+        item.name, item.qualified, item.kind, item.signature, item.start_line, item.end_line, item.exported, children
+    )

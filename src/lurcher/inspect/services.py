@@ -1,0 +1,211 @@
+"""How each configured service is doing: asked once for what it is there for, whatever became of it before.
+
+Only what somebody set is asked: who uses no service hears of none, and nothing leaves the machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lurcher.config import Settings
+from lurcher.errors import ConfigError, LurcherError, ServerError
+from lurcher.net.http import Deadline
+
+_TEXT = "where is this"
+_LONGEST = 200
+_COLUMNS = ("version", "model", "dims", "url", "latency")
+"""What a store tells that has a place of its own."""
+
+Ask = Callable[..., Any]
+"""Of a service: asks it for a path within a deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    service: str
+    """embedding, sparse, reranker, judge or store"""
+    protocol: str
+    address: str
+    reachable: bool = False
+    version: str = ""
+    model: str = ""
+    dims: int = 0
+    """Numbers of a vector; 0 where there are none, or not always as many."""
+    latency_ms: float = 0.0
+    state: str = ""
+    """What else there is to tell, such as what a store holds."""
+    problem: str = ""
+    hint: str = ""
+    tried: str = ""
+    misconfigured: bool = False
+    """Whether it was not even asked, since a setting is wrong."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def stack(settings: Settings, root: Path) -> Iterator[Health]:
+    """Every service that is set, one after the other."""
+    for check in (embedding, sparse, reranker, judge, store):
+        found = check(settings, root)
+        if found is not None:
+            yield found
+
+
+def embedding(settings: Settings, root: Path) -> Health | None:
+    from lurcher.registry import provider_named
+    from lurcher.vectors.service import Wanted
+
+    chosen = settings.embedding
+    if chosen.provider in ("builtin", "onnx") or settings.dense.model == "none":
+        return None
+
+    def look(about: Health, deadline: Deadline) -> Health:
+        embedder = provider_named(chosen.provider)[1](Wanted(settings, root))
+        service = getattr(embedder, "service", embedder)
+        about = replace(about, address=_address(getattr(service, "base", None)))
+        once = getattr(embedder, "once", embedder.embed)
+        rows, took = _timed(lambda: once([f"{chosen.query_prefix}{_TEXT}"], deadline))
+        told = _about(chosen.provider, getattr(service, "ask", None), deadline)
+        return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""),
+                       dims=int(rows.shape[1]), latency_ms=took)  # fmt: skip
+
+    return _looked(Health("embedding", chosen.provider, chosen.url), settings, look)
+
+
+def sparse(settings: Settings, root: Path) -> Health | None:
+    from lurcher.vectors.sparse import sparse_of
+
+    chosen = settings.sparse
+    if chosen.provider == "terms":
+        return None
+
+    def look(about: Health, deadline: Deadline) -> Health:
+        embedder = sparse_of(settings)
+        assert embedder is not None
+        about = replace(about, address=_address(embedder.base))
+        found, took = _timed(lambda: embedder.once([_TEXT], deadline))
+        told = _about("tei", embedder.ask, deadline)
+        return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""), latency_ms=took,
+                       state=f"{len(found[0].numbers)} terms of {len(_TEXT.split())} words")  # fmt: skip
+
+    return _looked(Health("sparse", chosen.provider, chosen.url), settings, look)
+
+
+def reranker(settings: Settings, root: Path) -> Health | None:
+    from lurcher.rerank.cross import server_of
+    from lurcher.trust import users_own
+
+    chosen = settings.reranker
+    if not chosen.url.strip():
+        return None
+
+    def look(about: Health, deadline: Deadline) -> Health:
+        server = server_of(settings, users_own(settings, "reranker.url"))
+        about = replace(about, address=_address(server.base))
+        _, took = _timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
+        told = _about(chosen.protocol, server.ask, deadline)
+        asked = chosen.model if chosen.protocol == "infinity" else ""
+        return replace(about, model=asked or told.get("model", ""), version=told.get("version", ""), latency_ms=took)
+
+    return _looked(Health("reranker", chosen.protocol, chosen.url), settings, look)
+
+
+def judge(settings: Settings, root: Path) -> Health | None:
+    from lurcher.rerank.chat import OLLAMA_MODEL, chat_of
+
+    chosen = settings.judge
+    if "llm" not in settings.search.rerank.split() and not any(key.startswith("judge.") for key in settings.origins):
+        return None
+
+    def look(about: Health, deadline: Deadline) -> Health:
+        chat = chat_of(settings)
+        about = replace(about, address=_address(chat.base))
+        models, took = _timed(lambda: chat.models(deadline))
+        wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else next(iter(models), ""))
+        there = bool({wanted, f"{wanted}:latest"} & set(models))
+        state = f"{len(models)} chat models" + ("" if there else f", {wanted or 'none'} is not among them")
+        told = _about(chosen.protocol, chat.ask, deadline) if chosen.protocol == "ollama" else {}
+        return replace(about, model=wanted, version=told.get("version", ""), latency_ms=took, state=state)
+
+    return _looked(Health("judge", chosen.protocol, chosen.url), settings, look)
+
+
+def store(settings: Settings, root: Path) -> Health | None:
+    from lurcher.registry import store_at
+    from lurcher.stores.address import shown
+    from lurcher.trust import users_own
+
+    url = settings.store.url
+    if not url or url == "local":
+        return None
+
+    def look(about: Health, deadline: Deadline) -> Health:
+        soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
+        where = users_own(settings, "store.url")
+        opened = store_at(where, settings.put(store=soon))
+        try:
+            told, took = _timed(opened.state)
+        finally:
+            opened.close()
+        rest = ", ".join(f"{name} {value}" for name, value in told.items() if name not in _COLUMNS)
+        dims = told.get("dims", "")
+        return replace(about, version=told.get("version", ""), model=told.get("model", ""), latency_ms=took, state=_line(rest),
+                       dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
+
+    return _looked(Health("store", url.partition("://")[0], shown(url)), settings, look)
+
+
+def _looked(about: Health, settings: Settings, look: Callable[[Health, Deadline], Health]) -> Health:
+    try:
+        return replace(look(about, Deadline.after(settings.services.health_seconds)), reachable=True)
+    except LurcherError as problem:
+        wrong = isinstance(problem, ConfigError)
+        tried = problem.tried or ("nothing" if wrong else about.address)
+        return replace(about, problem=_line(problem.message), hint=problem.hint, tried=tried, misconfigured=wrong)
+    except Exception as error:  # a store's own client may fail in any way, and the others are asked still
+        said = _line(f"{type(error).__name__}: {error}")
+        return replace(about, problem=said, hint="see the service's own log", tried=about.address)
+
+
+def _about(protocol: str, ask: Ask | None, deadline: Deadline) -> dict[str, str]:
+    """What a server says of itself, as far as it does."""
+    if ask is None:
+        return {}
+    found: dict[str, str] = {}
+    for path, key, name in _TELLS.get(protocol, ()):
+        try:
+            value: Any = ask(path, deadline)
+            for part in key.split("."):
+                value = value[int(part)] if part.isdecimal() else value[part]
+        except (ServerError, LookupError, TypeError, ValueError):
+            continue  # others that speak the same way need not tell
+        if isinstance(value, str):
+            found[name] = _line(value)
+    return found
+
+
+_TELLS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "tei": (("/info", "model_id", "model"), ("/info", "version", "version")),
+    "infinity": (("/openapi.json", "info.version", "version"),),
+    "ollama": (("/api/version", "version", "version"),),
+}
+"""Where each kind of server tells what, by the way to it in the answer."""
+
+
+def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+    started = time.perf_counter()
+    found = work()
+    return found, round(1000 * (time.perf_counter() - started), 1)
+
+
+def _address(base: Any) -> str:
+    return f"{base.scheme}://{base.netloc}{base.path.rstrip('/')}" if base is not None else ""
+
+
+def _line(text: str) -> str:
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:_LONGEST]

@@ -1,1 +1,0 @@
-"""Installed libraries, indexed one by one beside the index of the project that uses them."""

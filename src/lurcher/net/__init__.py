@@ -1,0 +1,1 @@
+"""Requests to configured servers: one HTTP client with a total deadline, and a circuit breaker."""

@@ -1,1 +1,0 @@
-"""Notes: a vault of Markdown, or a repository's documents. They are units of the same index as code, cut by headings."""

@@ -1,0 +1,91 @@
+"""Which files may answer: languages, globs, folders. A filter that matches nothing yields nothing."""
+
+from __future__ import annotations
+
+from lurcher.errors import FilterError
+from lurcher.runtime.arrays import np
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.snapshot import Snapshot
+from lurcher.types import Filter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MAX_GLOB = 1000
+
+
+def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Canonical language names; an unknown one is an error that names what is near."""
+    if not names:
+        return ()
+    from lurcher.chunking.languages import LANGUAGES, resolve
+
+    found = []
+    for name in names:
+        language = resolve(name)
+        if language is None:
+            import difflib
+
+            near = difflib.get_close_matches(name.lower(), LANGUAGES, 3) or sorted(LANGUAGES)[:12]
+            raise FilterError(f"unknown language '{name}'", f"known are: {', '.join(near)}, …")
+        found.append(language)
+    return tuple(dict.fromkeys(found))
+
+
+def check_globs(globs: tuple[str, ...]) -> tuple[str, ...]:
+    for glob in globs:
+        broken = not glob.isascii() and any("\ud800" <= c <= "\udfff" for c in glob)
+        if not glob or len(glob) > _MAX_GLOB or "\0" in glob or glob.count("**") > 8 or broken:
+            raise FilterError(f"not a usable glob: {glob[:40]!r}", "for example: --path 'src/**/*.py'")
+    return globs
+
+
+def allowed_files(snapshot: Snapshot, filter: Filter) -> NDArray[np.bool_]:
+    """Live files that pass the filter."""
+    allowed: NDArray[np.bool_] = snapshot.live_files.copy()
+    if filter.prefixes is None and not filter.languages and not filter.globs and not filter.excludes:
+        return allowed
+    for file in np.flatnonzero(allowed).tolist():
+        allowed[file] = _passes(snapshot, file, filter)
+    return allowed
+
+
+def _passes(snapshot: Snapshot, file: int, filter: Filter) -> bool:
+    path = snapshot.path(file)
+    if filter.prefixes is not None and not any(
+        not prefix or path == prefix or path.startswith(prefix + "/") for prefix in filter.prefixes
+    ):
+        return False
+    if filter.languages and snapshot.language(file) not in filter.languages:
+        return False
+    bare = snapshot.bare_path(file)
+    if filter.globs and not any(glob_matches(glob, bare) for glob in filter.globs):
+        return False
+    return not any(glob_matches(glob, bare) for glob in filter.excludes)
+
+
+def glob_matches(glob: str, path: str) -> bool:
+    """As in .gitignore: without a slash it matches any component; with one it is anchored; a folder stands for its files."""
+    from fnmatch import fnmatchcase
+
+    parts = path.split("/")
+    glob = glob.removeprefix("./").rstrip("/")
+    if "/" not in glob:
+        return any(fnmatchcase(part, glob) for part in parts)
+    return _components(glob.lstrip("/").split("/"), parts)
+
+
+def _components(pattern: list[str], parts: list[str]) -> bool:
+    """Whether the pattern matches the path or one of the folders above it; `**` stands for any number of folders."""
+    from fnmatch import fnmatchcase
+
+    reachable = {0}
+    for wanted in pattern:
+        following: set[int] = set()
+        for position in reachable:
+            if wanted == "**":
+                following.update(range(position, len(parts) + 1))
+            elif position < len(parts) and fnmatchcase(parts[position], wanted):
+                following.add(position + 1)
+        reachable = following
+    return bool(reachable)

@@ -1,0 +1,72 @@
+"""Which sources a question goes to."""
+
+from __future__ import annotations
+
+from lurcher.errors import UsageError
+from lurcher.query.validate import several
+from lurcher.runtime.light import TYPE_CHECKING, dataclass
+from lurcher.types import Degraded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SOURCES = ("code", "history", "notes")
+ALL = "all"
+LIBRARIES = "libraries"
+"""Asked by themselves: what others wrote would drown what is here."""
+KNOWN = (*SOURCES, LIBRARIES, ALL)
+_KNOWN_TO = {
+    "since": ("history", "notes"), "until": ("history", "notes"), "author": ("history",), "outcomes": ("history",),
+    "tags": ("notes",), "libraries": (LIBRARIES,),
+}  # fmt: skip
+"""Which sources know what a filter is about."""
+_FLAGS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    sources: tuple[str, ...]
+    notes: tuple[Degraded, ...] = ()
+
+
+def wanted_sources(sources: Sequence[str] | None, **filters: object) -> Wanted:
+    """The sources that a question goes to. Of all sources those that know its filters; one that is named must know them."""
+    named = ("code",) if sources is None else several(sources)
+    for source in named:
+        if source not in KNOWN:
+            raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(KNOWN)}")
+    if not named:
+        raise UsageError("no source was given", f"name one of {', '.join(KNOWN)}")
+    if LIBRARIES in named and len(set(named)) > 1:
+        raise UsageError("libraries are asked by themselves", "leave the other sources out, or ask twice")
+    if filters.get("libraries") and LIBRARIES not in named:
+        raise UsageError("--library is for --in libraries", "leave one of them out")
+    found = named[:1] if LIBRARIES in named else tuple(source for source in SOURCES if source in named or ALL in named)
+    notes: tuple[Degraded, ...] = ()
+    for name, value in filters.items():
+        unable = [source for source in found if value not in (None, (), []) and source not in _KNOWN_TO[name]]
+        if not unable:
+            continue
+        flag = f"--{_FLAGS.get(name, name)}"
+        if ALL not in named:
+            raise UsageError(f"{flag} is not for {unable[0]}", f"only {' and '.join(_KNOWN_TO[name])} can be asked with it")
+        found = tuple(source for source in found if source not in unable)
+        notes += (Degraded(unable[0], f"{' and '.join(unable)} left out: not known to {flag}", ""),)
+    if not found:
+        raise UsageError("no source knows all of these filters", "leave one of them out")
+    return Wanted(found, notes)
+
+
+def installed_source(sources: Sequence[str] | None) -> str | None:
+    """The source that an installed package brings, if it is the one that is asked for."""
+    named = () if sources is None else several(sources)
+    unknown = [name for name in named if name not in KNOWN]
+    if not unknown:
+        return None
+    from lurcher.registry import installed
+
+    if not installed("sources", unknown[0]):
+        return None
+    if len(named) > 1:
+        raise UsageError(f"{unknown[0]} is asked by itself", "leave the other sources out, or ask twice")
+    return unknown[0]

@@ -1,0 +1,28 @@
+"""Which files of the snapshot a path written elsewhere may mean: a traceback's, a URL's, a sentence's."""
+
+from __future__ import annotations
+
+from lurcher.ranking.context import Context
+from lurcher.storage.order import by_path
+from lurcher.terms.split import compound, name_of
+
+
+def files_at(context: Context, mentioned: str) -> list[int]:
+    """Files whose path ends like `mentioned`, or that `mentioned` ends with; only the longest agreement counts."""
+    wanted = [part for part in mentioned.replace("\\", "/").split("/") if part not in ("", ".", "..", "~")]
+    if not wanted:
+        return []
+    best, found = 0, []
+    owners, _ = context.snapshot.postings("stem", compound(name_of("/".join(wanted[-2:]))))
+    for file in by_path(context.snapshot, owners, owners).tolist():
+        path = context.snapshot.path(file).split("/")
+        shared = 0
+        while shared < min(len(path), len(wanted)) and path[-1 - shared] == wanted[-1 - shared]:
+            shared += 1
+        if shared == 0 or (shared < len(path) and shared < len(wanted) and shared < 2):
+            continue
+        if shared > best:
+            best, found = shared, [file]
+        elif shared == best:
+            found.append(file)
+    return found

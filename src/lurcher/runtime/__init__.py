@@ -1,0 +1,1 @@
+"""What the process runs on: the kernel, arrays, child processes, time, the terminal."""

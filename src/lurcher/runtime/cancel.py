@@ -1,0 +1,48 @@
+"""Ends work that nobody waits for any more. Servers say when; loops that may run long call `check`.
+
+What is watched belongs to a thread: work that is handed to another thread is not ended with it.
+"""
+
+from __future__ import annotations
+
+from _thread import _local
+from time import monotonic
+
+from lurcher.errors import DeadlineExceeded
+from lurcher.runtime.light import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
+
+_current = _local()
+
+
+class Abandoned(BaseException):
+    """Nobody waits for the answer; no handler of ordinary errors may take this for one."""
+
+
+def watch(work: Callable[[], Result], stop: Event, seconds: float | None = None) -> Result:
+    """Do some work in this thread that ends early once `stop` is set, or `seconds` from now."""
+    before = getattr(_current, "watched", None)
+    _current.watched = (stop, seconds, None if seconds is None else monotonic() + seconds)
+    try:
+        check()
+        return work()
+    finally:
+        _current.watched = before
+
+
+def check() -> None:
+    """Raise where the work of this thread is to end."""
+    watched = getattr(_current, "watched", None)
+    if watched is None:
+        return
+    stop, seconds, end = watched
+    if stop.is_set():
+        raise Abandoned
+    if end is not None and monotonic() > end:
+        raise DeadlineExceeded(f"the question took longer than {seconds:g} s", "narrow it to a folder or a language")

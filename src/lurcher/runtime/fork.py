@@ -1,0 +1,140 @@
+"""A copy of this process as a child: it has loaded already what a fresh one would take a fifth of a second to load.
+
+Copies build shards, and one lists the files of a tree while this process loads what a first index needs.
+
+A copy is only sound where nothing else runs in the process: of several threads it would have one, and every lock that another
+one held. So it is for a program that is ours alone (process.py), before its first thread, where that is known to work;
+everywhere else children are started afresh.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import IO, Generic, TypeVar
+
+from lurcher.runtime import process
+from lurcher.runtime.timings import pause
+
+Value = TypeVar("Value")
+
+_PAUSE = 0.001
+_ORDINARY = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+def possible() -> bool:
+    return sys.platform == "linux" and process.is_ours() and threading.active_count() == 1 and _threads() == 1
+
+
+def _threads() -> int:
+    """How many threads the system counts: libraries have some that Python does not know."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 0
+
+
+class Forked:
+    """What of `subprocess.Popen` a worker needs."""
+
+    def __init__(self, serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
+        """The child calls `serve` with where jobs come from and where results go, and never returns from it."""
+        jobs_out, jobs_in = os.pipe()
+        results_out, results_in = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            for descriptor in (jobs_out, jobs_in, results_out, results_in):
+                os.close(descriptor)
+            raise
+        if self._pid == 0:
+            try:
+                _let_go({jobs_out, results_in})
+                serve(open(jobs_out, "rb"), open(results_in, "wb"))  # noqa: SIM115
+            finally:
+                os._exit(1)
+        os.close(jobs_out)
+        os.close(results_in)
+        self.stdin: IO[bytes] = open(jobs_in, "wb")  # noqa: SIM115
+        self.stdout: IO[bytes] = open(results_out, "rb")  # noqa: SIM115
+        self._status: int | None = None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """How it ended: the number of the signal, negative, where one ended it."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while self._status is None:
+            with contextlib.suppress(ChildProcessError):  # somebody else has taken the news
+                pid, status = os.waitpid(self._pid, 0 if deadline is None else os.WNOHANG)
+                if pid == 0:
+                    if deadline is not None and time.monotonic() >= deadline:
+                        raise subprocess.TimeoutExpired("worker", timeout or 0.0)
+                    pause(_PAUSE)
+                    continue
+                self._status = os.waitstatus_to_exitcode(status)
+                continue
+            self._status = 1
+        return self._status
+
+    def kill(self) -> None:
+        if self._status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+
+class Asked(Generic[Value]):
+    """Something that a copy of this process finds out, while this one does something else."""
+
+    def __init__(self, call: Callable[[], Value]) -> None:
+        out, into = os.pipe()
+        try:
+            self._pid = os.fork()
+        except OSError:
+            os.close(out)
+            os.close(into)
+            raise
+        if self._pid == 0:
+            try:
+                _let_go({into})
+                with open(into, "wb") as stream:
+                    pickle.dump(call(), stream, pickle.HIGHEST_PROTOCOL)
+                os._exit(0)
+            finally:
+                os._exit(1)
+        os.close(into)
+        self._stream: IO[bytes] = open(out, "rb")  # noqa: SIM115
+
+    def answer(self) -> Value | None:
+        """What it found; None where it did not live to tell."""
+        status = 1
+        try:
+            data = self._stream.read()
+        except BaseException:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+            raise
+        finally:
+            self._stream.close()
+            with contextlib.suppress(ChildProcessError):  # somebody else has taken the news
+                status = os.waitpid(self._pid, 0)[1]
+        found: Value | None = None if status else pickle.loads(data)
+        return found
+
+
+def _let_go(kept: set[int]) -> None:
+    """Hold nothing of the parent's but its memory: no terminal, no lock, no pipe to another child, no handler of signals."""
+    for name in _ORDINARY:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nowhere, descriptor)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            with contextlib.suppress(OSError):
+                os.close(int(name))

@@ -1,0 +1,201 @@
+"""Runs foreign code in a child process, with a limit of processor time and of memory for each call.
+
+A grammar is native code. While it runs, Python hears of nothing, and some run for ever on broken text or take all memory. The
+kernel's parser counts its steps and stops by itself; tree-sitter and ast-grep can only be stopped together with their process.
+
+Children wait for the next call and end when their parent closes the pipe or dies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import signal
+import struct
+import subprocess
+import sys
+import threading
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+SECONDS = 1.5
+"""Of processor time for one call. A file of the largest size takes less than one."""
+MEMORY = 500 << 20
+"""Bytes of address space that a child may have."""
+PATIENCE = 20.0
+"""Seconds that a call may take where the system has no timer for processor time."""
+_KEPT = 4
+"""Children that wait for further calls."""
+_LENGTH = struct.Struct("<Q")
+_COMMAND = "from lurcher.runtime.sandbox import serve; serve()"
+
+
+class GaveUp(Exception):
+    """A call took too much time or memory, or brought its process down."""
+
+
+def possible() -> bool:
+    """Whether this program can start another one like it."""
+    return bool(sys.executable)
+
+
+def call(function: str, *arguments: Any) -> Any:
+    """What `module:name` returns for these arguments; its errors are raised here.
+
+    Thread-safe: each thread has a child of its own for the time of a call.
+    """
+    child = _take()
+    try:
+        outcome, value = child.call(function, arguments)
+    except BaseException as error:
+        child.kill()
+        if isinstance(error, (OSError, EOFError, pickle.UnpicklingError)):
+            raise GaveUp("it took too much time or memory, or crashed") from None
+        raise
+    _give_back(child)
+    if outcome:
+        return value
+    if isinstance(value, MemoryError):
+        raise GaveUp("it took too much memory") from None
+    raise value
+
+
+class _Child:
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _COMMAND], cwd=Path(__file__).resolve().parents[1], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def call(self, function: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        limit = None
+        if not hasattr(signal, "setitimer"):
+            limit = threading.Timer(PATIENCE, self._process.kill)
+            limit.start()
+        try:
+            send(self._process.stdin, (function, arguments))
+            outcome, value = receive(self._process.stdout)
+            return outcome, value
+        finally:
+            if limit is not None:
+                limit.cancel()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self.close()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+_lock = threading.Lock()
+_idle: list[_Child] = []
+_others: list[_Child] = []
+"""Those of the process that we are a copy of: theirs to use, and not even to be closed."""
+
+
+def _take() -> _Child:
+    with _lock:
+        while _idle:
+            child = _idle.pop()
+            if child.owner == os.getpid():
+                return child
+            _others.append(child)
+    try:
+        return _Child()
+    except OSError as error:
+        raise GaveUp(f"no process can be started for it: {error.strerror}") from error
+
+
+def _give_back(child: _Child) -> None:
+    with _lock:
+        if len(_idle) < _KEPT:
+            if not _idle:
+                import atexit
+
+                atexit.unregister(close)
+                atexit.register(close)
+            _idle.append(child)
+            return
+    child.close()
+
+
+def close() -> None:
+    """End the children that wait."""
+    with _lock:
+        children = [child for child in _idle if child.owner == os.getpid()]
+        _idle.clear()
+    for child in children:
+        child.close()
+
+
+def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None) -> None:
+    """The child's side: do what is asked until the pipe closes."""
+    source, target = source or sys.stdin.buffer, target or sys.stdout.buffer
+    for name in ("SIGINT", "SIGTERM"):  # from the terminal or a service manager; the parent decides, and its end is ours
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    _limit_memory()
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        while True:
+            function, arguments = receive(source)
+            send(target, _outcome(function, arguments))
+    os._exit(0)
+
+
+def _outcome(function: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+    module, _, name = function.partition(":")
+    try:
+        called = getattr(import_module(module), name)
+        _set_timer(SECONDS)
+        return True, called(*arguments)
+    except Exception as error:
+        return False, error
+    finally:
+        _set_timer(0)
+
+
+def _set_timer(seconds: float) -> None:
+    """End this process after so much processor time: nobody handles the signal."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def _limit_memory() -> None:
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        _, most = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most), most))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def send(stream: IO[bytes], value: Any) -> None:
+    """One message of a pipe between processes of ours."""
+    data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    stream.write(_LENGTH.pack(len(data)))
+    stream.write(data)
+    stream.flush()
+
+
+def receive(stream: IO[bytes]) -> Any:
+    """The next one; EOFError where there is none."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    data = stream.read(length)
+    if len(data) < length:
+        raise EOFError
+    return pickle.loads(data)

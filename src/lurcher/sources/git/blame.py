@@ -1,0 +1,185 @@
+"""Who wrote the lines of a file, as `git blame --porcelain` tells it.
+
+A repository can name programs for git to run: a `textconv` to show a file with (switched off) and a `clean` filter for files of
+the work tree (each is overruled by an empty one, for this command only).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lurcher.settings.past import BlameSettings
+from lurcher.sources.git import command
+
+_MOST_IGNORED = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the file, and where it stood in the commit that wrote it."""
+
+    number: int
+    original: int
+    sha: str
+    path: str
+    text: str
+
+
+@dataclass(slots=True)
+class Header:
+    """What blame tells of a commit."""
+
+    sha: str
+    author: str = ""
+    email: str = ""
+    authored: int = 0
+    subject: str = ""
+    boundary: bool = False
+    """The history ends here, because it begins here, or because a shallow clone does not know what was before."""
+    previous: str | None = None
+    """What the file was called before the commit."""
+
+    @property
+    def committed(self) -> bool:
+        return self.sha.strip("0") != ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    lines: tuple[Line, ...]
+    headers: dict[str, Header]
+
+
+def blame(
+    top: Path, path: str, first: int, last: int, settings: BlameSettings, *, revision: str | None = None
+) -> Blame | None:
+    """The lines `first` to `last` of a file, of the work tree or of a revision; None where git cannot tell."""
+    overruled = _filters_off(top) if revision is None else []
+    if overruled is None:
+        revision, overruled = "HEAD", []
+    # What looks through commits by configuration cannot be cleared where it names a missing file: then git gives up.
+    arguments = ["--porcelain", "--no-textconv", "--no-progress", "--encoding=UTF-8", "--ignore-revs-file="]
+    arguments += ["-w"] * settings.whitespace + ["-M"] * settings.moves + ["-C"] * settings.copies
+    arguments += [f"--ignore-rev={sha}" for sha in ignored_revisions(top, settings, revision)]
+    arguments += ["-L", f"{first},{last}", *([revision] if revision else []), "--", path]
+    status, output = command.finish(command.start(top, *overruled, "blame", *arguments), settings.seconds)
+    return parse(output) if status == 0 else None
+
+
+def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) -> list[str]:
+    """Commits to look through, as far as they exist: git itself gives up on a list with one that does not."""
+    if not settings.ignore:
+        return []
+    if revision is None:
+        try:
+            place = (top / settings.ignore).resolve()
+            data = place.read_bytes()[:1_000_000] if place.is_relative_to(top.resolve()) and place.is_file() else b""
+        except (OSError, ValueError):
+            return []
+    else:
+        status, data = command.finish(command.start(top, "cat-file", "blob", f"{revision}:{settings.ignore}"), settings.seconds)
+        data = data[:1_000_000] if status == 0 else b""
+    named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?)\b", data, re.MULTILINE)[:_MOST_IGNORED]
+    if not named:
+        return []
+    status, output = command.ask(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", questions=b"\n".join(named) + b"\n")
+    rows = (line.split(b" ") for line in output.splitlines()) if status == 0 else ()
+    return [row[1].decode("ascii") for row in rows if len(row) == 2 and row[0] == b"commit"]
+
+
+def _filters_off(top: Path) -> list[str] | None:
+    """Settings that keep git from running a filter; None where one has a name that cannot be overruled."""
+    status, output = command.finish(command.start(top, "config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"))
+    if status not in (0, 1):
+        return None
+    arguments: list[str] = []
+    for name in sorted({key.rpartition(b".")[0] for key in output.split(b"\0") if key}):
+        driver = name.decode("utf-8", "surrogateescape")
+        if "=" in driver or "\n" in driver:
+            return None
+        for key, value in (("clean", ""), ("process", ""), ("required", "false")):
+            arguments += ["-c", f"{driver}.{key}={value}"]
+    return arguments
+
+
+def parse(output: bytes) -> Blame:
+    """What `git blame --porcelain` prints: a head for each line, a commit's facts once, and the line behind a tab."""
+    headers: dict[str, Header] = {}
+    lines: list[Line] = []
+    names: dict[str, str] = {}
+    rows = iter(output.split(b"\n"))
+    for row in rows:
+        match = _HEAD.fullmatch(row)
+        if match is None:
+            continue
+        sha = match[1].decode("ascii")
+        header = headers.setdefault(sha, Header(sha))
+        text = b""
+        for fact in _facts(rows):
+            key, _, value = fact.partition(b" ")
+            if fact[:1] == b"\t":
+                text = fact[1:]
+            elif key == b"filename":
+                names[sha] = unquoted(value)
+            else:
+                _take(header, key, value)
+        shown = text.decode("utf-8", "replace").removesuffix("\r")
+        lines.append(Line(int(match[3]), int(match[2]), sha, names.get(sha, ""), shown))
+    return Blame(tuple(lines), headers)
+
+
+_HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
+
+
+def _facts(rows: Iterator[bytes]) -> Iterator[bytes]:
+    """The rows up to the line itself, which ends a head."""
+    for row in rows:
+        yield row
+        if row[:1] == b"\t":
+            return
+
+
+def _take(header: Header, key: bytes, value: bytes) -> None:
+    text = value.decode("utf-8", "replace")
+    if key == b"author":
+        header.author = text
+    elif key == b"author-mail":
+        header.email = text.strip("<>")
+    elif key == b"author-time" and value.lstrip(b"-").isdigit():
+        header.authored = int(value)
+    elif key == b"summary":
+        header.subject = text
+    elif key == b"boundary":
+        header.boundary = True
+    elif key == b"previous":
+        header.previous = unquoted(value.partition(b" ")[2])
+
+
+_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+
+
+def unquoted(name: bytes) -> str:
+    """A path as git writes it: in quotation marks if it has something special in it."""
+    if len(name) >= 2 and name[:1] == name[-1:] == b'"':
+
+        def plain(match: re.Match[bytes]) -> bytes:
+            code = match[1].decode("latin-1")
+            return bytes([int(code, 8) & 255 if len(code) == 3 else _ESCAPES.get(code, ord(code))])
+
+        name = _ESCAPE.sub(plain, name[1:-1])
+    return name.decode("utf-8", "surrogateescape")
+
+
+def runs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Numbers in order as runs from first to last."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return tuple(found)

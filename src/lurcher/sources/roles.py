@@ -1,0 +1,112 @@
+"""What part a file plays, read off its path: tests, examples, barrels and the like are rarely the answer."""
+
+from __future__ import annotations
+
+from lurcher.runtime.light import lru_cache, pattern
+
+TEST, LEGACY, EXAMPLE, BARREL, STUB, SETUP, VENDORED, VERSIONED, DATA = (1 << i for i in range(9))
+
+NAMES = {
+    TEST: "test",
+    LEGACY: "legacy",
+    EXAMPLE: "example or documentation",
+    BARREL: "re-exports",
+    STUB: "declaration stub",
+    SETUP: "build or set-up",
+    VENDORED: "vendored",
+    VERSIONED: "superseded version",
+    DATA: "data",
+}
+
+_TEST_FOLDERS = {
+    "test", "tests", "testing", "__tests__", "spec", "specs", "testdata", "test_data", "fixtures", "__mocks__", "mocks",
+    "e2e", "androidtest", "unittest", "unittests", "integrationtest", "jvmtest", "commontest", "__snapshots__",
+}  # fmt: skip
+_TEST_NAME = pattern(
+    r"^(test_.*|.*_tests?|.*[._-](test|tests|spec|specs|e2e)|conftest|.*[a-z0-9](Test|Tests|Spec|Specs|TestCase)|Test[A-Z].*)$"
+)
+_EXAMPLE_FOLDERS = {
+    "example", "examples", "doc", "docs", "documentation", "demo", "demos", "sample", "samples", "tutorial", "tutorials",
+    "playground", "playgrounds", "benchmark", "benchmarks", "bench", "benches",
+}  # fmt: skip
+_DOCUMENTS = {"md", "rst", "adoc", "txt", "markdown", "asciidoc", "tex", "org"}
+_DOCUMENT_NAME = pattern(
+    r"^(changes|changelog|history|news|release[-_]?notes|releases|whats[-_]?new|readme|authors|contributors|contributing|"
+    r"examples|credits|license|licence|copying|notice|todo|upgrading|security|code_of_conduct)([._-].*)?$"
+)
+_DATA = {
+    "json", "yaml", "yml", "xml", "csv", "tsv", "po", "pot", "svg", "lock", "plist", "ipynb", "snap", "sql", "toml", "ini",
+    "cfg", "properties", "html", "htm", "css", "scss", "less",
+}  # fmt: skip
+_LIBRARY_NAME = pattern(
+    r"^(jquery|underscore|bootstrap|lodash|modernizr|d3|require|backbone|angular|mathjax|highlight)[.\d_-]"
+)
+_LEGACY = {"compat", "legacy", "deprecated", "obsolete", "_compat", "old", "_legacy", "compatibility", "attic"}
+_BARRELS = {
+    "__init__.py", "index.ts", "index.js", "index.tsx", "index.jsx", "index.mjs", "mod.rs", "package-info.java",
+    "__init__.pyi", "index.d.ts",
+}  # fmt: skip
+_SETUP_NAMES = {
+    "setup.py", "conftest.py", "noxfile.py", "tasks.py", "makefile", "dockerfile", "rakefile", "gruntfile.js", "gulpfile.js",
+    "package.swift", "build.gradle", "build.gradle.kts", "settings.gradle.kts", "build.zig", "build.sbt", "cmakelists.txt",
+    "mix.exs", "package.json", "package-lock.json", "pyproject.toml", "setup.cfg", "tox.ini", "cargo.toml", "cargo.lock",
+    "go.mod", "go.sum", "pom.xml", "gemfile", "composer.json", "tsconfig.json",
+}  # fmt: skip
+_SETUP_FOLDERS = {".github", ".circleci", ".gitlab", "ci", ".ci", ".azure-pipelines", ".vscode", ".devcontainer"}
+_VENDORED = {"vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdparty", "external", "node_modules", "extern"}
+
+
+def roles(path: str) -> int:
+    """The roles of a file as a set of flags."""
+    from lurcher.chunking.languages import detect
+
+    folder, _, name = path.rpartition("/")
+    stem, dot, extension = name.rpartition(".")
+    stem = stem if dot else name
+    low_name = name.lower()
+    flags = _folder_roles(folder)
+    if _TEST_NAME.match(stem):
+        flags |= TEST
+    if (
+        extension.lower() in _DOCUMENTS
+        or (_DOCUMENT_NAME.match(low_name) and detect(path, b"") == "text")
+    ):
+        flags |= EXAMPLE
+    elif not flags & EXAMPLE and extension.lower() in _DATA:
+        flags |= DATA
+    if low_name in _BARRELS:
+        flags |= BARREL
+    if low_name.endswith((".d.ts", ".d.mts", ".d.cts", ".pyi")):
+        flags |= STUB
+    if low_name in _SETUP_NAMES:
+        flags |= SETUP
+    if _LIBRARY_NAME.match(low_name):
+        flags |= VENDORED
+    return flags
+
+
+@lru_cache(maxsize=1 << 10)
+def _folder_roles(folder: str) -> int:
+    """What the folders of a file say."""
+    folders = frozenset(folder.lower().split("/"))
+    flags = VERSIONED if any(map(_is_version, folders)) else 0
+    for flag, names in (
+        (TEST, _TEST_FOLDERS), (EXAMPLE, _EXAMPLE_FOLDERS), (LEGACY, _LEGACY), (SETUP, _SETUP_FOLDERS), (VENDORED, _VENDORED),
+    ):  # fmt: skip
+        if not folders.isdisjoint(names):
+            flags |= flag
+    return flags
+
+
+def _is_version(folder: str) -> bool:
+    """Whether a folder is called v1, v2 and so on."""
+    return folder[:1] == "v" and len(folder) < 5 and folder[1:].isdecimal()
+
+
+def version_of(path: str) -> tuple[str, int] | None:
+    """The path up to its first version folder, and that version: `api/v2/x.py` → ("api", 2)."""
+    folders = path.lower().split("/")[:-1]
+    for i, folder in enumerate(folders):
+        if _is_version(folder):
+            return "/".join(folders[:i]), int(folder[1:])
+    return None

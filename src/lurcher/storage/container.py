@@ -1,0 +1,413 @@
+"""A file of named, checksummed sections: the shape of everything the index keeps on disk.
+
+    magic | section bytes, each 8-byte aligned | table of contents (JSON) | its length and checksum | magic
+
+Checksums are kept per block of 64 KiB and verified on first touch, so opening a large file costs nothing and no byte is
+believed before it was checked. A packed section is text in LZ4 blocks of 32 KiB, each of which can be read on its own; it is a
+third of the size and unpacks at gigabytes per second. A checksum is no secret: whatever a file says of itself is checked
+before it is used, so that a hostile one is called damaged like any other.
+
+The file that was written, and has not been touched since, needs none of that: whoever wrote it has kept its number and its
+time of change, which every write renews and no program can set. What a disk loses by itself is found by `lurcher doctor`.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import stat
+
+from lurcher.errors import CorruptIndex, LurcherError
+from lurcher.runtime.fastjson import blake2b, loads
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cache, partial
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from typing import Any, TypeVar
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Kind = TypeVar("Kind", bound="Container")
+    Stamp = tuple[int, int, int, int]
+    """Size, times of modification and change, and number of a file."""
+    Checksum = Callable[..., int]
+    """Of some bytes, and of those before them if there were any, of which it takes the checksum."""
+
+MAGIC = b"LURCHER1"
+BLOCK = 1 << 16
+PACK = 1 << 15
+"""Bytes of a packed section that are made smaller together."""
+PACKED = "lz4"
+BLOCKS = ".blocks"
+"""What the name of a packed section's list of blocks ends with."""
+KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<u8": 8, "<f4": 4, "V": 1, PACKED: 1}
+"""What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
+_KEPT_BLOCKS = 256
+"""Of a packed section, 8 MB once taken apart: hits of one question after another come from much the same files."""
+FOOTER = Struct("<QII8s")
+_HEADER_BYTES = len(MAGIC)
+DIGEST_BYTES = 12
+
+
+class _Entry(NamedTuple):
+    kind: str
+    position: int
+    length: int
+    sums: list[int]
+
+
+def _checked_table(table: Any, end: int) -> dict[str, _Entry]:
+    """The table of contents, if its sections lie one after the other between the header and `end`."""
+    entries = {name: _Entry(*fields) for name, fields in dict(table).items()}
+    position = _HEADER_BYTES
+    for entry in sorted(entries.values(), key=lambda entry: (entry.position, entry.length)):
+        if type(entry.position) is not int or type(entry.length) is not int or entry.length < 0:
+            raise ValueError("a section without a place")
+        if entry.position < position or entry.position + entry.length > end:
+            raise ValueError("a section outside of its place")
+        if entry.length % KINDS[entry.kind] or entry.position % 8:
+            raise ValueError("a section of broken elements")
+        blocks = 0 if entry.kind == PACKED else -(-entry.length // BLOCK)
+        if type(entry.sums) is not list or len(entry.sums) != blocks:
+            raise ValueError("a section without its checksums")
+        position = entry.position + entry.length
+    return entries
+
+
+Layout = list[tuple[str, str]]
+"""The columns of a table, and the kind of each."""
+
+
+class Container:
+    """Read access to a container held in any buffer."""
+
+    WHAT = "index file"
+    HINT = "run: lurcher index --rebuild"
+    ERROR: type[LurcherError] = CorruptIndex
+    trusted = False
+    """Whether it is the very file that was written, untouched since: then there is nothing to verify."""
+    stamp: Stamp | None = None
+    """What the file looked like when it was opened."""
+
+    def __init__(self, buffer: bytes | mmap.mmap, name: str) -> None:
+        self.name = name
+        self._mapped = buffer
+        self._buffer = memoryview(buffer)
+        size = len(self._buffer)
+        if size < _HEADER_BYTES + FOOTER.size or bytes(self._buffer[:_HEADER_BYTES]) != MAGIC:
+            raise self.corrupt("its beginning is not ours")
+        position, length, expected, magic = FOOTER.unpack(self._buffer[size - FOOTER.size :])
+        if magic != MAGIC or position + length + FOOTER.size != size:
+            raise self.corrupt("it is cut short")
+        contents = self._buffer[position : position + length]
+        if checksum()(contents) != expected:
+            raise self.corrupt("its table of contents fails the checksum")
+        try:
+            parsed = loads(bytes(contents))
+            self.meta: dict[str, Any] = dict(parsed["meta"])
+            self._table = _checked_table(parsed["sections"], position)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise self.corrupt("its table of contents makes no sense") from error
+        self._contents = position
+        self._checked: dict[str, bytearray] = {}
+        self._unpackers: dict[str, _Unpacker] = {}
+
+    @classmethod
+    def open(cls: type[Kind], path: Path | str, stamp: Stamp | None = None) -> Kind:
+        """The file at a path; one that still bears the `stamp` that it had when it was written is trusted."""
+        name = os.path.split(path)[1]
+        try:
+            # Neither a link nor a pipe that came with the tree is followed or waited for.
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):
+                    raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT)
+                if status.st_size == 0:
+                    raise cls.ERROR(f"{cls.WHAT} {name} is damaged: it is empty", cls.HINT)
+                found = cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), name)
+                found.stamp = stamp_of(status)
+                found.trusted = stamp is not None and stamp == found.stamp
+                return found
+            finally:
+                os.close(descriptor)
+        except FileNotFoundError as error:
+            raise cls.ERROR(f"{cls.WHAT} {name} is missing", cls.HINT) from error
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+                raise
+            raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT) from error
+
+    def is_at(self, path: str) -> bool:
+        """Whether the file at a path is the one that was opened, untouched since."""
+        try:
+            return self.stamp is not None and self.stamp == stamp_of(os.lstat(path))
+        except OSError:
+            return False
+
+    def section(self, name: str, start: int = 0, end: int | None = None) -> memoryview:
+        """Bytes [start, end) of a section, verified."""
+        entry = self._table.get(name)
+        if entry is None:
+            raise self.corrupt(f"it has no section '{name}'")
+        kind, position, length, sums = entry
+        if kind == PACKED:
+            return self._packed(name).read(start, end)
+        end = length if end is None else end
+        if not 0 <= start <= end <= length:
+            raise self.corrupt(f"section '{name}' is shorter than it should be")
+        self._verify(name, position, length, sums, start, end)
+        return self._buffer[position + start : position + end]
+
+    def parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
+        """A whole section, of which only some parts, none of them empty, are verified and may be looked at."""
+        from lurcher.runtime.arrays import np
+
+        entry = self._table.get(name)
+        if entry is None or entry.kind == PACKED:
+            raise self.corrupt(f"it has no section '{name}'")
+        _, position, length, sums = entry
+        kernel = native()
+        if kernel is not None and len(starts):
+            left = kernel.unchecked(starts, ends, BLOCK, length, self._marks(name, sums))
+            if left is None:
+                raise self.corrupt(f"section '{name}' is shorter than it should be")
+            for block in left:
+                self._verify(name, position, length, sums, block * BLOCK, min((block + 1) * BLOCK, length))
+        elif len(starts):
+            if int(starts.min()) < 0 or int(ends.max()) > length:
+                raise self.corrupt(f"section '{name}' is shorter than it should be")
+            first, last = starts // BLOCK, (ends - 1) // BLOCK
+            for wide in np.flatnonzero(last - first > 1).tolist():
+                self._verify(name, position, length, sums, int(starts[wide]), int(ends[wide]))
+            blocks = np.unique(np.concatenate((first, last)))
+            blocks = blocks[np.frombuffer(self._marks(name, sums), np.uint8)[blocks] == 0]
+            for block in blocks.tolist():
+                self._verify(name, position, length, sums, block * BLOCK, min((block + 1) * BLOCK, length))
+        return self._buffer[position : position + length]
+
+    def _packed(self, name: str) -> _Unpacker:
+        known = self._unpackers.get(name)
+        if known is None:
+            _, position, length, _ = self._table[name]
+            stored, blocks = self._buffer[position : position + length], self.section(name + BLOCKS)
+            known = self._unpackers[name] = _Unpacker(name, stored, blocks, partial(self._damaged, self.name))
+        return known
+
+    def blocks(self, name: str, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
+        """The blocks [first, last) of a packed section as they are stored, each with its checksum, which is not verified."""
+        return self._packed(name).stored(first, last)
+
+    def is_packed(self, name: str) -> bool:
+        return name in self._table and self._table[name].kind == PACKED
+
+    @property
+    def size(self) -> int:
+        """Bytes in all."""
+        return len(self._buffer)
+
+    def digest(self) -> str:
+        """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
+        return blake2b(self._buffer[self._contents :], digest_size=DIGEST_BYTES).hexdigest()
+
+    def has(self, name: str) -> bool:
+        return name in self._table
+
+    def sections(self) -> list[tuple[str, str]]:
+        """Name and kind of every section in the order of their places, without the lists of blocks of packed ones."""
+        found = sorted(self._table.items(), key=lambda item: (item[1].position, item[1].length))
+        packed = {name + BLOCKS for name, entry in found if entry.kind == PACKED}
+        return [(name, entry.kind) for name, entry in found if name not in packed]
+
+    def length(self, name: str) -> int:
+        """Bytes of a section, as one reads it."""
+        entry = self._table.get(name)
+        if entry is not None and entry.kind == PACKED:
+            return self._packed(name).length
+        return entry.length if entry else 0
+
+    def of_kind(self, name: str, kind: str) -> memoryview:
+        """A whole section, if its numbers are of `kind`."""
+        data = self.section(name)
+        if self._table[name].kind != kind:
+            raise self.corrupt(f"section '{name}' is of another kind")
+        return data
+
+    def array(self, name: str, kind: str) -> NDArray[Any]:
+        """A whole section as a numpy array of `kind`, without a copy."""
+        import numpy as np
+
+        return np.frombuffer(self.of_kind(name, kind), kind)
+
+    def rows(self, name: str, layout: Layout) -> NDArray[Any]:
+        """A whole section as rows for a reader, who needs no numpy for them where the kernel is there."""
+        if native() is None:
+            return self.table(name, layout)
+        from lurcher.storage.rows import Rows, shape_of
+
+        rows, shape = self.section(name), shape_of(tuple(layout))
+        if len(rows) % shape.row.size:
+            raise self.corrupt(f"section '{name}' ends in the middle of a row")
+        found: Any = Rows(rows, shape)
+        return found  # type: ignore[no-any-return]
+
+    def table(self, name: str, layout: Layout) -> NDArray[Any]:
+        """A whole section as numpy's rows of `layout`, without a copy."""
+        import numpy as np
+
+        rows, row = self.section(name), np.dtype(layout)
+        if len(rows) % row.itemsize:
+            raise self.corrupt(f"section '{name}' ends in the middle of a row")
+        return np.frombuffer(rows, row)
+
+    def verify(self) -> None:
+        """Check every byte of every section, and of what fills the space between them."""
+        self.trusted = False
+        self._checked.clear()
+        for name, entry in self._table.items():
+            if entry.kind == PACKED:
+                self._packed(name).verify()
+            else:
+                self.section(name)
+        position = _HEADER_BYTES
+        for entry in sorted(self._table.values(), key=lambda entry: (entry.position, entry.length)):
+            if any(self._buffer[position : entry.position]):
+                raise self.corrupt("there is something between its sections")
+            position = entry.position + entry.length
+        if any(self._buffer[position : self._contents]):
+            raise self.corrupt("there is something between its sections")
+
+    def _verify(self, name: str, position: int, length: int, sums: list[int], start: int, end: int) -> None:
+        if start == end or self.trusted:
+            return
+        checked = self._marks(name, sums)
+        for block in range(start // BLOCK, (end - 1) // BLOCK + 1):
+            if not checked[block]:
+                first = position + block * BLOCK
+                data = self._buffer[first : min(first + BLOCK, position + length)]
+                if checksum()(data) != sums[block]:
+                    raise self.corrupt(f"section '{name}' fails its checksum")
+                checked[block] = 1
+
+    def _marks(self, name: str, sums: list[int]) -> bytearray:
+        """Which blocks of a section need no checking."""
+        marks = self._checked.get(name)
+        if marks is None:
+            marks = self._checked[name] = bytearray(b"\1" * len(sums) if self.trusted else len(sums))
+        return marks
+
+    def corrupt(self, reason: str) -> LurcherError:
+        """The error for a file that does not hold what it should."""
+        return self._damaged(self.name, reason)
+
+    @classmethod
+    def _damaged(cls, name: str, reason: str) -> LurcherError:
+        return cls.ERROR(f"{cls.WHAT} {name} is damaged: {reason}", cls.HINT)
+
+    def forget(self) -> None:
+        """Let the system take back the memory of what was read from the file; it can be read again."""
+        if isinstance(self._mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self._mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def unpacked(block: bytes | memoryview, size: int) -> bytes | None:
+    """So many bytes out of a block of LZ4; None where it does not hold these. The kernel spares the loading of a library."""
+    kernel = native()
+    if kernel is not None:
+        found: bytes | None = kernel.unpack(block, size)
+        return found
+    from lz4.block import LZ4BlockError, decompress
+
+    try:
+        data: bytes = decompress(block, uncompressed_size=size)
+    except (LZ4BlockError, ValueError):
+        return None
+    return data if len(data) == size else None
+
+
+def stamp_of(status: os.stat_result) -> Stamp | None:
+    """What changes with every write to a file, its time of change above all; None where the system does not tell that."""
+    if os.name != "posix":
+        return None
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
+
+
+@cache
+def checksum() -> Checksum:
+    """What sums a block up: zlib, or the kernel where that is several times as fast."""
+    kernel = native()
+    if kernel is not None and kernel.FAST_CRC32:
+        fast: Checksum = kernel.crc32
+        return fast
+    from zlib import crc32
+
+    return crc32
+
+
+class _Unpacker:
+    """Reads from the blocks of a packed section.
+
+    It does not refer to its container, which refers to it: the file is to be closed when the last reader lets go of it, not
+    when Python next looks for cycles.
+    """
+
+    def __init__(self, name: str, stored: memoryview, listed: memoryview, corrupt: Callable[[str], LurcherError]) -> None:
+        self._name = name
+        self._stored = stored
+        self._corrupt = corrupt
+        if len(listed) < 8 or len(listed) % 8:
+            raise corrupt(f"section '{name}' has no blocks")
+        blocks = listed.cast("I")
+        self.length = blocks[0] | blocks[1] << 32
+        self._blocks = blocks[2:]
+        if len(self._blocks) // 2 != -(-self.length // PACK) or (self._blocks[-2] if self._blocks else 0) != len(stored):
+            raise corrupt(f"section '{name}' has other blocks than it should")
+        self._known: dict[int, bytes] = {}
+
+    def read(self, start: int, end: int | None) -> memoryview:
+        end = self.length if end is None else end
+        if not 0 <= start <= end <= self.length:
+            raise self._corrupt(f"section '{self._name}' is shorter than it should be")
+        if start == end:
+            return memoryview(b"")
+        first, last = start // PACK, (end - 1) // PACK
+        if first == last:
+            return memoryview(self._block(first))[start - first * PACK : end - first * PACK]
+        whole = b"".join(self._block(number) for number in range(first, last + 1))
+        return memoryview(whole)[start - first * PACK : end - first * PACK]
+
+    def _block(self, number: int) -> bytes:
+        block = self._known.get(number)
+        if block is None:
+            block = self._unpack(number)
+            if len(self._known) >= _KEPT_BLOCKS:
+                self._known = {}  # replaced, not emptied: other threads may be reading it
+            self._known[number] = block
+        return block
+
+    def _unpack(self, number: int) -> bytes:
+        start = self._blocks[2 * number - 2] if number else 0
+        end, expected = self._blocks[2 * number], self._blocks[2 * number + 1]
+        packed = self._stored[start:end]
+        size = min(PACK, self.length - number * PACK)
+        data = unpacked(packed, size) if start < end and checksum()(packed) == expected else None
+        if data is not None:
+            return data
+        raise self._corrupt(f"section '{self._name}' fails its checksum")
+
+    def stored(self, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
+        start = self._blocks[2 * first - 2] if first else 0
+        for number in range(first, last):
+            end = self._blocks[2 * number]
+            if not start < end <= len(self._stored):
+                raise self._corrupt(f"section '{self._name}' has other blocks than it should")
+            yield self._stored[start:end], self._blocks[2 * number + 1]
+            start = end
+
+    def verify(self) -> None:
+        for number in range(len(self._blocks) // 2):
+            self._unpack(number)

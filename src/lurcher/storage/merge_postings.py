@@ -1,0 +1,211 @@
+"""Postings of several segments made into those of one: a family after the other, some terms at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from lurcher.runtime.kernel import native
+from lurcher.runtime.threads import Beside, in_turn
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import Builder
+from lurcher.storage.postings import Lists, Packed, broken, lists_of, pack, read_range
+from lurcher.storage.segment_writer import as_bytes
+from lurcher.terms.count import Postings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_SLICE_ROWS = 400_000
+"""Postings sorted at a time."""
+
+Owners = Callable[[str], "Sequence[NDArray[np.int64]]"]
+"""For a family, where the owners of each part go; -1: nowhere."""
+Total = Callable[[Container, str], int]
+"""How many owners a family has in a part."""
+
+
+def write_families(
+    out: Builder, parts: Sequence[Container], families: Sequence[str], owners: Owners, total: Total,
+    united: Beside[United] | None = None,
+) -> int:  # fmt: skip
+    """Every family, then the terms that are still in use; how many those are. The parts' terms may be `united` already."""
+    import numpy as np
+
+    union, term_maps = terms_of(parts) if united is None else united.result()
+    used = np.zeros(len(union.ends), bool)
+    kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
+    for family in families:
+        terms, rows, sizes = [], [], []
+        out.begin(f"{family}.data", "u1")
+        for packed in _slices(parts, family, term_maps, len(union.ends), owners(family), total):
+            out.write(as_bytes(packed.data))
+            terms.append(packed.terms.astype(np.int64))
+            rows.append(packed.rows)
+            sizes.append(packed.sizes)
+        out.end()
+        numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
+        used[numbers] = True
+        kept.append((family, numbers, ends_of(rows), ends_of(sizes)))
+    renumber = np.cumsum(used) - 1
+    for family, numbers, row_ends, byte_ends in kept:
+        out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
+        out.add(f"{family}.rows", "<u4", row_ends)
+        out.add(f"{family}.ends", "<u4", byte_ends)
+    if not used.all():
+        union = union.only(used)
+    out.add("terms", "u1", union.text)
+    out.add("term_ends", "<u4", as_bytes(union.ends))
+    return len(union.ends)
+
+
+def _slices(
+    parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
+    targets: Sequence[NDArray[np.int64]], total: Total,
+) -> Iterator[Packed]:  # fmt: skip
+    """The family's postings over all parts, some terms at a time."""
+    return (packed for packed in in_turn(_joining(parts, family, term_maps, terms, targets, total)) if len(packed.terms))
+
+
+def _joining(
+    parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
+    targets: Sequence[NDArray[np.int64]], total: Total,
+) -> Iterator[Callable[[], Packed]]:  # fmt: skip
+    """What makes each slice, one by one."""
+    import numpy as np
+
+    lists = [lists_of(part, family) for part in parts]
+    numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
+    load = np.zeros(terms, np.int64)
+    for found, mapped in zip(lists, numbers, strict=True):
+        load[mapped] += found.counts(0, len(found.terms))
+    rows = np.cumsum(load)
+    joined = _joined if native() is None else _joined_natively
+    together = list(zip(parts, lists, numbers, targets, strict=True))
+    first = 0
+    while first < terms:
+        before = int(rows[first - 1]) if first else 0
+        last = max(int(np.searchsorted(rows, before + _SLICE_ROWS, "right")), first + 1)
+        yield partial(joined, together, family, total, first, last)
+        first = last
+
+
+_Part = tuple[Container, Lists, "NDArray[np.int64]", "NDArray[np.int64]"]
+"""A part, its lists, where their terms go, and where owners go."""
+
+
+def _joined_natively(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Packed:
+    """The live rows of the terms [first, last), sorted by term and owner."""
+    import numpy as np
+
+    kernel = native()
+    assert kernel is not None
+    pieces, sources = [], []
+    for part, found, mapped, target in parts:
+        a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+        if a == b:
+            continue
+        first_row, _, start, end = found.span(a, b)
+        if len(target) != total(part, family) or not start <= end:
+            raise broken(part, family)
+        data = part.section(f"{family}.data", start, end)
+        pieces.append((mapped[a:b], found.rows[a:b], found.ends[a:b], first_row, data, start, target))
+        sources.append(part)
+    try:
+        terms, rows, sizes, packed = kernel.merged_postings(pieces)
+    except ValueError as error:
+        raise broken(sources[error.args[0]], family) from None
+    return Packed(
+        np.frombuffer(terms, np.uint32), np.frombuffer(rows, np.int64), np.frombuffer(sizes, np.int64),
+        np.frombuffer(packed, np.uint8),
+    )  # fmt: skip
+
+
+def _joined(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Packed:
+    """What the kernel gives too."""
+    import numpy as np
+
+    keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
+    for part, found, mapped, target in parts:
+        a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
+        if a == b:
+            continue
+        read = read_range(part, family, found, a, b, total(part, family))
+        owners = target[read.owners]
+        alive = owners >= 0
+        terms = np.repeat(mapped[a:b], found.counts(a, b))
+        keys.append((terms[alive] << 32) | owners[alive])
+        counts.append(read.counts[alive])
+    key = np.concatenate(keys)
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    rows = Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
+    return pack(rows)
+
+
+class Terms(NamedTuple):
+    """Terms in order: their bytes one after the other, and where each ends."""
+
+    text: bytes
+    ends: NDArray[np.uint32]
+
+    def only(self, kept: NDArray[np.bool_]) -> Terms:
+        """Those that are kept."""
+        import numpy as np
+
+        starts = np.concatenate((np.zeros(1, np.uint32), self.ends[:-1]))[kept].tolist() if len(self.ends) else []
+        ends = self.ends[kept].tolist()
+        text = b"".join(self.text[start:end] for start, end in zip(starts, ends, strict=True))
+        sizes = np.array(ends, np.int64) - np.array(starts, np.int64)
+        return Terms(text, np.cumsum(sizes).astype(np.uint32))
+
+
+United = tuple[Terms, "list[NDArray[np.int64]]"]
+"""All terms of some parts, sorted, and for each part the numbers that its own terms have among them."""
+
+
+def terms_of(parts: Sequence[Container]) -> United:
+    import numpy as np
+
+    kernel = native()
+    if kernel is None:
+        return _terms_by_reference(parts)
+    try:
+        text, ends, maps = kernel.united_terms([(part.section("terms"), part.array("term_ends", "<u4")) for part in parts])
+    except ValueError as error:
+        raise parts[error.args[0]].corrupt("its terms are out of order") from None
+    return Terms(bytes(text), np.frombuffer(ends, np.uint32)), [np.frombuffer(numbers, np.int64) for numbers in maps]
+
+
+def _terms_by_reference(parts: Sequence[Container]) -> United:
+    import numpy as np
+
+    known: set[bytes] = set()
+    for part in parts:
+        known.update(_own_terms(part))
+    union = sorted(known)
+    del known
+    number = {term: i for i, term in enumerate(union)}
+    maps = []
+    for part in parts:
+        own = np.fromiter(map(number.__getitem__, _own_terms(part)), np.int64, part.meta["terms"])
+        if len(own) > 1 and int(np.diff(own).min()) <= 0:
+            raise part.corrupt("its terms are out of order")
+        maps.append(own)
+    return Terms(b"".join(union), np.cumsum(np.fromiter(map(len, union), np.int64, len(union))).astype(np.uint32)), maps
+
+
+def _own_terms(part: Container) -> Iterator[bytes]:
+    blob = bytes(part.section("terms"))
+    start = 0
+    for end in part.array("term_ends", "<u4").tolist():
+        yield blob[start:end]
+        start = end
+
+
+def ends_of(sizes: Sequence[NDArray[np.int64]]) -> bytes:
+    import numpy as np
+
+    return np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64)).astype("<u4").tobytes()

@@ -1,0 +1,195 @@
+"""Postings on disk: for each term of a family its owners and how often each has it.
+
+Owners are stored as differences within a term, each term in the narrowest width (1, 2 or 4 bytes) that holds its largest one,
+and its counts follow, a byte each: small, near each other, and taken apart by one cumulative sum. The width follows from how
+many bytes and rows a term has.
+"""
+
+from __future__ import annotations
+
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left
+from lurcher.storage.container import Container
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from lurcher.terms.count import Postings
+
+
+class Packed(NamedTuple):
+    """Postings as they are stored."""
+
+    terms: NDArray[np.uint32]
+    """The distinct terms."""
+    rows: NDArray[np.int64]
+    """Of each term."""
+    sizes: NDArray[np.int64]
+    """In bytes."""
+    data: NDArray[np.uint8]
+
+
+def pack(postings: Postings) -> Packed:
+    """Rows in order, as lists."""
+    import numpy as np
+
+    kernel = native()
+    if kernel is not None:
+        given = zip((postings.terms, postings.owners, postings.counts), (np.uint32, np.uint32, np.uint8), strict=True)
+        found = kernel.packed_postings(*(np.ascontiguousarray(column, kind) for column, kind in given))
+        return Packed(*map(np.frombuffer, found, (np.uint32, np.int64, np.int64, np.uint8)))
+    return _pack(postings)
+
+
+def _pack(postings: Postings) -> Packed:
+    """What the kernel gives too."""
+    import numpy as np
+
+    terms, owners = postings.terms, postings.owners
+    starts = np.flatnonzero(np.diff(terms.astype(np.int64), prepend=-1))
+    rows = np.diff(np.append(starts, len(terms)))
+    steps: NDArray[np.int64] = np.diff(owners.astype(np.int64), prepend=np.int64(0)).astype(np.int64)
+    if len(starts):
+        steps[starts] = owners[starts]
+        largest = np.maximum.reduceat(steps, starts)
+    else:
+        largest = steps
+    widths = np.where(largest < 1 << 8, 1, np.where(largest < 1 << 16, 2, 4)).astype(np.int64)
+    sizes = (widths + 1) * rows
+    begin = np.repeat(np.cumsum(sizes) - sizes, rows)
+    place = np.arange(len(terms)) - np.repeat(starts, rows)
+    width = np.repeat(widths, rows)
+    data = np.zeros(int(sizes.sum()), np.uint8)
+    position = begin + place * width
+    for byte in range(int(widths.max()) if len(widths) else 0):
+        wide = width > byte
+        data[position[wide] + byte] = (steps[wide] >> (8 * byte)) & 0xFF
+    data[begin + np.repeat(widths * rows, rows) + place] = postings.counts
+    return Packed(terms[starts], rows, sizes, data)
+
+
+class Lists(NamedTuple):
+    """Where to find the postings of each term of a family."""
+
+    terms: NDArray[np.uint32]
+    rows: NDArray[np.uint32]
+    ends: NDArray[np.uint32]
+
+    def span(self, first: int, last: int) -> tuple[int, int, int, int]:
+        """First and last row, first and last byte of the terms at positions [first, last)."""
+        before = first - 1
+        return (
+            int(self.rows[before]) if first else 0, int(self.rows[last - 1]) if last else 0,
+            int(self.ends[before]) if first else 0, int(self.ends[last - 1]) if last else 0,
+        )  # fmt: skip
+
+    def counts(self, first: int, last: int) -> NDArray[np.int64]:
+        """How many rows each of the terms at positions [first, last) has."""
+        import numpy as np
+
+        before = np.int64(self.rows[first - 1] if first else 0)
+        return np.diff(self.rows[first:last].astype(np.int64), prepend=before).astype(np.int64)
+
+
+def lists_of(container: Container, family: str) -> Lists:
+    """A family's lists, mapped; the ends of single terms are checked as they are used."""
+    found = Lists(*(container.array(f"{family}.{part}", "<u4") for part in ("terms", "rows", "ends")))
+    _check(container, family, found)
+    return found
+
+
+def _check(container: Container, family: str, found: Lists | Views) -> None:
+    count = len(found.terms)
+    if not count == len(found.rows) == len(found.ends) or (count and int(found.terms[-1]) >= container.meta["terms"]):
+        raise broken(container, family)
+
+
+def broken(container: Container, family: str) -> Exception:
+    return container.corrupt(f"broken postings in '{family}'")
+
+
+class Views(NamedTuple):
+    """The same as they are mapped, for looking up one term after the other."""
+
+    terms: memoryview
+    rows: memoryview
+    ends: memoryview
+
+    def place(self, term: int) -> int:
+        """The position of a term, or -1."""
+        position = bisect_left(self.terms, term)
+        return position if position < len(self.terms) and self.terms[position] == term else -1
+
+
+def views_of(container: Container, family: str) -> Views:
+    found = Views(*(container.of_kind(f"{family}.{part}", "<u4").cast("I") for part in ("terms", "rows", "ends")))
+    _check(container, family, found)
+    return found
+
+
+def list_at(container: Container, family: str, views: Views, position: int) -> tuple[memoryview, int]:
+    """The list of the term at `position` as it is stored, and how many rows it has."""
+    first, start = (views.rows[position - 1], views.ends[position - 1]) if position else (0, 0)
+    rows, size = views.rows[position] - first, views.ends[position] - start
+    if rows <= 0 or size not in (2 * rows, 3 * rows, 5 * rows):
+        raise broken(container, family)
+    return container.section(f"{family}.data", start, start + size), rows
+
+
+def read_one(
+    container: Container, family: str, views: Views, position: int, total: int
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """The owners of the term at `position`, each below `total`, and how often each has it."""
+    data, rows = list_at(container, family, views, position)
+    kernel = native()
+    if kernel is not None:
+        found: tuple[NDArray[np.int64], NDArray[np.uint8]] | None = kernel.postings(data, rows, total)
+        if found is None:
+            raise broken(container, family)
+        return found
+    import numpy as np
+
+    width = len(data) // rows - 1
+    owners = np.cumsum(np.frombuffer(data[: width * rows], f"<u{width}"), dtype=np.int64)
+    if int(owners[-1]) >= total:
+        raise broken(container, family)
+    return owners, np.frombuffer(data[width * rows :], np.uint8)
+
+
+def read_range(container: Container, family: str, lists: Lists, first: int, last: int, owners: int) -> Postings:
+    """The rows of the terms at positions [first, last); each owner is below `owners`."""
+    import numpy as np
+
+    from lurcher.terms.count import Postings
+
+    first_row, last_row, start, end = lists.span(first, last)
+    terms = lists.terms[first:last]
+    rows = lists.counts(first, last)
+    sizes: NDArray[np.int64] = np.diff(lists.ends[first:last].astype(np.int64), prepend=np.int64(start)).astype(np.int64)
+    if not len(terms):
+        return Postings(terms, np.zeros(0, np.uint32), np.zeros(0, np.uint8))
+    widths = sizes // np.maximum(rows, 1) - 1
+    if not (
+        (rows > 0).all()
+        and ((widths + 1) * rows == sizes).all()
+        and np.isin(widths, (1, 2, 4)).all()
+        and (np.diff(terms.astype(np.int64)) > 0).all()
+    ):
+        raise broken(container, family)
+    raw = np.frombuffer(container.section(f"{family}.data", start, end), np.uint8)
+    begin = np.repeat(np.cumsum(sizes) - sizes, rows)
+    heads = np.cumsum(rows) - rows
+    place = np.arange(last_row - first_row) - np.repeat(heads, rows)
+    width = np.repeat(widths, rows)
+    position = begin + place * width
+    steps = np.zeros(len(position), np.int64)
+    for byte in range(int(widths.max())):
+        wide = width > byte
+        steps[wide] |= raw[position[wide] + byte].astype(np.int64) << (8 * byte)
+    running = np.cumsum(steps)
+    running -= np.repeat(running[heads] - steps[heads], rows)
+    if int(running.max()) >= owners:
+        raise broken(container, family)
+    counts = raw[begin + np.repeat(widths * rows, rows) + place]
+    return Postings(np.repeat(terms, rows), running.astype(np.uint32), counts)

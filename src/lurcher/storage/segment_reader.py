@@ -1,0 +1,269 @@
+"""A segment as it is mapped: its tables, its terms and their postings, and which of its files are live."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
+from lurcher.storage.accumulate import Memory, Sum
+from lurcher.storage.container import Container
+from lurcher.storage.postings import Views, broken, list_at, read_one, views_of
+from lurcher.storage.segment import (
+    EXPORTED,
+    FAMILIES,
+    FILE_FIELDS,
+    KINDS,
+    UNIT_FAMILIES,
+    definitions_of,
+    files_of,
+    owners_in,
+    string_at,
+    string_in,
+    units_of,
+)
+from lurcher.types import Definition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+MOST_ROWS = 1_000_000
+"""Rows of postings that are kept taken apart, about 16 bytes each."""
+MOST_TERMS = 50_000
+
+
+class Tables(NamedTuple):
+    files: NDArray[Any]
+    units: NDArray[Any]
+    definitions: NDArray[Any]
+
+
+class Segment:
+    """One segment, mapped; `live` says which of its files still count (None: all)."""
+
+    def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
+        self.container = container
+        self.vectors: Container | None = container
+        """What holds its vectors by the model in use: the segment itself, a file apart from it, or nothing."""
+        self.live = live
+        self.prefix = prefix
+        # Lanes and evidence ask for the same postings, and for the same term in several fields.
+        self._decoded: Memory[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = Memory(MOST_ROWS)
+        self._numbers: Memory[str, int] = Memory(MOST_TERMS)
+        self.pieces: Memory[bytes, tuple[NDArray[np.bool_] | None]] = Memory(MOST_ROWS)
+        """Which units have a term with some bytes in it, as the literal lane found out."""
+        self.meta = container.meta
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether its files are the very ones that were written, untouched since, or never left memory."""
+        return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
+
+    @cached_property
+    def files(self) -> NDArray[Any]:
+        return files_of(self.container, self.container.rows)
+
+    @cached_property
+    def units(self) -> NDArray[Any]:
+        return units_of(self.container, self.container.rows)
+
+    @cached_property
+    def definitions(self) -> NDArray[Any]:
+        return definitions_of(self.container, self.container.rows)
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Files, units and definitions as numpy's rows, for whoever takes them elsewhere."""
+        return Tables(files_of(self.container), units_of(self.container), definitions_of(self.container))
+
+    @cached_property
+    def _families(self) -> dict[str, Views]:
+        return {}
+
+    @cached_property
+    def terms(self) -> memoryview:
+        """All terms, one after the other; `term_ends` says where each ends."""
+        return self.container.section("terms")
+
+    @cached_property
+    def term_bytes(self) -> bytes:
+        """The same, for what looks at them in Python."""
+        return bytes(self.terms)
+
+    @cached_property
+    def term_ends(self) -> memoryview:
+        return self.container.of_kind("term_ends", "<u4").cast("I")
+
+    def term_at(self, number: int) -> bytes:
+        ends = self.term_ends
+        if not 0 <= number < len(ends):  # a family may name any
+            raise self.container.corrupt("a term leads nowhere")
+        return bytes(self.terms[ends[number - 1] if number else 0 : ends[number]])
+
+    def term_text(self, number: int) -> str:
+        try:
+            return self.term_at(number).decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
+
+    def term_texts(self, first: int, last: int) -> list[str]:
+        """The terms with the numbers [first, last)."""
+        kernel = native()
+        if kernel is None:
+            return [self.term_text(number) for number in range(first, last)]
+        try:
+            found: list[str] = kernel.texts(self.terms, self.term_ends, first, last)
+        except UnicodeDecodeError as error:
+            raise self.container.corrupt("a term is not text") from error
+        return found
+
+    def lower_bound(self, term: bytes) -> int:
+        """The position of the first term that is not below `term`."""
+        kernel = native()
+        if kernel is not None:
+            found: int = kernel.lower_bound(self.terms, self.term_ends, term)
+            return found
+        low, high = 0, len(self.term_ends)
+        while low < high:
+            middle = (low + high) // 2
+            if self.term_at(middle) < term:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def find(self, term: str) -> int:
+        """The term's number, or -1."""
+        known = self._numbers.get(term)
+        if known is None:
+            known = self._find(term)
+            self._numbers.put(term, known, 0)
+        return known
+
+    def _find(self, term: str) -> int:
+        key = term.encode("utf-8", "surrogatepass")
+        position = self.lower_bound(key)
+        return position if position < len(self.term_ends) and self.term_at(position) == key else -1
+
+    def _family(self, family: str) -> Views:
+        known = self._families.get(family)
+        if known is None:
+            known = self._families[family] = views_of(self.container, family)
+        return known
+
+    def in_family(self, family: str, first: int, last: int) -> list[int]:
+        """The numbers in [first, last) of terms that occur in `family`."""
+        terms = self._family(family).terms
+        return terms[bisect_left(terms, first) : bisect_left(terms, last)].tolist()
+
+    def postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        """The live owners of a term in `family`, and how often each has it."""
+        key = family, term
+        known = self._decoded.get(key)
+        if known is None:
+            found = self._live_postings(family, term)
+            known = (found,)
+            self._decoded.put(key, known, len(found[0]) if found else 0)
+        return known[0]
+
+    def add_to(self, total: Sum, family: str, term: int, first: int, weight: float) -> None:
+        """Add how often each live owner has a term, times a weight; owners are numbered from `first` on."""
+        if native() is None or self.live is not None:
+            found = self.postings(family, term)
+            if found is not None:
+                total.add(found[0] + first if first else found[0], found[1], weight)
+            return
+        views = self._family(family)
+        place = views.place(term)
+        if place >= 0:
+            data, rows = list_at(self.container, family, views, place)
+            total.add_list(data, rows, self._owner_total(family), first, weight, lambda: broken(self.container, family))
+
+    def mark(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
+        """Mark all owners, live or not, that have one of some terms, which ascend, in `family`."""
+        views, kernel = self._family(family), native()
+        if kernel is None:
+            for place in filter(lambda place: place >= 0, map(views.place, terms)):
+                mask[read_one(self.container, family, views, place, self._owner_total(family))[0]] = True
+            return
+        spans = kernel.spans(terms, *views)
+        if spans is None or not kernel.mark(self.container.parts(f"{family}.data", *spans[:2]), *spans, mask):
+            raise broken(self.container, family)
+
+    def is_live(self, term: int) -> bool:
+        """Whether any live file has the term."""
+        return any((found := self.postings(family, term)) is not None and len(found[0]) for family in FAMILIES)
+
+    def _live_postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        found = self._postings(family, term)
+        if found is None or self.live is None:
+            return found
+        owners, counts = found
+        if family in UNIT_FAMILIES:
+            files = self.units["file"][owners]
+        else:
+            files = owners if family in FILE_FIELDS else self.definitions["file"][owners]
+        kept = self.live[files]
+        return owners[kept], counts[kept]
+
+    def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
+        views = self._family(family)
+        position = views.place(term)
+        return None if position < 0 else read_one(self.container, family, views, position, self._owner_total(family))
+
+    def _owner_total(self, family: str) -> int:
+        return owners_in(self.container, family)
+
+    def string(self, offset: int) -> str:
+        return string_in(self.container, "strings", offset)
+
+    @cached_property
+    def bloom(self) -> memoryview:
+        """What `lurcher.storage.bloom` made of the text."""
+        return self.container.section("bloom")
+
+    def paths(self) -> Iterator[str]:
+        """The paths of all files in order, dead ones too."""
+        blob, offsets = bytes(self.container.section("paths")), self.files["path"].tolist()
+        parts = blob.split(b"\0")[:-1]
+        # They lie in the order of the files unless somebody has tampered with them.
+        if list(accumulate(map(len, parts), lambda place, size: place + size + 1, initial=0))[:-1] == offsets:
+            yield from (self.prefix + part.decode("utf-8", "replace") for part in parts)
+            return
+        for offset in offsets:
+            yield self.prefix + string_at(blob, offset)
+
+    def path(self, file: int) -> str:
+        return self.prefix + string_in(self.container, "paths", int(self.files["path"][file]))
+
+
+def definitions_in(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
+    """Definitions of one file. Their strings lie next to each other and are read at once."""
+    columns = ("name", "container", "signature")
+    start = min(int(rows[column].min()) for column in columns)
+    last = max(int(rows[column].max()) for column in columns)
+    strings = bytes(segment.container.section("strings", start, last)) + segment.string(last).encode("utf-8", "replace")
+    kept: dict[int, str] = {}
+
+    def text(offset: int) -> str:
+        known = kept.get(offset)
+        if known is None:
+            known = kept[offset] = string_at(strings, offset - start)
+        return known
+
+    return [
+        Definition(text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED))
+        for _, _, begin, end, line, final, name, container, signature, kind, flags, _ in rows.tolist()
+    ]
+
+
+def definition_in(segment: Segment, row: Any) -> Definition:
+    _, _, begin, end, line, final, name, container, signature, kind, flags, _ = row.item()
+    text = segment.string
+    return Definition(
+        text(name), KINDS[kind], text(container), text(signature), begin, end, line, final, bool(flags & EXPORTED)
+    )

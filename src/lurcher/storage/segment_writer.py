@@ -1,0 +1,150 @@
+"""A segment as a build makes it, and as it is laid out for disk."""
+
+from __future__ import annotations
+
+from lurcher.runtime.light import TYPE_CHECKING, dataclass
+from lurcher.storage.container import PACKED
+from lurcher.storage.segment import FAMILIES, FORMAT
+from lurcher.storage.vectors import Vectors, encode_vectors
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from numpy.typing import NDArray
+
+    from lurcher.storage.container_writer import Builder
+    from lurcher.terms.count import Postings
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentData:
+    files: NDArray[Any]
+    units: NDArray[Any]
+    definitions: NDArray[Any]
+    imports: NDArray[Any]
+    import_texts: bytes
+    """Zero-terminated UTF-8, one for each of `imports`."""
+    terms: list[str]
+    postings: dict[str, Postings]
+    paths: bytes
+    """Zero-terminated UTF-8, in file order."""
+    strings: bytes
+    """Zero-terminated UTF-8 that definitions lead to: each file's own, one file after the other."""
+    languages: list[str]
+    texts: list[bytes | memoryview]
+    """One per file, in file order."""
+    vectors: Vectors | None = None
+    """None where no model was in use."""
+    model: str = ""
+    """The digest of the model that made them."""
+
+
+class StringPool:
+    """Gathers strings, each kept once per file: so a file's strings can be taken elsewhere as they are."""
+
+    def __init__(self) -> None:
+        self._offsets: dict[str, int] = {}
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def next_file(self) -> int:
+        """Where the strings of the next file begin."""
+        self._offsets.clear()
+        return self._size
+
+    def put(self, text: str) -> int:
+        if "\0" in text:
+            text = text.replace("\0", " ")
+        offset = self._offsets.get(text)
+        if offset is None:
+            offset = self._offsets[text] = self._size
+            data = text.encode("utf-8", "replace") + b"\0"
+            self._parts.append(data)
+            self._size += len(data)
+        return offset
+
+    def data(self) -> bytes:
+        return b"".join(self._parts)
+
+
+def encode(
+    data: SegmentData, *, part: bool = False, placed: bool = False
+) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
+    """The sections and the meta entry of a segment's container.
+
+    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of; and as it is read but
+    once, and soon, nothing in it is made smaller, unless its texts are `placed` as they will be in the whole: then their blocks
+    are the very ones of the whole. What stands before the first text fills its block up.
+    """
+    import numpy as np
+
+    text_kind = "u1" if part else PACKED
+    sections: dict[str, tuple[str, bytes | memoryview]] = {
+        "files": ("V", as_bytes(data.files)),
+        "units": ("V", as_bytes(data.units)),
+        "definitions": ("V", as_bytes(data.definitions)),
+        "imports": ("V", as_bytes(data.imports)),
+        "import_texts": (text_kind, data.import_texts),
+        "paths": ("u1", data.paths),
+        "strings": (text_kind, data.strings),
+    }
+    from lurcher.storage.postings import pack
+
+    all_packed = {family: pack(data.postings[family]) for family in FAMILIES}
+    for family, packed in all_packed.items():
+        sections[f"{family}.data"] = ("u1", as_bytes(packed.data))
+    for family, packed in all_packed.items():
+        sections[f"{family}.terms"] = ("<u4", as_bytes(packed.terms.astype("<u4")))
+        sections[f"{family}.rows"] = ("<u4", as_bytes(np.cumsum(packed.rows).astype("<u4")))
+        sections[f"{family}.ends"] = ("<u4", as_bytes(np.cumsum(packed.sizes).astype("<u4")))
+    encoded = [term.encode("utf-8", "surrogatepass") for term in data.terms]
+    ends = np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)))
+    sections["terms"] = ("u1", b"".join(encoded))
+    sections["term_ends"] = ("<u4", as_bytes(ends.astype("<u4")))
+    vectors, dims = encode_vectors(data.vectors)
+    sections.update(vectors)
+    lead = int(data.files["text"][0]) if len(data.files) else 0
+    sections["text"] = (PACKED if placed else text_kind, b"".join([bytes(lead), *data.texts]))
+    from lurcher.storage.bloom import Entries
+
+    entries = Entries()
+    for text in data.texts:
+        entries.add(text)
+    sections["bloom"] = ("u1", b"" if part else entries.filter())
+    if part:
+        sections["entries"] = ("<u8", as_bytes(entries.hashes()))
+    counts = len(data.files), len(data.units), len(data.definitions), len(data.imports), len(data.terms)
+    return sections, meta_of(*counts, data.languages, dims, data.model)
+
+
+def write(data: SegmentData, out: Builder) -> str:
+    """Write a segment; its digest."""
+    sections, meta = encode(data)
+    for name, (kind, content) in sections.items():
+        out.add(name, kind, content)
+    return out.finish(meta)
+
+
+def meta_of(
+    files: int, units: int, definitions: int, imports: int, terms: int, languages: list[str], dims: int, model: str
+) -> dict[str, Any]:
+    """What a segment says of itself; `model` is the digest of the one that made its vectors."""
+    return {
+        "format": FORMAT,
+        "files": files,
+        "units": units,
+        "definitions": definitions,
+        "imports": imports,
+        "terms": terms,
+        "languages": languages,
+        "dims": dims,
+        "model": model if dims else "",
+    }
+
+
+def as_bytes(array: NDArray[Any]) -> memoryview:
+    import numpy as np
+
+    # np.uint8 arrays are buffers, though the annotations of older numpy versions do not say so.
+    flat: Any = np.ascontiguousarray(array).view(np.uint8)
+    return memoryview(flat).cast("B") if array.size else memoryview(b"")

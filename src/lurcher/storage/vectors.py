@@ -1,0 +1,236 @@
+"""Vectors in a segment: one per unit and one per file (its card), as bytes with a scale per row.
+
+A unit's row times its scale is one long, a card's at most.
+"""
+
+from __future__ import annotations
+
+from _thread import _local
+from math import fsum, sqrt
+
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, dataclass
+from lurcher.storage.container import Container
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_BLOCK = 256
+"""Rows taken apart at a time: few enough to stay near the processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A row without any known term is zero, and so is its scale."""
+
+    units: NDArray[np.int8]
+    unit_scales: NDArray[np.float32]
+    cards: NDArray[np.int8]
+    card_scales: NDArray[np.float32]
+
+
+def encode_vectors(vectors: Vectors | None) -> tuple[dict[str, tuple[str, bytes | memoryview]], int]:
+    """The sections of a segment that hold its vectors, and how many numbers each has."""
+    if vectors is None:
+        return {"vectors": ("i1", b""), "vector_scales": ("<f4", b""), "cards": ("i1", b""), "card_scales": ("<f4", b"")}, 0
+    return {
+        "vectors": ("i1", vectors.units.tobytes()),
+        "vector_scales": ("<f4", vectors.unit_scales.astype("<f4").tobytes()),
+        "cards": ("i1", vectors.cards.tobytes()),
+        "card_scales": ("<f4", vectors.card_scales.astype("<f4").tobytes()),
+    }, int(vectors.units.shape[1])
+
+
+def check_vectors(container: Container) -> None:
+    """Raise unless there is a vector for each unit and each file, or for none."""
+    meta, dims = container.meta, container.meta.get("dims")
+    if type(dims) is not int or not 0 <= dims <= 1 << 16:
+        raise container.corrupt("its vectors have no size")
+    for name, scales, kind in (("vectors", "vector_scales", "units"), ("cards", "card_scales", "files")):
+        count = meta[kind] if dims else 0
+        if container.length(name) != count * dims or container.length(scales) != 4 * count:
+            raise container.corrupt(f"its {name} are not as many as its {kind}")
+
+
+def vectors_of(container: Container) -> Vectors | None:
+    """The vectors of a segment, mapped; None where it has none."""
+    part = _part_of(container)
+    if part is None:
+        return None
+    import numpy as np
+
+    units, cards = (np.frombuffer(rows.data, np.int8).reshape(-1, part.dims) for rows in (part.units, part.cards))
+    return Vectors(units, np.asarray(part.units.scales), cards, np.asarray(part.cards.scales))
+
+
+class Matrix(NamedTuple):
+    """Rows of bytes in a section, and the scale of each."""
+
+    container: Container
+    name: str
+    dims: int
+    scales: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.scales)
+
+    @property
+    def data(self) -> memoryview:
+        """All rows, mapped."""
+        return self.container.of_kind(self.name, "i1")
+
+    def around(self, rows: NDArray[np.int64] | None) -> memoryview:
+        """The same where only some rows are looked at: what is not looked at need not be verified."""
+        if rows is None or native() is None or not len(rows):
+            return self.data
+        starts = rows * self.dims
+        return self.container.parts(self.name, starts, starts + self.dims)
+
+    def vector(self, row: int) -> NDArray[np.float64]:
+        bytes_ = np.frombuffer(self.data[row * self.dims : (row + 1) * self.dims], np.int8)
+        vector: NDArray[np.float64] = bytes_.astype(np.float64) * float(self.scales[row])
+        return vector
+
+
+class _Part(NamedTuple):
+    """The vectors of one segment."""
+
+    dims: int
+    units: Matrix
+    cards: Matrix
+
+
+def _part_of(container: Container) -> _Part | None:
+    dims = container.meta["dims"]
+    if not dims:
+        return None
+    found = []
+    for rows, scales in (("vectors", "vector_scales"), ("cards", "card_scales")):
+        matrix = Matrix(container, rows, dims, np.frombuffer(container.of_kind(scales, "<f4"), np.float32))
+        if len(matrix) and not 0 <= float(matrix.scales.min()) <= float(matrix.scales.max()) <= 1:
+            raise container.corrupt("its vectors are of no length")
+        found.append(matrix)
+    return _Part(dims, *found)
+
+
+class Direction(NamedTuple):
+    """A vector as whole numbers, and its length; zero long where there is nothing to point at."""
+
+    numbers: NDArray[np.float32]
+    length: float
+
+
+def direction_of(vector: NDArray[np.float64]) -> Direction:
+    """Numbers small enough that single precision holds every product with a row exactly.
+
+    A cosine must not depend on the rows around it, or an index that grew would answer differently from one made at once.
+    """
+    total = fsum(np.abs(vector).tolist())
+    numbers = np.trunc(vector * ((1 << 17) / total)) if total > 0 else np.zeros(len(vector))
+    return Direction(numbers.astype(np.float32), sqrt(fsum((numbers * numbers).tolist())))
+
+
+class Desk(_local):
+    """Where each thread takes rows apart: asking the system for new memory each time would cost more than the work."""
+
+    def __init__(self) -> None:
+        self._bytes: NDArray[np.int8] | None = None
+        self._numbers: NDArray[np.float32] | None = None
+
+    def _numbers_for(self, dims: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+        import numpy as np
+
+        if self._bytes is None or self._numbers is None or self._bytes.shape[1] != dims:
+            self._bytes, self._numbers = np.empty((_BLOCK, dims), np.int8), np.empty((_BLOCK, dims), np.float32)
+        return self._bytes, self._numbers
+
+    def products(
+        self, data: memoryview, dims: int, places: NDArray[np.int64] | None, direction: Direction
+    ) -> NDArray[np.float64]:
+        """The products of a direction with all rows, or with those at some places."""
+        height = len(data) // dims
+        count = height if places is None else len(places)
+        kernel = native()
+        if kernel is not None and height:
+            found = np.empty(count)
+            kernel.products(data, places, direction.numbers, found)
+            return found
+        return self._reference(data, dims, places, count, direction)
+
+    def _reference(
+        self, data: memoryview, dims: int, places: NDArray[np.int64] | None, count: int, direction: Direction
+    ) -> NDArray[np.float64]:
+        import numpy as np
+
+        rows = np.frombuffer(data, np.int8).reshape(-1, dims)
+        products = np.empty(count, np.float32)
+        chosen, numbers = self._numbers_for(rows.shape[1])
+        for first in range(0, count, _BLOCK):
+            last = min(first + _BLOCK, count)
+            block = numbers[: last - first]
+            if places is None:
+                block[...] = rows[first:last]
+            else:
+                # Every place is a row, as whoever numbers units made sure; "clip" only saves a copy.
+                rows.take(places[first:last], axis=0, out=chosen[: last - first], mode="clip")
+                block[...] = chosen[: last - first]
+            np.matmul(block, direction.numbers, out=products[first:last])
+        return products.astype(np.float64)
+
+
+class Nearness:
+    """Cosines of a snapshot's units and files with a direction; numbered across segments, live and dead.
+
+    Rows stay bytes and are taken apart block by block on each question: fetching them from memory is what costs, and a copy in
+    single precision would be four times as much to fetch.
+    """
+
+    def __init__(self, containers: Sequence[Container | None]) -> None:
+        found = [_part_of(container) if container is not None else None for container in containers]
+        self._parts = [part for part in found if part is not None]
+        sizes = {part.dims for part in self._parts}
+        self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
+        """Numbers of each vector; 0 where not all segments have vectors of one size."""
+        self._desk = Desk()
+
+    def vector(self, unit: int) -> NDArray[np.float64]:
+        """A unit's own vector."""
+        for part in self._parts:
+            if unit < len(part.units):
+                return part.units.vector(unit)
+            unit -= len(part.units)
+        raise IndexError(unit)
+
+    def of_cards(self, direction: Direction) -> NDArray[np.float64]:
+        """One cosine per file."""
+        return self._joined([self._cosines(part.cards, direction) for part in self._parts])
+
+    def of_all_units(self, direction: Direction) -> NDArray[np.float64]:
+        """One cosine per unit."""
+        return self._joined([self._cosines(part.units, direction) for part in self._parts])
+
+    def of_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
+        """The cosines of some units."""
+        if len(self._parts) == 1:
+            return self._cosines(self._parts[0].units, direction, units)
+        cosines = np.zeros(len(units))
+        base = 0
+        for part in self._parts:
+            here = np.flatnonzero((units >= base) & (units < base + len(part.units)))
+            cosines[here] = self._cosines(part.units, direction, units[here] - base)
+            base += len(part.units)
+        return cosines
+
+    def _cosines(
+        self, rows: Matrix, direction: Direction, places: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float64]:
+        products = self._desk.products(rows.around(places), rows.dims, places, direction)
+        products *= rows.scales if places is None else rows.scales[places]
+        products /= direction.length or 1.0
+        return products
+
+    def _joined(self, parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        return parts[0] if len(parts) == 1 else np.concatenate(parts) if parts else np.zeros(0)

@@ -1,0 +1,1 @@
+"""Vectors of text: the term table, models that embed text, and the services that run them."""

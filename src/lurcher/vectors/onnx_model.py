@@ -1,0 +1,174 @@
+"""Finds an ONNX model with its tokenizer: in a folder, or by its name in the local hub cache. Never downloads."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lurcher import config
+from lurcher.errors import MissingExtra, ModelError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+_HUB_NAME = re.compile(r"^\w[\w.-]*/[\w.-]+$")
+_REVISION = re.compile(r"^[0-9a-f]{7,64}$")
+_PLACES = ("model.onnx", "onnx/model.onnx")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    model: Path
+    tokenizer: Path
+    config: Path | None
+
+
+def find_model(named: str, key: str) -> Files:
+    """The files of the model that the setting `key` names."""
+    hint = "name a folder with model.onnx and tokenizer.json, or a model of the hub as OWNER/NAME"
+    if not named.strip():
+        raise ModelError(f"{key} is empty", hint)
+    if not _HUB_NAME.match(named):
+        path = Path(named).expanduser()
+        if not path.is_dir():
+            raise ModelError(f"there is no folder {named}", hint)
+        return _files_in(path, named)
+    # A name of the hub is never a folder here: a repository could have one of that name, with a model of its own.
+    folder = _cached(named)
+    if folder is None:
+        here = f"; if you mean the folder, write ./{named}" if Path(named).is_dir() else ""
+        raise ModelError(f"the model {named} is not on this machine", f"run: {command(named)}{here}")
+    try:
+        return _files_in(folder, named)
+    except ModelError as problem:
+        raise ModelError(problem.message, f"run: {command(named)}") from None
+
+
+def command(name: str) -> str:
+    """What gets a model of the hub, with the hub's own tool."""
+    return f"pip install huggingface_hub && hf download {shlex.quote(name)} --include 'onnx/model.onnx*' '*.json'"
+
+
+def _files_in(folder: Path, named: str) -> Files:
+    models = [folder / place for place in _PLACES if (folder / place).is_file()]
+    models = models or sorted(folder.glob("onnx/model*.onnx")) or sorted(folder.glob("*.onnx"))
+    tokenizer, about = folder / "tokenizer.json", folder / "config.json"
+    if not models:
+        raise ModelError(f"the model {named} has no ONNX file", f"put model.onnx or onnx/model.onnx into {folder}")
+    if not tokenizer.is_file():
+        raise ModelError(f"the model {named} has no tokenizer.json", f"put the model's tokenizer.json into {folder}")
+    return Files(models[0], tokenizer, about if about.is_file() else None)
+
+
+def _cached(name: str) -> Path | None:
+    """The newest revision of a model in the hub cache: the one that its main branch pointed to, else any."""
+    hub = config.hub_folder()
+    if hub is None:
+        return None
+    folder = hub / f"models--{name.replace('/', '--')}"
+    snapshots = folder / "snapshots"
+    try:
+        revision = (folder / "refs" / "main").read_text("ascii").strip()
+        if _REVISION.match(revision) and (snapshots / revision).is_dir():
+            return snapshots / revision
+    except (OSError, ValueError):
+        pass
+    try:
+        found = sorted(entry for entry in snapshots.iterdir() if entry.is_dir())
+    except OSError:
+        return None
+    return found[-1] if found else None
+
+# ----------------------------------------------------------------------------------------------------------------------
+# A model in ONNX with its tokenizer, loaded and fed: what cross-encoders and embedding models have in common.
+
+
+INSTALL = "run: pip install 'lurcher[onnx]'"
+_OFFSET = {"roberta", "xlm-roberta", "camembert", "xlm-roberta-xl", "mpnet"}
+"""Models whose first two positions are not for text."""
+
+
+class Network:
+    """Model and tokenizer of some files; `kind` is what it should be, in words."""
+
+    def __init__(self, files: Files, kind: str) -> None:
+        try:
+            import onnxruntime
+            from tokenizers import Tokenizer
+        except ImportError as missing:
+            raise MissingExtra(f"{kind} needs {missing.name}, which is not installed", INSTALL) from None
+        self._kind = kind
+        self.about = read_json(files.config)
+        try:
+            self.tokenizer = Tokenizer.from_file(str(files.tokenizer))
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 4
+            self._session = onnxruntime.InferenceSession(str(files.model), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # both are native code with errors of their own
+            raise ModelError(f"{files.model.parent} cannot be loaded: {_line(error)}", "get the model anew") from None
+        self._inputs = {item.name: item.type for item in self._session.get_inputs()}
+        self.outputs = {item.name: len(item.shape) for item in self._session.get_outputs()}
+        """Name and number of axes of what it answers with."""
+        if "input_ids" not in self._inputs:
+            raise ModelError(f"{files.model.name} takes {', '.join(self._inputs)}, not input_ids", f"use {kind}")
+        self._pad = _pad_id(self.about, self.tokenizer)
+        self.tokenizer.no_padding()
+
+    def positions(self) -> int:
+        """How many tokens the model has places for."""
+        found = self.about.get("max_position_embeddings")
+        if not isinstance(found, int) or isinstance(found, bool):
+            return 512
+        return found - 2 if self.about.get("model_type") in _OFFSET else found
+
+    def run(self, encoded: Sequence[Any], output: str | None, setting: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """What the model answers for some encoded texts, and which places are text; `setting` limits how many there are."""
+        import numpy as np
+
+        longest = max(len(item.ids) for item in encoded)
+        shape = (len(encoded), longest)
+        columns = {name: np.zeros(shape, np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")}
+        columns["position_ids"] = np.tile(np.arange(longest), (len(encoded), 1))
+        columns["input_ids"][:] = self._pad
+        for row, item in enumerate(encoded):
+            size = len(item.ids)
+            columns["input_ids"][row, :size] = item.ids
+            columns["attention_mask"][row, :size] = 1
+            columns["token_type_ids"][row, :size] = item.type_ids
+        try:
+            fed = {name: columns[name].astype(np.int32 if "int32" in kind else np.int64) for name, kind in self._inputs.items()}
+            found = np.asarray(self._session.run(None if output is None else [output], fed)[0])
+        except KeyError as unknown:
+            raise ModelError(f"the model wants {unknown}, which is not known here", f"use {self._kind}") from None
+        except Exception as error:
+            raise ModelError(f"the model failed: {_line(error)}", f"use another model, or lower {setting}") from None
+        return found, columns["attention_mask"]
+
+
+def read_json(path: Path | None) -> dict[str, Any]:
+    """What a file of a model says; nothing where there is none."""
+    try:
+        found = json.loads(path.read_text("utf-8")) if path is not None else {}
+    except (OSError, ValueError, RecursionError) as error:
+        name = path.name if path is not None else "config.json"
+        raise ModelError(f"{name} of the model cannot be read: {error}", "get the model anew") from None
+    return found if isinstance(found, dict) else {}
+
+
+def _pad_id(about: dict[str, Any], tokenizer: Any) -> int:
+    found = about.get("pad_token_id")
+    if isinstance(found, int) and not isinstance(found, bool) and found >= 0:
+        return found
+    known = (tokenizer.token_to_id(token) for token in ("[PAD]", "<pad>"))
+    return next((number for number in known if number is not None), 0)
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

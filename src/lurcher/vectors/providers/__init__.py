@@ -1,0 +1,1 @@
+"""Models that embed text, one file per provider."""

@@ -1,0 +1,67 @@
+"""`ollama`: an embedding model of Ollama's, by its `/api/embed`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lurcher.errors import ServerError
+from lurcher.net.http import Deadline
+from lurcher.vectors.service import Identity, Service, Wanted, address, breaker_for, key_for, most_chars
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+DEFAULT = "http://127.0.0.1:11434"
+MODEL = "all-minilm"
+
+
+def identity(wanted: Wanted) -> Identity:
+    key_for(wanted, address(wanted, DEFAULT))
+    return {"model": wanted.settings.model.strip() or MODEL}
+
+
+def connect(wanted: Wanted) -> Ollama:
+    base = address(wanted, DEFAULT)
+    model = wanted.settings.model.strip() or MODEL
+
+    def body(texts: list[str]) -> Any:
+        return {"model": model, "input": texts, "truncate": True}
+
+    key, breaker = key_for(wanted, base), breaker_for(wanted, base)
+    return Ollama(Service(base, "/api/embed", body, _rows, most_chars(wanted), key, breaker=breaker), model)
+
+
+@dataclass(frozen=True, slots=True)
+class Ollama:
+    """The service, whose failures name the command that mends them."""
+
+    service: Service
+    model: str
+
+    def embed(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
+        return self._told(lambda: self.service.embed(texts, deadline))
+
+    def once(self, texts: Sequence[str], deadline: Deadline) -> NDArray[np.float32]:
+        return self._told(lambda: self.service.once(texts, deadline))
+
+    def _told(self, asked: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
+        try:
+            return asked()
+        except ServerError as problem:
+            if problem.status == 404 and "model" in problem.message:
+                name = shlex.quote(self.model)
+                raise problem.in_words(f"Ollama has no model {self.model}", f"run: ollama pull {name}") from None
+            if problem.message.startswith("nothing answers"):
+                raise problem.in_words(problem.message, "run: ollama serve") from None
+            raise
+
+    def served(self, deadline: Deadline) -> str:
+        return ""
+
+
+def _rows(answer: Any) -> Any:
+    return answer.get("embeddings") if isinstance(answer, dict) else None
