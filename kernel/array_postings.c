@@ -1,4 +1,4 @@
-/* Postings as index/postings.py lays them out, taken apart to arrays. Lists come from files that anybody may have written. */
+/* Postings as storage/postings.py lays them out, taken apart to arrays. Lists come from files that anybody may have written. */
 
 #include "array.h"
 

@@ -1,4 +1,4 @@
-/* What a text is made of, for the filter over a segment, as index/bloom.py has it: words, and threes of bytes that are not all
+/* What a text is made of, for the filter over a segment, as storage/bloom.py has it: words, and threes of bytes that are not all
    of one word. */
 
 #include "kernel.h"

@@ -1,4 +1,4 @@
-/* Vectors of owners out of term counts, as embedding/static.py has them: what belongs to each owner is put together, made whole,
+/* Vectors of owners out of term counts, as vectors/static.py has them: what belongs to each owner is put together, made whole,
    summed and shortened, one owner after the other, so that nothing but the counts themselves is ever held in full. */
 
 #include "kernel.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { TOTAL = 1 << 17 }; /* as in embedding/sums.py */
+enum { TOTAL = 1 << 17 }; /* as in vectors/static.py */
 
 /* One field: which owner has which term, how often, and what that weighs. */
 typedef struct {

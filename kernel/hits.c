@@ -1,5 +1,5 @@
-/* What is asked of each hit, and of the files that compete for a place: as ranking/evidence/dense.py, index/order.py,
-   index/reader.py, index/container.py and budget/excerpt.py have it. */
+/* What is asked of each hit, and of the files that compete for a place: as ranking/evidence/dense.py, storage/order.py,
+   storage/snapshot.py, storage/container.py and answer/excerpts.py have it. */
 
 #include "array.h"
 #include "wide.h"

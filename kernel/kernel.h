@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* As in src/lurcher/kernel.py: raised with every change that one side cannot do without the other. */
+/* As in src/lurcher/runtime/kernel.py: raised with every change that one side cannot do without the other. */
 #define KERNEL_VERSION 17
 
 /* Memory that grows. */

@@ -1,4 +1,4 @@
-/* Which files and folders do not look as they did, for index/freshness.py and sources/standing.py: one look at each, with the
+/* Which files and folders do not look as they did, for indexing/freshness.py and sources/signature.py: one look at each, with the
    interpreter free for other threads meanwhile. */
 
 #include "kernel.h"

@@ -1,4 +1,4 @@
-/* Paths with zeros between, for index/manifest.py and sources/standing.py: how many there are, and whether one leads elsewhere. */
+/* Paths with zeros between, for storage/manifest.py and sources/signature.py: how many there are, and whether one leads elsewhere. */
 
 #include "kernel.h"
 

@@ -1,4 +1,4 @@
-/* Which terms hold some bytes, and which owners have one of them: as lanes/literal.py and index/reader.py have it.
+/* Which terms hold some bytes, and which owners have one of them: as lanes/literal.py and storage/snapshot.py have it.
 
    Terms and lists come from files that anybody may have written: whatever leads nowhere is told apart from what was found. */
 

@@ -1,4 +1,4 @@
-/* Terms looked up among sorted ones, as embedding/table.py has it; and memory given back to the system. */
+/* Terms looked up among sorted ones, as vectors/table.py has it; and memory given back to the system. */
 
 #include "kernel.h"
 

@@ -52,7 +52,7 @@ INLINED void sum_of(const Stored *stored, const int64_t *rows, const double *amo
     }
 }
 
-/* A row as bytes, and the scale that makes it one long: as `unit_length` in embedding/static.py, step by step. */
+/* A row as bytes, and the scale that makes it one long: as `unit_length` in vectors/static.py, step by step. */
 INLINED float shortened(const float *restrict sums, size_t dims, signed char *restrict numbers) {
     const float whole = 12582912.0f; /* 1.5 · 2^23: what is added to it loses its fraction, halves going to the even side */
     float highest = 0;

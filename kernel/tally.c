@@ -1,4 +1,4 @@
-/* Adding up postings, and BM25 over what they add up to, as index/tally.py and lanes/lexical.py have it.
+/* Adding up postings, and BM25 over what they add up to, as storage/accumulate.py and lanes/lexical.py have it.
 
    Owners come from files that anybody may have written: each is checked before it is used as a place. */
 
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* One part of a sum: owners with counts or amounts, or a list as index/postings.py lays it out, whose owners are below `limit` and
+/* One part of a sum: owners with counts or amounts, or a list as storage/postings.py lays it out, whose owners are below `limit` and
    follow `first`; and how far it has been added. */
 typedef struct {
     Py_buffer held[2];

@@ -1,4 +1,4 @@
-/* Sums and products of rows of small whole numbers, as embedding/sums.py and index/vectors.py have them.
+/* Sums and products of rows of small whole numbers, as vectors/static.py and storage/vectors.py have them.
 
    Everything is whole and below 2^24, so single precision holds each sum exactly, in whatever order it is added up: compilers
    may use wide registers, and the result is that of any matrix product. */

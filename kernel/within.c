@@ -1,4 +1,4 @@
-/* Whether the rows of a table lead to what exists, for index/segment.py: each limit is about a number, or the sum of two, of a
+/* Whether the rows of a table lead to what exists, for storage/segment.py: each limit is about a number, or the sum of two, of a
    row. Rows are gone through in blocks, so that each is read from memory once. */
 
 #include "kernel.h"

@@ -165,8 +165,8 @@ def test_only_the_configuration_reads_toml() -> None:
 ENVIRONMENT_READERS = {
     "config.py",
     "__init__.py",  # sets how many threads numpy may start, before anyone imports it
-    "sources/git.py",  # hands git an environment that nobody else decides on
-    "index/worker.py",  # hands the same to its children
+    "sources/git/command.py",  # hands git an environment that nobody else decides on
+    "indexing/workers.py",  # hands the same to its children
 }
 
 

@@ -137,7 +137,7 @@ def test_what_cannot_be_made_that_way_is_left_to_python(run: Run, package: Path)
 def test_a_module_that_changed_is_loaded_anew(run: Run, package: Path) -> None:
     run()
     run()
-    module = package / "answering.py"
+    module = package / "answer" / "page.py"
     module.write_text(module.read_text() + "\nimport sys\nsys.stderr.write('changed\\n')\n")
     assert "changed\n" in run()
     assert "changed\n" in run()  # and from then on out of the file

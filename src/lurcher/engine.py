@@ -53,8 +53,8 @@ else:
         """What answers from code; other questions load what answers them."""
 
         LATER = (
-            ("lurcher.inspect.files", "Surveys"), ("lurcher.corpora.federation", "Across"), ("lurcher.corpora.libraries", "Libraries"),
-            ("lurcher.corpora.documents", "Gathered"),
+            ("lurcher.inspect.files", "Surveys"), ("lurcher.corpora.federation", "Across"),
+            ("lurcher.corpora.libraries", "Libraries"), ("lurcher.corpora.documents", "Gathered"),
         )  # fmt: skip
 
 

@@ -311,7 +311,8 @@ def test_other_rules_are_noticed(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any]
 ) -> None:
     before = looked(repo.top, tmp_path / "i")
-    monkeypatch.setattr("lurcher.sources.git.log.read", lambda top, shas, *rest: pytest.fail("git was read") if shas else iter(()))
+    unread = "git was read"
+    monkeypatch.setattr("lurcher.sources.git.log.read", lambda top, shas, *rest: pytest.fail(unread) if shas else iter(()))
     after = looked(repo.top, tmp_path / "i", **changed)
     assert after.manifest.segments == before.manifest.segments
     assert after.manifest.generation > before.manifest.generation

@@ -186,8 +186,8 @@ def _make(folder: Path) -> None:
 # stamp(request)     -> a text that changes when the documents do; asked for on each question, so it has to be cheap
 # documents(request) -> all documents as they are now, each with a name of its own
 #
-# They are kept as files in a folder of the user and indexed as any others are: a name that ends in `.md` is a note with headings
-# and tags, one that ends in `.py` is code.
+# They are kept as files in a folder of the user and indexed as any others are: a name that ends in `.md` is a note with
+# headings and tags, one that ends in `.py` is code.
 
 
 LONGEST_NAME = 200

@@ -367,8 +367,8 @@ def _difference(before: Mapping[str, Row], after: Mapping[str, Row]) -> tuple[in
 # Which events of a watched tree matter, and when it is time to look at the tree.
 #
 # An event only says that something happened; the tree itself says what. So a burst of any size ends in one look, once it has
-# been quiet for a moment, or at the latest after a few seconds. A path that was looked at in vain (an ignored folder, a log) can
-# go on changing all day: it is asked for less and less.
+# been quiet for a moment, or at the latest after a few seconds. A path that was looked at in vain (an ignored folder, a log)
+# can go on changing all day: it is asked for less and less.
 
 
 _IN_GIT = frozenset({".git", ".git/index", ".git/HEAD", ".git/info/exclude"})

@@ -248,7 +248,7 @@ def flawed(text: str, flaws: list[Flaw]) -> QueryError:
 # Tells a pattern of syntax from a question that has a `$` in it, such as a report about a shell variable.
 #
 # A pattern is code around metavariables. So it has brackets, an assignment, a semicolon or a block, and its words stand alone
-# but for keywords; words in a row, or a bracket after a space, are prose. And some variable must not be one that every shell has.
+# but for keywords; words in a row, or a bracket after a space, are prose. And some variable must not be one of a shell.
 
 
 _EVERYDAY = frozenset(

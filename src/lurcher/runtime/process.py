@@ -1,6 +1,6 @@
 """Whether this process is lurcher's own, as that of a command is, or a program that uses lurcher as a library.
 
-Only our own may be copied (index/forked.py): we know what runs in it.
+Only our own may be copied (runtime/fork.py): we know what runs in it.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
         with served.whole() as engine:                             # or IndexBuilding, which says how far it is
             engine.outline("src/client.py")
 
-- A tree that is watched is not looked at for every question (`index/quiet.py`), and no answer is staler for it.
+- A tree that is watched is not looked at for every question (`indexing/inotify.py`), and no answer is staler for it.
 - Where there is no index, one is made in the background (`builder`), and until it is there questions are answered from a
   glimpse of the tree (`early`, `cold`).
 - Settings are read anew when a file that holds them changes.

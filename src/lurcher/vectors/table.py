@@ -1,6 +1,6 @@
 """The term table: one vector per term, and what a vector of an unseen term is composed of. One file, mapped, never parsed.
 
-The file is a container (see index/container.py) with these sections:
+The file is a container (see storage/container.py) with these sections:
 
     terms, term_ends                    the terms as UTF-8, sorted by their bytes, and where each ends
     rows, scales                        their vectors, quantised (see quantise.py), and one scale per row

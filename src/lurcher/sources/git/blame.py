@@ -85,14 +85,16 @@ def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) 
     named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?)\b", data, re.MULTILINE)[:_MOST_IGNORED]
     if not named:
         return []
-    status, output = command.ask(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", questions=b"\n".join(named) + b"\n")
+    questions = b"\n".join(named) + b"\n"
+    status, output = command.ask(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", questions=questions)
     rows = (line.split(b" ") for line in output.splitlines()) if status == 0 else ()
     return [row[1].decode("ascii") for row in rows if len(row) == 2 and row[0] == b"commit"]
 
 
 def _filters_off(top: Path) -> list[str] | None:
     """Settings that keep git from running a filter; None where one has a name that cannot be overruled."""
-    status, output = command.finish(command.start(top, "config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$"))
+    names = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
+    status, output = command.finish(command.start(top, *names))
     if status not in (0, 1):
         return None
     arguments: list[str] = []

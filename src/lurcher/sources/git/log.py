@@ -27,8 +27,8 @@ class LogSettings:
 # Commits with what they changed, read from the git binary.
 #
 # `diff-tree` is made for programs: no setting of a user's `diff` or `log` sections reaches it, and it is told which commits to
-# show, so that reading can begin and go on anywhere. Nothing is ever fetched: a commit whose files a partial clone does not have
-# is told without those files.
+# show, so that reading can begin and go on anywhere. Nothing is ever fetched: a commit whose files a partial clone does not
+# have is told without those files.
 
 
 _SECONDS = 900.0
