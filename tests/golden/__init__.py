@@ -1,0 +1,1 @@
+"""Golden answers: what recorded questions over pinned trees must answer, byte for byte."""
