@@ -27,42 +27,43 @@ _SHOWN = 10
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.golden", description=__doc__)
     parser.add_argument("action", choices=("record", "check"))
-    parser.add_argument("trees", nargs="*", metavar="TREE", help=f"default: {', '.join(SMALL)}; with --large: {', '.join(LARGE)}")
+    default = f"default: {', '.join(SMALL)}; with --large: {', '.join(LARGE)}"
+    parser.add_argument("trees", nargs="*", metavar="TREE", help=default)
     parser.add_argument("--large", metavar="DIR", type=Path, help=f"a folder with clones of {', '.join(LARGE)}")
-    parser.add_argument("--write", metavar="DIR", type=Path, help="write all answers in full to this folder, to compare with those of another version")
-    parser.add_argument("--in", dest="scratch", metavar="DIR", type=Path, help="make the trees in this folder, and leave them there")
-    asked = parser.parse_args(arguments)
-    names = asked.trees or list(LARGE if asked.large else SMALL)
+    parser.add_argument("--write", metavar="DIR", type=Path, help="write all answers in full to this folder")
+    parser.add_argument("--in", dest="scratch", metavar="DIR", type=Path, help="build the trees in this folder and keep them")
+    options = parser.parse_intermixed_args(arguments)
+    names = options.trees or list(LARGE if options.large else SMALL)
     unknown = [name for name in names if name not in SMALL and name not in LARGE]
     if unknown:
         parser.error(f"unknown tree: {', '.join(unknown)}")
-    scratch = asked.scratch or Path(tempfile.mkdtemp(prefix="golden-"))
+    scratch = options.scratch or Path(tempfile.mkdtemp(prefix="golden-"))
     answers.isolate(scratch / "home")
     worst = 0
     try:
         for name in names:
             tree = SMALL.get(name) or LARGE[name]
             try:
-                found = answer_all(tree, scratch.resolve(), asked.large)
+                found = answer_all(tree, scratch.resolve(), options.large)
             except Unavailable as error:
                 print(f"{name}: skipped: {error}")
                 worst = max(worst, UNAVAILABLE) if worst != 1 else 1
                 continue
-            if asked.write:
-                write(found, asked.write / name)
+            if options.write:
+                write(found, options.write / name)
             differences = compare(name, found)
-            if asked.action == "record":
+            if options.action == "record":
                 record(tree, found)
             elif differences:
                 worst = 1
     finally:
-        if asked.scratch is None:
+        if options.scratch is None:
             shutil.rmtree(scratch, ignore_errors=True)
     return worst
 
 
 def answer_all(tree: Small | Large, scratch: Path, checkouts: Path | None) -> list[answers.Answer]:
-    """Make the tree, index it, ask all of its questions."""
+    """Build the tree, index it, ask all of its questions."""
     began, used = time.monotonic(), time.process_time()
     shutil.rmtree(scratch / tree.name, ignore_errors=True)
     if isinstance(tree, Small):
@@ -77,7 +78,7 @@ def answer_all(tree: Small | Large, scratch: Path, checkouts: Path | None) -> li
     found = list(answers.ask(tree, folder, answers.read_questions(tree.name)))
     ended = time.monotonic()
     print(
-        f"{tree.name}: {len(found)} answers; made in {made - began:.1f} s, indexed in {indexed - made:.1f} s, "
+        f"{tree.name}: {len(found)} answers; built in {made - began:.1f} s, indexed in {indexed - made:.1f} s, "
         f"asked in {ended - indexed:.1f} s, {time.process_time() - used:.1f} s of processor time"
     )
     return found
@@ -144,7 +145,7 @@ def record(tree: Small | Large, found: Sequence[answers.Answer]) -> None:
 
 
 def write(found: Sequence[answers.Answer], folder: Path) -> None:
-    """Each answer in full, in a file that is named after the question; JSON with one field a line, so that it can be compared."""
+    """Write each answer in full to a file named after the question; JSON is indented, so that it can be compared."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for number, answer in enumerate(found):

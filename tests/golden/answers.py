@@ -1,9 +1,9 @@
 """Questions, their answers, and what is recorded of an answer: its SHA-256 and a digest that a person can read.
 
-A question is a command line as a user would type it, run in the tree's folder. Answers are compared byte for byte, together with
-the exit status and what was printed to stderr. Only this is replaced before that: the folder that the tree is in; of `status`, the
-age of the index, the size of its folder (the manifest holds times) and the name of the kernel; of a cursor, the digests of
-the folder and of the index, and the seal over them.
+A question is a command line as a user would type it, run in the tree's folder. Answers are compared byte for byte, together
+with the exit status and what was printed to stderr. Only this is replaced before that: the folder that the tree is in; in
+`status`, the age of the index, the size of its folder (the manifest holds times) and the name of the kernel; in a cursor, the
+digests of the folder and of the index, and the seal over them.
 """
 
 from __future__ import annotations
@@ -169,11 +169,11 @@ def versions() -> dict[str, str]:
 
 
 _SHOWN = (
-    "mode", "intent", "ranking", "exists", "certain", "shown", "rank", "total", "tokens", "kind", "language", "references", "hop",
-    "via", "names", "confidence", "use", "test", "score", "lines", "files", "units", "definitions", "commits", "reverted", "hotfixed",
-    "dependents", "left_out", "code",
+    "mode", "intent", "ranking", "exists", "certain", "shown", "rank", "total", "tokens", "kind", "language", "references",
+    "hop", "via", "names", "confidence", "use", "test", "score", "lines", "files", "units", "definitions", "commits",
+    "reverted", "hotfixed", "dependents", "left_out", "code",
 )  # fmt: skip
-"""Fields of a JSON answer that a digest shows; excerpts and prose are not among them, since a digest is kept in the repository."""
+"""Fields of a JSON answer that a digest shows; no excerpts, since those are text of others and digests are kept here."""
 
 
 def digest_json(value: Mapping[str, Any]) -> list[str]:

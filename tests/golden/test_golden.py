@@ -22,9 +22,8 @@ def check(tree: str, scratch: Path, **environment: str) -> None:
         pytest.skip(str(error))
     source = os.pathsep.join([str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-m", "tests.golden", "check", tree, "--in", str(scratch)]
-    done = subprocess.run(
-        command, cwd=REPOSITORY, env={**os.environ, "PYTHONPATH": source, **environment}, capture_output=True, text=True, check=False
-    )
+    variables = {**os.environ, "PYTHONPATH": source, **environment}
+    done = subprocess.run(command, cwd=REPOSITORY, env=variables, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
 
 

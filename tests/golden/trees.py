@@ -1,7 +1,7 @@
 """The trees that golden answers are about: small ones made of pinned packages, large ones cloned at a pinned commit.
 
-A small tree is a git repository whose commits are releases of packages, taken from their registries. Names, dates and messages of
-the commits are fixed, so that the same commit ids come out everywhere. Nothing of these packages is part of this repository.
+A small tree is a git repository whose commits are releases of packages, downloaded from their registries. Authors, dates and
+messages of the commits are fixed, so that every machine gets the same commit ids. No file of these packages is kept here.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ _LARGEST = 20_000_000
 LEFT_OUT = frozenset(
     ".dart .hcl .tf .tfvars .ps1 .psd1 .psm1 .sql .m .mm .ml .mli .jl .pl .pm .t .svelte .vue .ipynb .pbxproj .map".split()
 )
-"""Files in these languages are left out of every tree: support for some is new, and may change without changing other answers."""
+"""Files with these suffixes are left out of every tree, so that adding support for such a language changes no answer."""
 
 
 class Unavailable(Exception):
-    """A tree cannot be made here, such as when a registry cannot be reached."""
+    """A tree cannot be built here, for example because a registry cannot be reached."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """Brings a part of the tree to the state that a package has it in; parts of `keep` that the package lacks are removed."""
+    """Copies the files of a package that match `keep` into the tree, and removes matching ones that the package lacks.
+
+    A pattern with a slash matches at any depth, one without only at the top of the package; `*` matches everything.
+    """
 
     date: str
     author: str
@@ -55,7 +58,7 @@ class Commit:
 
 @dataclass(frozen=True)
 class Revert:
-    """Takes the commit before it back."""
+    """Reverts the commit before it."""
 
     date: str
     author: str
@@ -106,13 +109,14 @@ ATTRS = Small(
         Commit("2024-08-03 09:00", BEN, "Speed up generated methods, wrap converters in a class", "attrs-24.1.0", _PYTHON,
                body="Converters may take the instance and the field."),
         Commit("2024-08-03 10:00", BEN, "Test converters that take the instance", "attrs-24.1.0", _TESTS),
+        Commit("2024-08-04 09:00", ADA, "Fix wrong methods of classes with converters", "attrs-25.1.0", ("src/attr/_make.py",)),
         Commit("2024-08-06 09:00", ADA, "Fix regression: generated __eq__ with a custom key", "attrs-24.2.0", _PYTHON,
                body="The release of three days ago broke comparison."),
         Commit("2024-08-06 10:00", ADA, "Test the fix and note it", "attrs-24.2.0", (*_TESTS, *_DOCS, *_REST)),
         Commit("2025-01-25 09:00", CLEO, "Make slotted classes keep cached properties", "attrs-25.1.0", _PYTHON),
         Commit("2025-01-25 10:00", CLEO, "Tests and documentation of 25.1.0", "attrs-25.1.0", (*_TESTS, *_DOCS, *_REST)),
     ),
-    head="5c0254eaba8bf7c0944807f7861a3f36c80e4947",
+    head="2dcda4b284b8f798ac59d41f89e378934e636d68",
     libraries=(("itsdangerous", "itsdangerous-2.2.0", ".venv/lib/python3.11/site-packages"),),
 )  # fmt: skip
 
@@ -138,19 +142,22 @@ POLYGLOT = Small(
         Commit("2023-03-26 09:00", BEN, "walk: iterate over a directory tree", "walkdir-2.3.3", ("*",), "walk"),
         Commit("2023-08-31 09:00", BEN, "walk: follow root links", "walkdir-2.4.0", ("src/*", "Cargo.toml"), "walk"),
         Commit("2023-10-18 09:00", CLEO, "router: limit what a variable matches", "mux-1.8.1", ("*",), "router"),
-        Commit("2023-10-18 14:00", CLEO, "clipboard: images and strings for Android and iOS", "expo-clipboard-5.0.1", _MOBILE, "clipboard"),
+        Commit("2023-10-18 14:00", CLEO, "clipboard: images and strings for Android and iOS", "expo-clipboard-5.0.1", _MOBILE,
+               "clipboard"),
         Commit("2023-11-01 09:00", ADA, "state: drafts of immutable values", "immer-10.0.3", ("src/*", "readme.md"), "state"),
         Commit("2024-02-08 09:00", CLEO, "storage: keep strings for Android and Windows", "async-storage-1.23.1",
                ("android/*", "windows/code/*", "src/*", "README.md", "jest/*"), "storage"),
         Commit("2024-02-22 09:00", BEN, "walk: sort entries, and stop at a device boundary", "walkdir-2.5.0", ("*",), "walk"),
         Commit("2024-05-04 09:00", ADA, "state: strict shallow copies", "immer-10.1.1", ("src/*", "readme.md"), "state"),
         Revert("2024-05-05 09:00", BEN),
-        Commit("2024-05-06 09:00", ADA, "state: strict shallow copies, once more", "immer-10.1.1", ("src/*", "readme.md"), "state"),
+        Commit("2024-05-06 09:00", ADA, "state: strict shallow copies, once more", "immer-10.1.1", ("src/*", "readme.md"),
+               "state"),
         Commit("2024-06-12 09:00", CLEO, "clipboard: paste button", "expo-clipboard-6.0.3", _MOBILE, "clipboard"),
         Commit("2024-10-07 09:00", ADA, "markup: escape strings in C", "markupsafe-3.0.0", ("*",), "markup"),
         Commit("2024-10-08 09:00", BEN, "markup: fix reading past the end of a string", "markupsafe-3.0.1", ("*",), "markup",
                body="Fixes the speedups of yesterday."),
-        Commit("2024-10-18 09:00", BEN, "markup: fix the multi-phase initialisation of the extension", "markupsafe-3.0.2", ("*",), "markup"),
+        Commit("2024-10-18 09:00", BEN, "markup: fix the multi-phase initialisation of the extension", "markupsafe-3.0.2",
+               ("*",), "markup"),
     ),
     head="3bfd340f3e9ec1f9771dc772db37024db07efaa2",
     libraries=(("superstruct", "superstruct-2.0.2", "node_modules/superstruct"),),
@@ -175,24 +182,24 @@ def fetch(tree: Small) -> None:
 
 
 def build(tree: Small, parent: Path) -> Path:
-    """Make the tree as a folder of its own name in `parent`; the name counts, since questions may mention it."""
+    """Build the tree in `parent`, in a folder of its own name: ranking takes the name of a folder into account."""
     folder = parent / tree.name
     folder.mkdir(parents=True)
     _git(folder, "init", "-q")
     for commit in tree.commits:
         seconds = calendar.timegm(time.strptime(commit.date, "%Y-%m-%d %H:%M"))
         if isinstance(commit, Commit):
-            _bring(folder, commit, seconds)
+            _apply(folder, commit, seconds)
             message = f"{commit.subject}\n\n{commit.body}" if commit.body else commit.subject
         else:
-            taken_back, _, subject = _git(folder, "log", "-1", "--format=%H %s").strip().partition(" ")
+            reverted, _, subject = _git(folder, "log", "-1", "--format=%H %s").strip().partition(" ")
             before = _times(folder)
             _git(folder, "revert", "--no-commit", "HEAD")
             for path, changed in _times(folder).items():
                 if before.get(path) != changed:
                     os.utime(folder / path, (seconds, seconds))
             title = commit.subject or f'Revert "{subject}"'
-            message = f"{title}\n\nThis reverts commit {taken_back}."
+            message = f"{title}\n\nThis reverts commit {reverted}."
         _git(folder, "add", "-A", "-f")
         _git(folder, "commit", "-q", "--allow-empty", "-m", message, author=commit.author, seconds=seconds)
     head = _git(folder, "rev-parse", "HEAD").strip()
@@ -275,17 +282,18 @@ def _unpack(package: str) -> dict[str, tuple[bytes, bool]]:
                 content = tar.extractfile(entry) if entry.isfile() else None
                 if content is not None:
                     files[entry.name] = content.read(), bool(entry.mode & 0o100)
-    if not package.startswith("itsdangerous"):  # a wheel has its packages at the top
-        top = os.path.commonpath(list(files)) + "/"
-        files = {path[len(top) :]: content for path, content in files.items()}
+    top = os.path.commonpath(list(files))  # none in a wheel
+    if top:
+        files = {path[len(top) + 1 :]: content for path, content in files.items()}
     return {path: content for path, content in sorted(files.items()) if PurePosixPath(path).suffix not in LEFT_OUT}
 
 
-def _bring(folder: Path, commit: Commit, seconds: int) -> None:
+def _apply(folder: Path, commit: Commit, seconds: int) -> None:
     begin = f"{commit.into}/" if commit.into else ""
 
     def belongs(path: str) -> bool:
-        return any(fnmatch.fnmatchcase(path, pattern) for pattern in commit.keep if "/" in pattern or "/" not in path or pattern == "*")
+        patterns = [pattern for pattern in commit.keep if pattern == "*" or "/" in pattern or "/" not in path]
+        return any(fnmatch.fnmatchcase(path, pattern) for pattern in patterns)
 
     wanted = {begin + path: content for path, content in _unpack(commit.package).items() if belongs(path)}
     for path in _times(folder):
@@ -323,12 +331,14 @@ def _git(folder: Path, *arguments: str, author: str = ADA, seconds: int = 0, che
     kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     environment = {
         **kept, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C", "TZ": "UTC",
-        "GIT_AUTHOR_NAME": author, "GIT_AUTHOR_EMAIL": address, "GIT_AUTHOR_DATE": f"{seconds} +0000",
-        "GIT_COMMITTER_NAME": author, "GIT_COMMITTER_EMAIL": address, "GIT_COMMITTER_DATE": f"{seconds} +0000",
+        "GIT_AUTHOR_NAME": author, "GIT_AUTHOR_EMAIL": address, "GIT_AUTHOR_DATE": f"@{seconds} +0000",
+        "GIT_COMMITTER_NAME": author, "GIT_COMMITTER_EMAIL": address, "GIT_COMMITTER_DATE": f"@{seconds} +0000",
     }  # fmt: skip
     git = shutil.which("git")
     if git is None:
         raise Unavailable("git is not installed")
     command = [git, "-c", "init.defaultBranch=main", "-c", "safe.directory=*", *arguments]
-    done = subprocess.run(command, cwd=folder, env=environment, check=check, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=folder, env=environment, check=False, capture_output=True, text=True, timeout=600)
+    if check and done.returncode != 0:
+        raise RuntimeError(f"git {arguments[0]} in {folder} ended with {done.returncode}: {done.stderr}")
     return done.stdout
