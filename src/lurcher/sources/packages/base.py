@@ -83,7 +83,7 @@ def find(asked: Asked, root: Path) -> Library:
     found: list[Library] = []
     problems: list[UsageError] = []
     for ecosystem in (asked.ecosystem,) if asked.ecosystem else ECOSYSTEMS:
-        look = import_module(f"lurcher.sources.ecosystems.{ecosystem}").find
+        look = import_module(f"lurcher.sources.packages.{ecosystem}").find
         try:
             library: Library | None = look(asked.name, asked.version, root)
         except UsageError as problem:
