@@ -66,7 +66,7 @@ class _Child:
     def __init__(self) -> None:
         self.owner = os.getpid()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _COMMAND], cwd=Path(__file__).resolve().parents[1], stdin=subprocess.PIPE,
+            [sys.executable, "-c", _COMMAND], cwd=Path(__file__).resolve().parents[2], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 
