@@ -3,7 +3,7 @@
 #ifndef LURCHER_EXTRACT_H
 #define LURCHER_EXTRACT_H
 
-#include "found.h"
+#include "definition.h"
 
 /* A language's rules. All are borrowed from the caller's tuple. */
 typedef struct {

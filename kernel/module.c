@@ -1,7 +1,7 @@
 /* lurcher._kernel: the loops that cost most, in C. Every function has a reference in Python or numpy, and equals it. */
 
 #include "array.h"
-#include "found.h"
+#include "definition.h"
 #include "tree.h"
 
 static int add_type(PyObject *module, const char *name, PyType_Spec *spec) {

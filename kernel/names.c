@@ -1,6 +1,6 @@
 /* Definitions: their rows, the strings that these lead to, and what is counted of their names. */
 
-#include "shelf.h"
+#include "rows_build.h"
 #include "split.h"
 
 enum { MAX_PARTS = 64, MANY_SLOTS = 4096, CARD_NAMES = 40 };

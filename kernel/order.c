@@ -1,7 +1,7 @@
 /* What rankings ask of all units at once, as ranking/evidence/content.py and storage/order.py have it. */
 
 #include "array.h"
-#include "two.h"
+#include "parallel.h"
 
 #include <stdlib.h>
 

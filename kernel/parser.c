@@ -1,5 +1,5 @@
 /* Reads a text by a grammar's tables, as tree-sitter does it: the same tree, but all of it in a few arrays that are dropped together.
-   Where more than one action fits, all are followed until one is left or they agree; mend.c goes on where none does.
+   Where more than one action fits, all are followed until one is left or they agree; error_recovery.c goes on where none does.
 
    The method is generalized LR parsing with a graph-structured stack (Tomita 1985; Rekers 1992); which of two readings wins is
    tree-sitter's rule: the higher dynamic precedence, then the lower symbol or the fewer children where they first differ. */

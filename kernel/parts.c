@@ -1,6 +1,6 @@
 /* Chunks, definitions and comments of a file, read out of what Python has of it and held against its text. */
 
-#include "shelf.h"
+#include "rows_build.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Where the chunks of a parsed text begin, as chunking/tiling.py has it. */
 
-#include "ruler.h"
+#include "line_index.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 
 #include "kernel.h"
 #include "sums.h"
-#include "two.h"
+#include "parallel.h"
 #include "wide.h"
 
 #include <stdlib.h>

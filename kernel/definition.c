@@ -1,6 +1,6 @@
 /* The object that Python's rules of a language look at and change. */
 
-#include "found.h"
+#include "definition.h"
 
 #include <structmember.h>
 

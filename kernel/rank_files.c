@@ -1,7 +1,7 @@
 /* Files against each other: their evidence added up, which of them are looked at closely, and which are left in the end. As
    ranking/default.py and ranking/evidence/dense.py have it, to the last bit. */
 
-#include "rivals.h"
+#include "topk.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 #ifndef LURCHER_FOUND_H
 #define LURCHER_FOUND_H
 
-#include "ruler.h"
+#include "line_index.h"
 
 typedef struct {
     PyObject_HEAD

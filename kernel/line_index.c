@@ -1,6 +1,6 @@
 /* Where lines begin, how many characters lie between two bytes, and where comments are. */
 
-#include "ruler.h"
+#include "line_index.h"
 
 #include <stdlib.h>
 #include <structmember.h>

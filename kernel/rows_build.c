@@ -1,7 +1,7 @@
 /* What a segment holds of the chunks and definitions of its files, gathered file by file, as storage/row_builder.py has it: rows of
    tables, the strings they lead to, and what is counted of them. */
 
-#include "shelf.h"
+#include "rows_build.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "rivals.h"
+#include "topk.h"
 
 #include <stdlib.h>
 

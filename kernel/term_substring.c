@@ -3,7 +3,7 @@
    Terms and lists come from files that anybody may have written: whatever leads nowhere is told apart from what was found. */
 
 #include "array.h"
-#include "two.h"
+#include "parallel.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Long work on two cores: what it finds does not depend on whether there are two. */
 
-#include "two.h"
+#include "parallel.h"
 
 #include <stddef.h>
 
