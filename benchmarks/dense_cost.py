@@ -15,9 +15,15 @@ import time
 from pathlib import Path
 
 from lurcher import Engine
+from lurcher.config import Settings
+from lurcher.query.plan import Plan
+from lurcher.ranking import default
 
 QUERIES = Path(__file__).resolve().parent / "queries.txt"
-OFF = {"default.dense_card": "0", "default.dense_chunk": "0"}
+
+
+def _without_dense(plan: Plan, settings: Settings) -> tuple[str, ...]:
+    return tuple(lane for lane in plan.lanes if lane != "dense")
 
 
 def main() -> None:
@@ -28,18 +34,18 @@ def main() -> None:
     queries = [line for line in QUERIES.read_text("utf-8").split("\n") if line.strip()]
     with tempfile.TemporaryDirectory() as folder:
         index = Path(folder)
-        with Engine.open(options.tree, index_dir=index) as with_lane:
-            with_lane.index()
-            with Engine.open(options.tree, index_dir=index, overrides=OFF) as without:
-                sides = {"with": with_lane, "without": without}
-                best = {name: [float("inf")] * len(queries) for name in sides}
-                for run in range(options.runs + 1):
-                    for i, query in enumerate(queries):
-                        for name, engine in sides.items() if (run + i) % 2 else reversed(sides.items()):
-                            begun = time.perf_counter()
-                            engine.search(query, check=False)
-                            if run:
-                                best[name][i] = min(best[name][i], 1000 * (time.perf_counter() - begun))
+        with Engine.open(options.tree, index_dir=index) as engine:
+            engine.index()
+            lanes = {"with": default.lanes, "without": _without_dense}
+            best = {name: [float("inf")] * len(queries) for name in lanes}
+            for run in range(options.runs + 1):
+                for i, query in enumerate(queries):
+                    for name in list(lanes) if (run + i) % 2 else reversed(list(lanes)):
+                        default.lanes = lanes[name]
+                        begun = time.perf_counter()
+                        engine.search(query, check=False)
+                        if run:
+                            best[name][i] = min(best[name][i], 1000 * (time.perf_counter() - begun))
     found = {name: round(statistics.median(values), 3) for name, values in best.items()}
     paired = [a - b for a, b in zip(best["with"], best["without"], strict=True)]
     print(json.dumps({"p50_ms": found, "median_difference_ms": round(statistics.median(paired), 3), "queries": len(queries)}))

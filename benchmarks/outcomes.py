@@ -21,11 +21,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.outcomes.evidence import messages
 from lurcher.corpora.history.outcomes.fixes import fixes
 from lurcher.corpora.history.outcomes.reverts import reversals
 from lurcher.corpora.history.outcomes.verdicts import judge
-from lurcher.settings.past import OutcomeSettings
 from lurcher.sources.git.log import LogSettings, list_commits, read
 
 NAMES = ("express", "flask", "click", "datasette", "tantivy", "requests", "rack", "axum")

@@ -159,11 +159,12 @@ def test_only_surfaces_know_the_command_line_and_the_network() -> None:
 
 def test_only_the_configuration_reads_toml() -> None:
     manifests = {"imports/resolvers/tree.py"}  # reads those of other projects, which are data to it
-    assert importers("tomllib", "tomli") == {"config.py"} | manifests
+    assert importers("tomllib", "tomli") == {"config/load.py"} | manifests
 
 
 ENVIRONMENT_READERS = {
-    "config.py",
+    "config/load.py",
+    "config/folders.py",
     "__init__.py",  # sets how many threads numpy may start, before anyone imports it
     "sources/git/command.py",  # hands git an environment that nobody else decides on
     "indexing/workers.py",  # hands the same to its children

@@ -33,7 +33,7 @@ WORDS = (
 SENDING = (
     'search.rerank = "llm"', 'search.rerank = "cross"', 'embedding.provider = "ollama"', 'embedding.provider = "tei"',
     'sparse.provider = "tei"', 'store.url = "qdrant://127.0.0.1:6333"', "index.workers = 256", 'index.dir = ".git/.lurcher"',
-    "search.limit = 100", 'reranker.url = "http://127.0.0.1:9"', 'judge.url = "http://127.0.0.1:9"', 'judge.key = "HOME"',
+    "search.limit = 100", 'reranker.url = "http://127.0.0.1:9"', 'judge.url = "http://127.0.0.1:9"', 'judge.model = "other"',
 )  # fmt: skip
 COMMANDS = (
     ("search", "how are redirects followed"), ("index", "--rebuild"), ("search", "cookies", "--in", "all"), ("status",),

@@ -342,16 +342,17 @@ def test_a_server_that_is_down_costs_a_question_its_meaning_only(root: Path, run
     assert asked.status == 0 and "src/client.py" in asked.out and "nothing answers at" in asked.err
 
 
-def test_what_was_embedded_before_a_failure_is_kept(root: Path) -> None:
+def test_what_was_embedded_before_a_failure_is_kept(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding_work, "BATCH", 8)
     write(root, {f"more_{number}.py": f"def more_{number}():\n    return {number}\n" for number in range(20)})
     total = UNIQUE + 20
     with playing(after(3, embedding(), saying("401 Unauthorized"))) as played:
-        engine = engine_at(root, played.url, batch=8)
+        engine = engine_at(root, played.url)
         status = engine.index()
         sent = len(texts_in(played)) - 8  # the last batch was refused
         assert 0 < sent < total and status["model"]["missing"] >= total - sent
         first = set(texts_in(played)[:sent])
-    with indexed(root, batch=8) as (engine, played):
+    with indexed(root) as (engine, played):
         assert len(texts_in(played)) == total - sent and not first & set(texts_in(played))
         assert engine.status()["model"]["missing"] == 0
         assert engine.search(QUESTION).hits[0].path == "src/cookies.py"
@@ -383,7 +384,10 @@ def test_a_server_that_refuses_everything_is_no_fault_of_the_texts(root: Path) -
         assert engine.search(QUESTION).hits[0].path == "src/cookies.py"
 
 
-def test_who_is_interrupted_has_the_old_generation_and_goes_on_from_there(root: Path) -> None:
+def test_who_is_interrupted_has_the_old_generation_and_goes_on_from_there(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_work, "BATCH", 2)
     with indexed(root, model="old") as (old, played):
         before = [hit.id for hit in old.search(QUESTION).hits]
 
@@ -391,14 +395,14 @@ def test_who_is_interrupted_has_the_old_generation_and_goes_on_from_there(root: 
             if what == "embedding" and done >= 6:
                 raise KeyboardInterrupt
 
-        other = engine_at(root, played.url, model="new", batch=2)
+        other = engine_at(root, played.url, model="new")
         with pytest.raises(KeyboardInterrupt):
             other.index(progress=interrupt)
         played.asked.clear()
         assert [hit.id for hit in engine_at(root, played.url, model="old").search(QUESTION).hits] == before
         assert texts_in(played) == [QUESTION], "vectors of the old model are there still"
         played.asked.clear()
-        assert engine_at(root, played.url, model="new", batch=2).index()["model"]["missing"] == 0
+        assert engine_at(root, played.url, model="new").index()["model"]["missing"] == 0
         assert len(texts_in(played)) == UNIQUE - 6, "what was embedded before is not embedded again"
 
 
@@ -411,13 +415,14 @@ def test_who_is_killed_goes_on_from_what_was_kept_on_the_way(root: Path, monkeyp
             raise Killed
 
     monkeypatch.setattr(embedding_work, "CHECKPOINT", 0.0)
+    monkeypatch.setattr(embedding_work, "BATCH", 2)
     with playing(embedding()) as played:
         with pytest.raises(Killed):
-            engine_at(root, played.url, batch=2).index(progress=kill)
+            engine_at(root, played.url).index(progress=kill)
         answer = engine_at(root, refresh_units=0).search("how are redirects followed")
         assert answer.hits[0].path == "src/client.py" and "no vectors yet" in answer.degraded[-1].reason
         played.asked.clear()
-        assert engine_at(root, played.url, batch=2).index()["model"]["missing"] == 0
+        assert engine_at(root, played.url).index()["model"]["missing"] == 0
         assert 0 < len(texts_in(played)) < UNIQUE
 
 

@@ -11,6 +11,7 @@ import pytest
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import ConfigError, ServerError
+from lurcher.net import breaker
 from lurcher.vectors.sparse import SparseEmbedder, sparse_of
 from tests.embedding.servers import after, saying
 from tests.rerank import server
@@ -25,7 +26,7 @@ def embedder(url: str, **settings: Any) -> SparseEmbedder:
 
 
 def of(url: str, **settings: Any) -> Settings:
-    values = {"sparse.provider": "tei", "sparse.url": url, "sparse.seconds": 2.0, "sparse.query_seconds": 2.0, **settings}
+    values = {"sparse.provider": "tei", "sparse.url": url, "embedding.seconds": 2.0, "embedding.query_seconds": 2.0, **settings}
     return config.apply(Settings(), {key.replace("__", "."): value for key, value in values.items()}, "flag")
 
 
@@ -33,11 +34,14 @@ def test_our_own_terms_need_no_server() -> None:
     assert sparse_of(Settings()) is None
 
 
-def test_every_text_has_its_vector_whatever_the_batches() -> None:
+def test_every_text_has_its_vector_whatever_the_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lurcher.vectors.sparse.BATCH", 7)
     texts = [f"cookie jar number {i} {'jar ' * (i % 5)}" for i in range(50)]
     with playing(sparse()) as played:
         for concurrency in (1, 4):
-            found = embedder(played.url, sparse__batch=7, services__concurrency=concurrency).documents(texts)
+            monkeypatch.setattr(breaker, "PACE", breaker.Pace(concurrency=concurrency))
+            breaker.forget()
+            found = embedder(played.url).documents(texts)
             assert len(found) == 50
             for text, vector in zip(texts, found, strict=True):
                 expected = sorted((entry["index"], entry["value"]) for entry in splade(text))
@@ -54,18 +58,19 @@ def test_no_texts_ask_nobody() -> None:
     assert played.asked == []
 
 
-def test_prefixes_and_limits_are_kept() -> None:
+def test_texts_are_cut_at_the_limit_of_tokens() -> None:
     with playing(sparse()) as played:
-        chosen = embedder(played.url, sparse__query_prefix="query: ", sparse__document_prefix="text: ", sparse__tokens=16)
+        chosen = embedder(played.url, embedding__tokens=16)
         chosen.query("where")
         chosen.documents(["x" * 1000])
-    assert [body["inputs"] for _, body in played.asked] == [["query: where"], ["text: " + "x" * 58]]
+    assert [body["inputs"] for _, body in played.asked] == [["where"], ["x" * 64]]
 
 
-def test_only_the_greatest_numbers_stay() -> None:
+def test_only_the_greatest_numbers_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lurcher.vectors.sparse.TOP", 5)
     entries = [{"index": i, "value": float(i % 10)} for i in range(100, 200)]
     with playing(sparse([entries])) as played:
-        found = embedder(played.url, sparse__top=5).query("a")
+        found = embedder(played.url).query("a")
     assert found.numbers.tolist() == [109, 119, 129, 139, 149] and set(found.weights.tolist()) == {9.0}
 
 
@@ -113,24 +118,24 @@ def test_bad_servers_cost_no_more_than_the_limit(conduct: server.Conduct) -> Non
     with playing(conduct) as played:
         began = time.monotonic()
         with pytest.raises(ServerError) as raised:
-            embedder(played.url, sparse__query_seconds=0.3).query("a")
+            embedder(played.url, embedding__query_seconds=0.3).query("a")
         assert time.monotonic() - began < 30
     assert raised.value.service == "sparse"
 
 
 def test_a_server_that_comes_back_is_waited_for() -> None:
     with playing(after(2, saying("503 Service Unavailable"), sparse())) as played:
-        assert len(embedder(played.url, sparse__seconds=10.0).documents(["a cookie"])) == 1
+        assert len(embedder(played.url, embedding__seconds=10.0).documents(["a cookie"])) == 1
 
 
 def test_a_service_that_is_down_is_not_asked_for_every_batch() -> None:
     with playing(server.failing) as played:
-        chosen = embedder(played.url, sparse__query_seconds=0.1, services__failures=2)
+        chosen = embedder(played.url, embedding__query_seconds=0.1)
         for _ in range(5):
             with pytest.raises(ServerError):
                 chosen.query("a")
-        assert len(played.asked) == 2
-        with pytest.raises(ServerError, match="failed 2 times in a row") as raised:
+        assert len(played.asked) == 3
+        with pytest.raises(ServerError, match="failed 3 times in a row") as raised:
             chosen.query("a")
     assert raised.value.tried == f"POST {played.url}/embed_sparse"
 
@@ -138,8 +143,8 @@ def test_a_service_that_is_down_is_not_asked_for_every_batch() -> None:
 def test_the_fingerprint_tells_documents_apart_and_not_questions() -> None:
     url = "http://127.0.0.1:9"
     one = embedder(url).fingerprint
-    assert embedder("http://127.0.0.1:10", sparse__query_prefix="q: ", sparse__seconds=9.0).fingerprint == one
-    for change in ({"sparse__model": "b"}, {"sparse__document_prefix": "d: "}, {"sparse__tokens": 99}, {"sparse__top": 9}):
+    assert embedder("http://127.0.0.1:10", embedding__query_prefix="q: ", embedding__seconds=9.0).fingerprint == one
+    for change in ({"sparse__model": "b"}, {"embedding__tokens": 99}):
         assert embedder(url, **change).fingerprint != one
 
 

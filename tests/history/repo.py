@@ -95,11 +95,13 @@ def silent(what: str, done: int, total: int) -> None:
     pass
 
 
-def project(top: Path, folder: Path | None = None, **settings: Any) -> PastProject:
+def project(top: Path, folder: Path | None = None, batch: int = PastProject.batch, **settings: Any) -> PastProject:
     """The history of a repository, with its index inside or in a folder elsewhere."""
     loaded = config.load(None, {f"history.{name}": value for name, value in settings.items()})
     place = None if folder is None else "elsewhere"
-    return PastProject(top, loaded, (folder or top / ".lurcher") / "history", model_of(loaded, top), place)
+    made = PastProject(top, loaded, (folder or top / ".lurcher") / "history", model_of(loaded, top), place)
+    made.batch = batch
+    return made
 
 
 WORDS = ("fix", "add", "alpha", "beta", "gamma", "value", "limit", "test", "py", "src", "number", "return", "line", "one")

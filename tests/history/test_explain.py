@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lurcher import Engine
+from lurcher.config.schema import BlameSettings
 from lurcher.corpora.history.outcomes.verdicts import Evidence, Outcome
 from lurcher.corpora.history.patch_view import excerpt
 from lurcher.errors import PathError, QueryError
 from lurcher.inspect.explain import Related, explain
-from lurcher.settings.past import BlameSettings
 from lurcher.sources.git.blame import parse, runs, unquoted
 from lurcher.sources.git.parse import Hunk
 from tests.history.made import EMAIL, Repository
@@ -117,14 +116,14 @@ def test_staged_and_renamed_but_not_committed(written: Written) -> None:
 
 def test_white_space_and_listed_commits_are_looked_through(written: Written) -> None:
     repository, first, second = written
-    spaced = repository.commit("Indent", cart__py=TWO.replace("    ", "  "))
+    repository.commit("Indent", cart__py=TWO.replace("    ", "  "))
     assert {entry.sha for entry in explain(repository.path, "cart.py").writers} == {first, second}
-    exact = BlameSettings(whitespace=False)
-    assert spaced in {entry.sha for entry in explain(repository.path, "cart.py", settings=exact).writers}
-    repository.write(".git-blame-ignore-revs", f"# formatting\n{spaced}\n{'ab' * 20}\n")
-    assert spaced not in {entry.sha for entry in explain(repository.path, "cart.py", settings=exact).writers}
-    off = replace(exact, ignore="")
-    assert spaced in {entry.sha for entry in explain(repository.path, "cart.py", settings=off).writers}
+    renamed = repository.commit("Rename", cart__py=TWO.replace("price", "amount"))
+    assert renamed in {entry.sha for entry in explain(repository.path, "cart.py").writers}
+    repository.write(".git-blame-ignore-revs", f"# formatting\n{renamed}\n{'ab' * 20}\n")
+    assert renamed not in {entry.sha for entry in explain(repository.path, "cart.py").writers}
+    off = BlameSettings(ignore="")
+    assert renamed in {entry.sha for entry in explain(repository.path, "cart.py", settings=off).writers}
 
 
 def test_outcomes_and_related_commits_come_from_outside(written: Written) -> None:

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.outcomes.classify_subject import mends, reads_as_fix, says_fix
 from lurcher.corpora.history.outcomes.fixes import Fix, Window, fixes
-from lurcher.settings.past import OutcomeSettings
 from lurcher.sources.git.parse import Change, Commit
 from tests.history.made import change, commit, sha_of
 

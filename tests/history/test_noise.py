@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.corpora.history.noise import TRAITS, factor, traits
-from lurcher.rerank.recency import factor as recency
-from lurcher.rerank.recency import nudged
-from lurcher.settings.past import CommitSettings, RecencySettings
+from lurcher.corpora.history.noise import FACTORS, TRAITS, traits
 from lurcher.sources.git.parse import Change
 from tests.history.made import change, commit
 
@@ -116,16 +113,6 @@ def test_a_little_white_space_may_be_a_fix_and_moved_code_is_no_format() -> None
     assert of("Compute more", change("src/a.py", [f"{line} + more({i})" for i, line in enumerate(lines)], lines)) == ()
 
 
-def test_factors_multiply() -> None:
-    settings = CommitSettings(docs=0.8, reformat=0.5)
-    assert factor((), settings) == 1.0
-    assert factor(("docs", "reformat"), settings) == pytest.approx(0.4)
-    assert all(0 <= factor((trait,), CommitSettings()) < 1 for trait in TRAITS)
-
-
-def test_recency_by_hand() -> None:
-    settings, day = RecencySettings(), 86_400
-    assert recency(1000 * day, 1000 * day, settings) == pytest.approx(1.05)
-    assert recency(910 * day, 1000 * day, settings) == pytest.approx(1 + 0.05 * 0.36787944)
-    assert recency(2000 * day, 1000 * day, settings) == pytest.approx(1.05)
-    assert nudged(0.5, 910 * day, 1000 * day, RecencySettings(weight=0)) == 0.5
+def test_every_kind_of_noise_has_a_factor_below_one() -> None:
+    assert list(FACTORS) == list(TRAITS)
+    assert all(0 < factor < 1 for factor in FACTORS.values())

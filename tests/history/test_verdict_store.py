@@ -13,13 +13,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lurcher import config
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history import fill
 from lurcher.corpora.history.index import PastProject, PastView
 from lurcher.corpora.history.outcomes import build
 from lurcher.corpora.history.outcomes.fix_candidates import fixes_of, found_fixes, order_of, unchanged
 from lurcher.corpora.history.outcomes.fixes import fixes
 from lurcher.corpora.history.outcomes.store import KeptVerdicts
-from lurcher.settings.past import OutcomeSettings
 from lurcher.storage import disk
 from lurcher.vectors.model import model_of
 from tests.history.repo import Repo, project, silent
@@ -200,8 +200,9 @@ def test_grown_in_steps_is_as_made_at_once(
     repo = Repo(folder / "repo")
     repo.commit("begin", {"src/cart.py": CART, "src/b.py": "x = 1\n"})
     repo.commit("again", {"src/cart.py": MENDED})
-    loaded = config.load(None, {"outcomes.window": window, "history.batch": batch})
+    loaded = config.load(None, {"outcomes.window": window})
     made = PastProject(repo.top, loaded, folder / "i/history", model_of(loaded, repo.top), "elsewhere")
+    made.batch = batch
     for number, act in enumerate(acts):
         if act == "look":
             made.view(silent, seconds=seconds)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.outcomes.fixes import fixes
 from lurcher.corpora.history.outcomes.verdicts import Verdicts, judge
-from lurcher.settings.past import OutcomeSettings
 from lurcher.sources.git.parse import Commit
 from tests.history.made import change, commit, sha_of
 

@@ -111,7 +111,8 @@ def test_no_match_is_an_empty_ranking() -> None:
     assert context_of(FILES, "zebra crossing").plan.intent == LANGUAGE
 
 
-def test_every_constant_is_a_setting() -> None:
-    settings = config.apply(config.Settings(), {"default.name": 0, "default.name_whole": 0, "noise.tests": 1.0}, "test")
+def test_the_penalty_of_tests_is_a_setting() -> None:
+    assert ranked_paths(FILES, "redirect follow")[-1] == "tests/test_redirect.py"
+    settings = config.apply(config.Settings(), {"noise.tests": 1.0}, "test")
     paths = ranked_paths(FILES, "redirect follow", settings=settings)
     assert paths.index("tests/test_redirect.py") < len(paths) - 1

@@ -62,7 +62,7 @@ def test_the_formula_worked_by_hand() -> None:
     lane = context.lanes["dense"]
     assert gained is not None
     cards = lane.cards()  # type: ignore[attr-defined]
-    near = np.flatnonzero((cards >= context.settings.default.dense_alone) | (others > 0))
+    near = np.flatnonzero((cards >= dense.ALONE) | (others > 0))
     chunks = {}
     every = lane.scan()  # type: ignore[attr-defined]
     for file in near.tolist():
@@ -104,10 +104,11 @@ def test_scores_fall_stay_in_bounds_and_follow_from_the_reasons(query: str) -> N
         assert value == pytest.approx(score)
 
 
-def test_what_was_found_by_words_stays_found() -> None:
+def test_what_was_found_by_words_stays_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(default, "DENSE_CARD", 5.0)
+    monkeypatch.setattr(default, "DENSE_CHUNK", 5.0)
     files = {**FILES, **{f"src/far_{i}.py": "# redirected\nbuffer = bytes\n" for i in range(30)}}
-    strong = config.apply(Settings(), {"default.dense_card": 5.0, "default.dense_chunk": 5.0}, "test")
-    plain, pushed = context_of(files, QUESTION), context_of(files, QUESTION, strong, table=TABLE)
+    plain, pushed = context_of(files, QUESTION), context_of(files, QUESTION, table=TABLE)
     assert set(paths(plain, default.rank(plain))) <= set(paths(pushed, default.rank(pushed)))
 
 
@@ -136,31 +137,25 @@ def test_names_are_not_a_matter_of_meaning() -> None:
     assert "dense" not in default.lanes(context.plan, settings)
     assert paths(context, default.rank(context)) == ["src/words.py"]
     assert "dense" in default.lanes(asked().plan, settings)
-    off = config.apply(settings, {"default.dense_card": 0, "default.dense_chunk": 0}, "test")
-    assert "dense" not in default.lanes(asked().plan, off)
 
 
-def test_a_report_is_near_only_where_that_is_asked_for() -> None:
-    text = "it is redirected\nI do not know why this happens."
-    settings = config.apply(Settings(), {"report.dense": 0.4}, "test")
-    plain, heard = asked(text), asked(text, settings=settings)
-    assert plain.plan.intent == REPORT
-    assert "dense" not in default.lanes(plain.plan, plain.settings)
-    assert "dense" in default.lanes(heard.plan, settings)
-    assert "src/location.py" not in paths(plain, default.rank(plain))
-    assert "src/location.py" in paths(heard, default.rank(heard))
+def test_a_report_is_ranked_by_its_words_alone() -> None:
+    context = asked("it is redirected\nI do not know why this happens.")
+    assert context.plan.intent == REPORT
+    assert "dense" not in default.lanes(context.plan, context.settings)
+    assert "src/location.py" not in paths(context, default.rank(context))
 
 
-def test_a_guess_from_spelling_brings_in_no_files() -> None:
-    loose = config.apply(Settings(), {"default.dense_alone": 0.0}, "test")
-    context = asked("xyzzy frobnicates", settings=loose)
+def test_a_guess_from_spelling_brings_in_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "ALONE", 0.0)
+    context = asked("xyzzy frobnicates")
     assert context.plan.intent == LANGUAGE and context.lanes["dense"]
     assert len(default.rank(context)) == 0
 
 
-def test_a_file_is_found_by_meaning_alone_only_if_it_is_near_enough() -> None:
-    strict = config.apply(Settings(), {"default.dense_alone": 0.99}, "test")
-    context = asked(settings=strict)
+def test_a_file_is_found_by_meaning_alone_only_if_it_is_near_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dense, "ALONE", 0.99)
+    context = asked()
     assert paths(context, default.rank(context)) == ["src/words.py"]
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from lurcher.config import Settings
-from lurcher.ranking import default, neighbours
+from lurcher.ranking import neighbours
 from lurcher.ranking.neighbours import near
 from lurcher.ranking.stages import proximity
 from lurcher.types import StageWhy
@@ -25,11 +22,11 @@ FILES = {
 def test_nearness_decays_with_each_hop_and_goes_both_ways() -> None:
     snapshot = snapshot_of(FILES)
     files = snapshot.live_paths
-    found = near(snapshot, {files["app/router.py"]: 1.0}, 0.5)
+    found = near(snapshot, {files["app/router.py"]: 1.0})
     assert (found[files["app/table.py"]].share, found[files["app/table.py"]].hop) == (1.0, 1)
     assert (found[files["app/rows.py"]].share, found[files["app/rows.py"]].hop) == (0.5, 2)
     assert files["app/other.py"] not in found and files["app/router.py"] not in found
-    back = near(snapshot, {files["app/rows.py"]: 0.8}, 0.5)
+    back = near(snapshot, {files["app/rows.py"]: 0.8})
     assert back[files["app/table.py"]].share == pytest.approx(0.8)
     assert back[files["app/router.py"]].share == pytest.approx(0.4)
 
@@ -37,7 +34,7 @@ def test_nearness_decays_with_each_hop_and_goes_both_ways() -> None:
 def test_to_be_near_a_hub_says_nothing() -> None:
     users = {f"app/user_{i}.py": "from app import rows\n" for i in range(neighbours.MOST + 1)}
     snapshot = snapshot_of({**FILES, **users})
-    found = near(snapshot, {snapshot.live_paths["app/rows.py"]: 1.0}, 0.5)
+    found = near(snapshot, {snapshot.live_paths["app/rows.py"]: 1.0})
     assert not any(snapshot.path(file).startswith("app/user_") for file in found)
 
 
@@ -47,20 +44,6 @@ def test_the_stage_adds_its_share_of_the_best_score_and_says_why() -> None:
     scores = {unit["app/router.py"]: 2.0, unit["app/table.py"]: 1.0, unit["app/other.py"]: 1.0}
     log: dict[int, list[StageWhy]] = {}
     proximity.apply(context, scores, log)
-    assert scores[unit["app/table.py"]] == pytest.approx(1.0 + 2.0 * context.settings.classic.proximity)
+    assert scores[unit["app/table.py"]] == pytest.approx(1.0 + 2.0 * proximity.WEIGHT)
     assert scores[unit["app/other.py"]] == 1.0
     assert log[unit["app/table.py"]][0].note == "1 import away from app/router.py"
-
-
-def test_the_default_ranking_can_use_it_and_does_not_by_default() -> None:
-    def scores(settings: Settings) -> dict[str, float]:
-        context = replace(context_of(FILES, "how is a route found in a table by path"), settings=settings)
-        ranked = default.rank(context)
-        files = [context.snapshot.path(int(context.snapshot.unit_file[unit])) for unit in ranked.units]
-        return dict(zip(files, ranked.scores, strict=True))
-
-    plain = Settings()
-    assert plain.default.proximity == plain.report.proximity == 0
-    lifted = plain.put(default=replace(plain.default, proximity=1.0))
-    before, after = scores(plain), scores(lifted)
-    assert after["app/table.py"] / after["app/other.py"] > before["app/table.py"] / before["app/other.py"]

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.config import Settings
 from lurcher.errors import ServerError
-from lurcher.net.breaker import Breaker, breaker_of, forget
+from lurcher.net.breaker import Breaker, Pace, breaker_of, forget
 from lurcher.net.http import Deadline
-from lurcher.settings.models import ServicesSettings
 
 
 class Clock:
@@ -35,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def breaker(clock: Clock) -> Breaker:
-    return Breaker("embedding", "http://127.0.0.1:9", ServicesSettings(failures=3, pause=30.0, concurrency=2), clock)
+    return Breaker("embedding", "http://127.0.0.1:9", Pace(failures=3, pause=30.0, concurrency=2), clock)
 
 
 def fails(breaker: Breaker, status: int = 0) -> ServerError:
@@ -111,7 +109,7 @@ def test_what_is_not_its_fault_is_not_counted(breaker: Breaker, clock: Clock) ->
 
 
 def test_it_can_be_told_never_to_give_up(clock: Clock) -> None:
-    breaker = Breaker("judge", "http://127.0.0.1:9", ServicesSettings(failures=0), clock)
+    breaker = Breaker("judge", "http://127.0.0.1:9", Pace(failures=0), clock)
     for _ in range(20):
         assert fails(breaker).message == "nothing answers"
 
@@ -143,20 +141,20 @@ def test_no_more_than_so_many_ask_at_a_time(breaker: Breaker) -> None:
 
 def test_there_is_one_breaker_for_each_service_and_address() -> None:
     forget()
-    settings, here = Settings(), urlsplit("http://127.0.0.1:9/")
-    first = breaker_of("embedding", here, settings)
-    assert breaker_of("embedding", urlsplit("http://127.0.0.1:9"), settings) is first
-    assert breaker_of("reranker", here, settings) is not first
-    assert breaker_of("embedding", urlsplit("http://127.0.0.1:10"), settings) is not first
+    here = urlsplit("http://127.0.0.1:9/")
+    first = breaker_of("embedding", here)
+    assert breaker_of("embedding", urlsplit("http://127.0.0.1:9")) is first
+    assert breaker_of("reranker", here) is not first
+    assert breaker_of("embedding", urlsplit("http://127.0.0.1:10")) is not first
     forget()
-    assert breaker_of("embedding", here, settings) is not first
+    assert breaker_of("embedding", here) is not first
 
 
 @given(st.lists(st.sampled_from(["fail", "work", "wait", "refuse"]), max_size=40), st.integers(1, 4))
 def test_it_asks_unless_it_has_just_failed_that_often(steps: list[str], failures: int) -> None:
     """Nothing else keeps a service from being asked."""
     clock = Clock()
-    breaker = Breaker("sparse", "x", ServicesSettings(failures=failures, pause=10.0), clock)
+    breaker = Breaker("sparse", "x", Pace(failures=failures, pause=10.0), clock)
     row, last = 0, 0.0
     acts: dict[str, Callable[[], None]] = {"fail": lambda: fail(0), "refuse": lambda: fail(404), "work": lambda: None}
 

@@ -15,6 +15,7 @@ from lurcher.config import Settings
 from lurcher.errors import ConfigError, StoreError
 from lurcher.inspect import services
 from lurcher.inspect.services import stack
+from lurcher.net import breaker
 from tests.conftest import Run, write_repository
 from tests.embedding.servers import DIMS, embedding
 from tests.rerank import server
@@ -41,7 +42,7 @@ def servers() -> Iterator[dict[str, str]]:
 
 
 def configured(servers: dict[str, str]) -> dict[str, Any]:
-    chosen = {"embedding.provider": "tei", "sparse.provider": "tei", "services.health_seconds": 2.0}
+    chosen = {"embedding.provider": "tei", "sparse.provider": "tei"}
     return {**chosen, **{f"{name}.url": url for name, url in servers.items()}}
 
 
@@ -76,10 +77,13 @@ def test_what_is_down_is_named_with_what_was_tried(root: Path, servers: dict[str
 
 
 @pytest.mark.parametrize("conduct", [server.hanging, server.garbage, server.other_json, server.huge, server.dripping_head])
-def test_a_bad_server_costs_the_doctor_no_more_than_its_limit(root: Path, conduct: Conduct) -> None:
+def test_a_bad_server_costs_the_doctor_no_more_than_its_limit(
+    root: Path, conduct: Conduct, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "SECONDS", 0.3)
     with playing(conduct) as played:
         began = time.monotonic()
-        values = {"embedding.provider": "tei", "embedding.url": played.url, "services.health_seconds": 0.3}
+        values = {"embedding.provider": "tei", "embedding.url": played.url}
         (found,) = stack(of(values), root)
         assert time.monotonic() - began < 30
     assert not found.reachable and found.problem
@@ -142,10 +146,11 @@ def test_a_store_is_part_of_the_stack(root: Path, monkeypatch: pytest.MonkeyPatc
 # -- answers and errors -----------------------------------------------------------------------------------------------
 
 
-def test_an_answer_says_which_service_is_left_alone(root: Path) -> None:
+def test_an_answer_says_which_service_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "PACE", breaker.Pace(failures=2))
+    breaker.forget()
     with playing(embedding()) as played:
         values: dict[str, Any] = {"embedding.provider": "tei", "embedding.url": played.url, "embedding.query_seconds": 0.2}
-        values["services.failures"] = 2
         with Engine.open(root, overrides=values) as engine:
             engine.index()
     with Engine.open(root, overrides=values) as engine:
@@ -162,9 +167,10 @@ def test_an_answer_says_which_service_is_left_alone(root: Path) -> None:
     assert reasons[2].hint == "run: lurcher doctor"
 
 
-def test_a_reranker_that_fails_leaves_the_order_and_is_left_alone(root: Path) -> None:
+def test_a_reranker_that_fails_leaves_the_order_and_is_left_alone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(breaker, "PACE", breaker.Pace(failures=2))
     with playing(server.failing) as played:
-        with Engine.open(root, overrides={"reranker.url": played.url, "services.failures": 2}) as engine:
+        with Engine.open(root, overrides={"reranker.url": played.url}) as engine:
             plain = engine.search(QUESTION)
             for _ in range(4):
                 found = engine.search(QUESTION, rerank=["cross"])

@@ -19,6 +19,7 @@ from pathlib import Path
 from lurcher import config
 from lurcher.registry import store_at
 from lurcher.stores.base import Question, Store, StoredFile
+from lurcher.stores.qdrant import store as store_module
 from tests.stores.made import file, head, sparse
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +28,12 @@ UNITS = 3
 
 
 def settings() -> config.Settings:
-    return config.apply(config.Settings(), {"qdrant.lease_seconds": LEASE, "qdrant.batch": 20, "store.seconds": 20.0}, "flag")
+    return config.apply(config.Settings(), {"store.seconds": 20.0}, "flag")
+
+
+def shorten_lease() -> None:
+    """In the writer's process, and through monkeypatch in a test's own."""
+    store_module.LEASE_SECONDS, store_module.BATCH = LEASE, 20
 
 
 def version_of(version: int, files: int) -> list[StoredFile]:
@@ -155,4 +161,5 @@ def main(url: str, project: str, files: int, rounds: int) -> None:
 
 
 if __name__ == "__main__":
+    shorten_lease()
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 1_000_000)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lurcher import Engine
+from lurcher.stores import search
 from lurcher.types import Answer
 from tests.conftest import write_repository
 
@@ -105,7 +106,7 @@ def test_pages_go_on_where_the_last_one_ended(pair: tuple[Engine, Engine]) -> No
 
 
 def test_few_candidates_give_nearly_the_same_order(
-    tmp_path: Path, opened: Callable[..., Engine], local: Callable[..., Engine]
+    tmp_path: Path, opened: Callable[..., Engine], local: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where not every file is fetched, statistics are still those of the whole project."""
     root = tmp_path / "wide"
@@ -114,8 +115,9 @@ def test_few_candidates_give_nearly_the_same_order(
     for i in range(60):
         text = f'"""Filler {i}."""\n\n\ndef fill_{i}(request):\n    """Counts requests."""\n    return request.count + {i}\n'
         (root / f"src/filler_{i}.py").write_text(text)
-    few = {"store.candidates": "20", "store.depth": "60"}
-    through, here = opened(root, overrides=few), local(root)
+    monkeypatch.setattr(search, "CANDIDATES", 20)
+    monkeypatch.setattr(search, "DEPTH", 60)
+    through, here = opened(root), local(root)
     through.index()
     for text in ("how are redirects followed", "Client.retry", "parse cookies", "evict expired entries", "getUserById"):
         ours, theirs = through.search(text, limit=3), here.search(text, limit=3)

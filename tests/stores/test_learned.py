@@ -20,7 +20,7 @@ QUESTION = "how are redirects followed"
 
 def by(played: Played | str, **more: Any) -> dict[str, Any]:
     url = played if isinstance(played, str) else played.url
-    quick = {"sparse.query_seconds": 1.0, "sparse.seconds": 1.0, "dense.model": "none"}
+    quick = {"embedding.query_seconds": 1.0, "embedding.seconds": 1.0, "dense.model": "none"}
     return {"overrides": {"sparse.provider": "tei", "sparse.url": url, **quick, **more}}
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.storage import disk
+from lurcher.stores import search
 from lurcher.stores.base import Store
 from lurcher.stores.vocabulary import SAMPLE, read_sample
 from tests.embedding.servers import embedding
@@ -38,8 +39,9 @@ def test_nearness_is_on_the_same_scale(
     root = write_tree(tmp_path / "tree", files)
     with playing(embedding()) as played:
         settings: dict[str, Any] = {"embedding.provider": "tei", "embedding.url": played.url, "embedding.seconds": 5.0}
-        few = {**settings, "store.candidates": "20", "store.depth": "40"}
-        through, here = opened(root, overrides=few), local(root, overrides=settings)
+        monkeypatch.setattr(search, "CANDIDATES", 20)
+        monkeypatch.setattr(search, "DEPTH", 40)
+        through, here = opened(root, overrides=settings), local(root, overrides=settings)
         through.index()
         sample = read_sample(store.pages("tree", 1, [SAMPLE])[SAMPLE])
         assert sample is not None and len(sample[0]) == len(sample[1]) == 60

@@ -39,8 +39,8 @@ def filled(store: Store, project: str = "p", files: int = 30, **more: object) ->
 class TestFusion:
     @pytest.mark.parametrize("rrf", [None, 60.0, 7.0])
     def test_qdrant_fuses_as_we_do(self, url, rrf):
-        theirs = filled(store_at(url, settings(fusion="server")))
-        ours = store_at(url, settings(fusion="here"))
+        theirs, ours = filled(store_at(url, settings())), store_at(url, settings())
+        theirs._points.alone, ours._points.alone = False, True  # as a server, and as an embedded engine
         chance = np.random.default_rng(3)
         for number in range(5):
             words = file("p", f"src/{number}.py", words=("common",)).units[0].sparse
@@ -76,12 +76,6 @@ class TestFusion:
         store = filled(store_at(edge, settings()))
         empty = Sparse(np.zeros(0, np.uint32), np.zeros(0, np.float32))
         assert store.candidates("p", 1, Question(None, empty)) == []
-        store.close()
-
-    @pytest.mark.parametrize("quantisation", ["scalar", "binary"])
-    def test_smaller_copies_of_vectors_find_the_same(self, edge, quantisation):
-        store = filled(store_at(edge, settings(quantisation=quantisation, vectors_on_disk=True, payload_on_disk=False)))
-        assert store.candidates("p", 1, Question(vector("src/4.py1"), None))[0].path == "src/4.py"
         store.close()
 
 
@@ -152,11 +146,10 @@ class TestCollections:
         with pytest.raises(ConfigError, match="cannot be"):
             store_at("qdrant://127.0.0.1:1", settings(collection=name))
 
-    @pytest.mark.parametrize("quantisation", ["none", "scalar", "binary"])
     @pytest.mark.parametrize("sparse", ["", "sparse"])
-    def test_a_server_understands_their_shape(self, quantisation, sparse):
+    def test_a_server_understands_their_shape(self, sparse):
         models = pytest.importorskip("qdrant_client").models
-        made = settings(quantisation=quantisation, shards=6, replicas=3, vectors_on_disk=True).qdrant
+        made = settings(shards=6, replicas=3).qdrant
         for dims in (0, 256):
             read = models.CreateCollection.model_validate(layout.shape(made, dims, sparse))
             assert (read.shard_number, read.replication_factor, read.write_consistency_factor) == (6 if dims else 1, 3, 2)

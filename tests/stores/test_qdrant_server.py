@@ -16,6 +16,8 @@ import pytest
 from lurcher import config
 from lurcher.errors import ConfigError, LurcherError, StoreError
 from lurcher.registry import store_at
+from lurcher.stores.qdrant import rest
+from lurcher.stores.qdrant import store as qdrant_store
 from lurcher.stores.qdrant.address import parsed
 from lurcher.stores.qdrant.retry import Patience
 from tests.stores.made import asking, file, head
@@ -86,7 +88,7 @@ class TestKey:
             store_at(server.url, settings()).head("p")
         assert "does not let us in" in told.value.message
         assert "wrong-secret" not in str(told.value.to_dict())
-        assert "store.key" in told.value.hint
+        assert "LURCHER_STORE_KEY" in told.value.hint
 
     def test_it_is_not_sent_in_the_clear_to_another_machine(self, monkeypatch):
         monkeypatch.setenv("LURCHER_STORE_KEY", "sesame")
@@ -96,7 +98,7 @@ class TestKey:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl to make a certificate")
-def test_tls_with_a_certificate_of_ones_own(tmp_path):
+def test_tls_with_a_certificate_of_ones_own(tmp_path, monkeypatch):
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -110,11 +112,10 @@ def test_tls_with_a_certificate_of_ones_own(tmp_path):
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     try:
         url = server.url.replace("qdrant://", "qdrants://")
-        written(url, settings(ca=str(certificate)))
         with pytest.raises(StoreError, match="certificate"):
             store_at(url, settings(seconds=0.2)).head("p")
-        with pytest.raises(ConfigError, match=r"qdrant\.ca"):
-            store_at(url, settings(ca=str(tmp_path / "none.pem")))
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        written(url, settings())
     finally:
         server.shutdown()
         server.server_close()
@@ -244,8 +245,10 @@ class TestTrouble:
 
 
 class TestBackPressure:
-    def test_no_more_batches_are_under_way_than_allowed_and_none_is_made_ahead(self, server):
-        store = store_at(server.url, settings(batch=2, concurrency=3))
+    def test_no_more_batches_are_under_way_than_allowed_and_none_is_made_ahead(self, server, monkeypatch):
+        monkeypatch.setattr(qdrant_store, "BATCH", 2)
+        monkeypatch.setattr(rest, "CONCURRENCY", 3)
+        store = store_at(server.url, settings())
         made: list[int] = []
         safe: list[int] = []
         ahead = 0
@@ -265,16 +268,19 @@ class TestBackPressure:
         assert 1 < server.busiest <= 3
         assert ahead <= 3 + 3
 
-    def test_a_busy_server_gets_all_of_it_in_the_end(self, server):
-        store = store_at(server.url, settings(batch=4))
+    def test_a_busy_server_gets_all_of_it_in_the_end(self, server, monkeypatch):
+        monkeypatch.setattr(qdrant_store, "BATCH", 4)
+        store = store_at(server.url, settings())
         with store.writing("p", 5):
             server.trouble = [(503, {}, b"{}"), (500, {}, b"{}"), (429, {}, b"{}")]
             store.put("p", [file("p", f"{number}.py") for number in range(10)], 1, lambda count: None)
             assert not server.trouble
             assert len(list(store.listing("p"))) == 10
 
-    def test_a_server_that_stays_away_ends_the_run(self, server):
-        store = store_at(server.url, settings(batch=4, patience=0.5, seconds=0.5))
+    def test_a_server_that_stays_away_ends_the_run(self, server, monkeypatch):
+        monkeypatch.setattr(qdrant_store, "BATCH", 4)
+        monkeypatch.setattr(rest, "PATIENCE", 0.5)
+        store = store_at(server.url, settings(seconds=0.5))
         made = 0
 
         def files() -> Iterator[object]:
@@ -320,9 +326,10 @@ class TestBackPressure:
         assert pauses == [3.0]
 
 
-def test_errors_of_every_kind_are_ours(server):
+def test_errors_of_every_kind_are_ours(server, monkeypatch):
     """Whatever a server answers, no call ends in anything but an answer or an error of ours."""
-    store = store_at(server.url, settings(seconds=0.15, patience=0.1))
+    monkeypatch.setattr(rest, "PATIENCE", 0.1)
+    store = store_at(server.url, settings(seconds=0.15))
     for status in (200, 201, 301, 404, 418, 500):
         for body in (b"{}", b"", b'{"status": 5, "result": true}', b'{"status": {"error": {}}}'):
             for call in (

@@ -17,6 +17,8 @@ from lurcher import config
 from lurcher.errors import IndexLocked, StoreError
 from lurcher.registry import store_at
 from lurcher.stores.base import Store
+from lurcher.stores.qdrant import rest
+from lurcher.stores.qdrant import store as qdrant_store
 from lurcher.stores.qdrant.layout import among, match, named, of
 from lurcher.stores.qdrant.lease import Leases
 from tests.stores import qdrant_killing
@@ -117,9 +119,15 @@ class TestHalfDone:
         store.close()
 
 
+@pytest.fixture
+def short_lease(monkeypatch):
+    monkeypatch.setattr(qdrant_store, "LEASE_SECONDS", 1.0)
+
+
 class TestLease:
+    @pytest.mark.usefixtures("short_lease")
     def test_it_is_renewed_for_as_long_as_the_writer_lives(self, http):
-        first, second = (store_at(http, settings(lease_seconds=1)) for _ in range(2))
+        first, second = (store_at(http, settings()) for _ in range(2))
         with first.writing("p", 1):
             with pytest.raises(IndexLocked, match="is being written by"), second.writing("p", 2.5):
                 pass
@@ -128,8 +136,9 @@ class TestLease:
         with second.writing("p", 1):
             pass
 
+    @pytest.mark.usefixtures("short_lease")
     def test_that_of_a_dead_writer_runs_out(self, http):
-        store = store_at(http, settings(lease_seconds=1))
+        store = store_at(http, settings())
         store._prepare()
         store._leases._make("p")
         store._leases._take("p", "a writer that died", 1)
@@ -138,7 +147,7 @@ class TestLease:
             assert time.monotonic() - began > 0.9
 
     def test_one_that_ran_out_long_ago_is_not_waited_for(self, http):
-        store = store_at(http, settings(lease_seconds=60))
+        store = store_at(http, settings())
         store._prepare()
         store._leases._make("p")
         store._leases._take("p", "a writer that died", 1)
@@ -156,8 +165,9 @@ class TestLease:
                 pass
             store.close()
 
+    @pytest.mark.usefixtures("short_lease")
     def test_a_writer_that_lost_it_stops_and_publishes_nothing(self, http):
-        slow, quick_one = (store_at(http, settings(lease_seconds=1)) for _ in range(2))
+        slow, quick_one = (store_at(http, settings()) for _ in range(2))
         begun(slow)
         with pytest.raises(IndexLocked), slow.writing("p", 1):
             slow._leases._swap("p", {"writer": ""}, match("writer", slow._leases._held["p"].token))
@@ -177,11 +187,13 @@ class TestLease:
             slow.publish("p", head(3, 9, 9))
         assert slow.head("p") == head(2, 3, 6)
 
-    def test_one_that_cannot_reach_the_server_gives_it_up(self, tmp_path):
+    @pytest.mark.usefixtures("short_lease")
+    def test_one_that_cannot_reach_the_server_gives_it_up(self, tmp_path, monkeypatch):
         from tests.stores.qdrant_server import serving
 
         with quick(tmp_path / "x") as folder, serving(folder) as server:
-            made = config.apply(settings(lease_seconds=1, patience=0.1), {"store.seconds": 0.1}, "flag")
+            monkeypatch.setattr(rest, "PATIENCE", 0.1)
+            made = config.apply(settings(), {"store.seconds": 0.1}, "flag")
             store = store_at(server.url, made)
             with pytest.raises((IndexLocked, StoreError)), store.writing("p", 1):
                 server.trouble = [(503, {}, b"{}")] * 1000

@@ -15,6 +15,7 @@ from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
 from lurcher.indexing.tree_check import Look
 from lurcher.server.session import Served
 from lurcher.stores import codec, record
+from lurcher.stores import search as ask
 from lurcher.stores.base import Store
 from lurcher.types import IndexState
 from tests.conftest import FILES, git
@@ -211,13 +212,17 @@ def test_folders_and_filters_reach_the_store(tree: Path, tmp_path: Path, place: 
     assert opened(tree).search("redirects", paths=["nowhere/*.py"]).hits == ()
 
 
-def test_a_filter_that_leaves_few_asks_for_more(tmp_path: Path, opened: Callable[..., Engine]) -> None:
+def test_a_filter_that_leaves_few_asks_for_more(
+    tmp_path: Path, opened: Callable[..., Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ask, "CANDIDATES", 10)
+    monkeypatch.setattr(ask, "DEPTH", 10)
     root = tmp_path / "many"
     for i in range(80):
         (root / f"f{i}.py").parent.mkdir(exist_ok=True)
         (root / f"f{i}.py").write_text(f"def handle_{i}(request):\n    return request, request, request, {i}\n")
     (root / "wanted_x.py").write_text("def other():\n    a = 1\n    b = 2\n    c = 3\n    d = 4\n    return request\n")
-    engine = opened(root, overrides={"store.candidates": "10", "store.depth": "10"})
+    engine = opened(root)
     engine.index()
     assert [hit.path for hit in engine.search("request", mode="lexical", limit=2, paths=["wanted*"]).hits] == ["wanted_x.py"]
 

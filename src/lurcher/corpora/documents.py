@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
-from lurcher import config
 from lurcher.answer.page import with_notes
-from lurcher.config import Settings
+from lurcher.config import Settings, folders
 from lurcher.errors import IndexError_, IndexLocked, UsageError
 from lurcher.indexing.root_index import Project, root_digest
 from lurcher.indexing.workspace import Together
@@ -169,7 +168,7 @@ class GatheredProject(Project):
 def _folder(owner: Project, name: str) -> Path:
     own = owner.store.folder
     if own.is_relative_to(owner.root.path):
-        return config.cache_folder() / "sources" / f"{owner.root.path.name}-{root_digest(owner.root)}" / name
+        return folders.cache_folder() / "sources" / f"{owner.root.path.name}-{root_digest(owner.root)}" / name
     return own.parent / f"{own.name}.sources" / name
 
 

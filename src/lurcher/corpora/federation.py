@@ -20,7 +20,6 @@ from lurcher.rerank.base import Candidate
 from lurcher.rerank.stage import Factor
 from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.runtime.timings import Clock
-from lurcher.settings.rankings import AcrossSettings
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Answer, Degraded, Hit, Progress, Query, StageWhy, Why
 
@@ -86,7 +85,7 @@ class Across(Histories, Notes):
             if "notes" in sources:
                 noted, dated = self._note_query(query.text, tags=narrowed["tags"], rerank=(), **shared)
                 parts.append(self._sections(noted, dated, seen, clock.lap))
-            found = merged(parts, query, self._together.snapshot(seen), self.settings.across)
+            found = merged(parts, query, self._together.snapshot(seen))
             clock.lap("merge")
             answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
             if not links:
@@ -126,9 +125,9 @@ class Across(Histories, Notes):
 # strongest source has the score that its source gives it, so that a weak answer looks weak here too.
 
 
-def merged(parts: Sequence[Findings], query: Query, snapshot: Snapshot, settings: AcrossSettings) -> Findings:
+def merged(parts: Sequence[Findings], query: Query, snapshot: Snapshot) -> Findings:
     """What several sources found as one; the first of them says how the question was read."""
-    strengths = strengths_of(parts, query.text, snapshot, settings)
+    strengths = strengths_of(parts, query.text, snapshot)
     listing = Merged(parts, strengths, query.limit)
     first = parts[0]
     coverage = {name: value for part in parts for name, value in part.index.coverage.items()}
@@ -274,6 +273,23 @@ _FOR_ADVICE = re.compile(
     r"|\b(?:guide|guidelines?|tutorial|getting started|walkthrough|best practices?|runbook|rfc|meeting|glossary|faq|readme)\b",
     re.IGNORECASE,
 )
+# Odds against code, in logarithms, before words are weighed.
+NOTES = 0.4
+"""For notes."""
+ADVICE = 2.0
+"""For notes, where the query asks for advice."""
+NOTES_REPORT = -1.5
+"""For notes at most, where the query is a report of many lines."""
+HISTORY = -1.5
+"""For history."""
+PAST = 5.0
+"""For history, where the query asks about the past."""
+COMPLAINT = 2.0
+"""For history, where the query complains of a fault."""
+STEEP = 0.7
+"""How much odds count."""
+FLOOR = 0.6
+"""Share of the query's words, by rarity, that a source must have to be on the first page."""
 _LOOKED_AT = 3
 """Hits of each source that are looked at for what they say."""
 _FAR_MORE = 0.5
@@ -298,7 +314,7 @@ class Strength:
         return float(self.value * share**self.fading)
 
 
-def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot, settings: AcrossSettings) -> list[Strength]:
+def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot) -> list[Strength]:
     """One for each part, the best being 1."""
     rarity = _rarities(snapshot, text)
     said = {part.sources[0]: _said(part.listing, rarity) for part in parts}
@@ -308,19 +324,19 @@ def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot, setti
     code, words = best.get("code", 0.0), said.get("code", 0.0)
     named = float(SYMBOL in intents)
     if "notes" in said:
-        odds["notes"] = settings.notes - 7 * code + 1.5 * best["notes"] - 2.5 * words + 2.2 * said["notes"] - 0.65 * named
+        odds["notes"] = NOTES - 7 * code + 1.5 * best["notes"] - 2.5 * words + 2.2 * said["notes"] - 0.65 * named
         odds["notes"] += 12 * max(0.0, said["notes"] - words - _FAR_MORE)
-        odds["notes"] += settings.advice * (_FOR_ADVICE.search(text) is not None)
+        odds["notes"] += ADVICE * (_FOR_ADVICE.search(text) is not None)
         if REPORT in intents:
-            odds["notes"] = min(odds["notes"], settings.report)
+            odds["notes"] = min(odds["notes"], NOTES_REPORT)
     if "history" in said:
-        odds["history"] = settings.history - code + 1.5 * (said["history"] - words) - named
-        odds["history"] += settings.past * _about_the_past(text) + settings.complaint * wants_change(text)
-    values = {source: exp(settings.steep * odds[source]) for source in said}
+        odds["history"] = HISTORY - code + 1.5 * (said["history"] - words) - named
+        odds["history"] += PAST * _about_the_past(text) + COMPLAINT * wants_change(text)
+    values = {source: exp(STEEP * odds[source]) for source in said}
     highest = max(values.values())
     return [
         Strength(
-            values[source] / highest, _FADING[source], said[source] >= settings.floor,
+            values[source] / highest, _FADING[source], said[source] >= FLOOR,
             f"says {round(100 * said[source])} % of the question's words, by how rare they are",
         )
         for source in said

@@ -164,6 +164,8 @@ def keys_of(texts: Described) -> NDArray[np.uint64]:
 # a provider that fails leaves rows of zeros, which the next run fills.
 
 
+BATCH = 32
+"""Texts that are embedded together: what servers accept unless set up otherwise."""
 CHECKPOINT = 30.0
 """Seconds of work after which it is kept for the first time; then after twice as many each time."""
 _WINDOW = 64
@@ -366,7 +368,7 @@ class _Work:
 
     def _batches(self, places: list[list[_Place]]) -> Iterator[list[_Text]]:
         """Texts that are embedded together, of about the same length."""
-        size = self._model.settings.batch
+        size = BATCH
         for first in range(0, len(places), size * _WINDOW):
             window = [_Text(same[0].rows.texts.text(same[0].number), same) for same in places[first : first + size * _WINDOW]]
             window.sort(key=lambda item: len(item.text))

@@ -659,9 +659,9 @@ def allowed(settings: Settings, name: str) -> bool:
     """Whether a switch of `index` is on that opens what is closed: only the user can have turned it."""
     if not getattr(settings.index, name):
         return False
-    from lurcher.trust import users_own
+    from lurcher.config.trust import user_setting
 
-    users_own(settings, f"index.{name}")
+    user_setting(settings, f"index.{name}")
     return True
 
 

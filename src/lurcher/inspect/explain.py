@@ -10,12 +10,12 @@ from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from lurcher.config.schema import BlameSettings
 from lurcher.corpora.history.outcomes.verdicts import Outcome
 from lurcher.corpora.history.patch_view import Excerpt, Told, excerpt, read
 from lurcher.errors import PathError, QueryError
-from lurcher.settings.past import BlameSettings
 from lurcher.sources.git import command
-from lurcher.sources.git.blame import Blame, Header, Line, blame, runs
+from lurcher.sources.git.blame import SECONDS, Blame, Header, Line, blame, runs
 from lurcher.sources.secrets import secret_path, secret_text
 from lurcher.types import Degraded
 
@@ -133,6 +133,8 @@ Judged = Callable[[str], Outcome | None]
 Near = Callable[[Writer], Sequence[Related]]
 _MOST_BYTES = 50_000_000
 _LOOK = 8000
+EXCERPT_LINES = 12
+"""Lines of a change that are shown; hand-set."""
 
 
 def explain(
@@ -196,7 +198,8 @@ def _why_not(root: Path) -> str:
     for name in output.decode("utf-8", "surrogateescape").splitlines() if status == 0 else ():
         if name and not (root / name).is_file():
             return f"blame.ignoreRevsFile names {name}, which is not there: git config --unset blame.ignoreRevsFile"
-    return "see what it says: git blame; a partial clone lacks old files, and a long history may need a larger blame.seconds"
+    slow = f"a long history may take longer than the {SECONDS:.0f} seconds that git has"
+    return f"see what it says: git blame; a partial clone lacks old files, and {slow}"
 
 
 def _is_shallow(root: Path) -> bool:
@@ -236,7 +239,7 @@ def _committed(root: Path, path: str, settings: BlameSettings) -> bytes:
     _, size = command.finish(command.start(root, "cat-file", "-s", f"HEAD:{path}"))
     if int(size.strip() or b"0") > _MOST_BYTES:
         raise PathError(f"{path} is larger than 50 MB", "name a source file")
-    _, data = command.finish(command.start(root, "cat-file", "blob", f"HEAD:{path}"), settings.seconds)
+    _, data = command.finish(command.start(root, "cat-file", "blob", f"HEAD:{path}"), SECONDS)
     return data
 
 
@@ -308,7 +311,7 @@ def _writers(
     kept = order if limit is None else order[:limit]
     shas = [sha for sha in kept if found.headers[sha].committed]
     paths = {line.path for sha in shas for line in lines[sha]} | {found.headers[sha].previous for sha in shas}
-    told = read(root, shas, sorted(name for name in paths if name), settings.seconds, secrets=secrets) if shas else {}
+    told = read(root, shas, sorted(name for name in paths if name), SECONDS, secrets=secrets) if shas else {}
     if any(found.headers[sha].boundary for sha in shas) and not _is_shallow(root):
         for sha in shas:
             found.headers[sha].boundary = False
@@ -330,7 +333,7 @@ def _writer(header: Header, lines: list[Line], told: Told | None, path: str, set
     shown = None
     if told is not None:
         originals = [line.original for line in lines if line.path == where]
-        shown = excerpt(where, told.hunks.get(where, ()), originals, settings.excerpt_lines)
+        shown = excerpt(where, told.hunks.get(where, ()), originals, EXCERPT_LINES)
     who = (told.author, told.email, told.authored, told.subject, told.body) if told is not None else None
     said = who or (header.author, header.email, header.authored, header.subject, "")
     return Writer(header.sha, *said, where, numbers, shown, boundary=header.boundary)

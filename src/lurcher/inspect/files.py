@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     Kind = TypeVar("Kind")
 
 
+HOPS = 2
+"""How many imports away `impact` looks unless it is told otherwise, as far as the classic ranking's import proximity."""
+FAN_IN = 100
+"""Dependents that `impact` lists for each hop; all are counted. Hand-set."""
+CONTEXT_BUDGET = 4000
+"""Tokens that `context` takes unless a budget is given; hand-set."""
+
+
 class Surveys(ABC):
     """The part of an engine that surveys; what it stands on comes from the engine."""
 
@@ -55,13 +63,13 @@ class Surveys(ABC):
         from lurcher.inspect.impact import impact
         from lurcher.inspect.resolve_path import file_at
 
-        hops = self.settings.graph.hops if hops is None else hops
+        hops = HOPS if hops is None else hops
         if hops < 1:
             raise QueryError(f"hops are {hops}", "use 1 or more")
 
         def work(snapshot: Snapshot, standing: Standing) -> ImpactAnswer:
             file = file_at(snapshot, self._together.meant(path))
-            return impact(snapshot, file, symbol, hops, self.settings.graph.fan_in, standing)
+            return impact(snapshot, file, symbol, hops, FAN_IN, standing)
 
         return self._survey(work, (refresh, check), progress, "what depends on a file")
 
@@ -98,7 +106,7 @@ class Surveys(ABC):
         from lurcher.inspect.context import context
         from lurcher.inspect.resolve_path import files_at
 
-        most = self.settings.graph.context_budget if budget is None else budget
+        most = CONTEXT_BUDGET if budget is None else budget
 
         def work(snapshot: Snapshot, standing: Standing) -> ContextAnswer:
             return context(snapshot, *files_at(snapshot, self._together.meant(path)), most, standing)

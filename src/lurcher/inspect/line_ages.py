@@ -7,8 +7,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from lurcher.config.schema import BlameSettings
 from lurcher.errors import PathError
-from lurcher.settings.past import BlameSettings
 from lurcher.sources.git.blame import blame, runs
 from lurcher.types import Degraded
 

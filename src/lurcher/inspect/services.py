@@ -15,6 +15,8 @@ from lurcher.config import Settings
 from lurcher.errors import ConfigError, LurcherError, ServerError
 from lurcher.net.http import Deadline
 
+SECONDS = 3.0
+"""How long `lurcher doctor` waits for each service; hand-set."""
 _TEXT = "where is this"
 _LONGEST = 200
 _COLUMNS = ("version", "model", "dims", "url", "latency")
@@ -74,7 +76,7 @@ def embedding(settings: Settings, root: Path) -> Health | None:
         return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""),
                        dims=int(rows.shape[1]), latency_ms=took)  # fmt: skip
 
-    return _looked(Health("embedding", chosen.provider, chosen.url), settings, look)
+    return _looked(Health("embedding", chosen.provider, chosen.url), look)
 
 
 def sparse(settings: Settings, root: Path) -> Health | None:
@@ -93,26 +95,26 @@ def sparse(settings: Settings, root: Path) -> Health | None:
         return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""), latency_ms=took,
                        state=f"{len(found[0].numbers)} terms of {len(_TEXT.split())} words")  # fmt: skip
 
-    return _looked(Health("sparse", chosen.provider, chosen.url), settings, look)
+    return _looked(Health("sparse", chosen.provider, chosen.url), look)
 
 
 def reranker(settings: Settings, root: Path) -> Health | None:
+    from lurcher.config.trust import user_setting
     from lurcher.rerank.cross import server_of
-    from lurcher.trust import users_own
 
     chosen = settings.reranker
     if not chosen.url.strip():
         return None
 
     def look(about: Health, deadline: Deadline) -> Health:
-        server = server_of(settings, users_own(settings, "reranker.url"))
+        server = server_of(settings, user_setting(settings, "reranker.url"))
         about = replace(about, address=_address(server.base))
         _, took = _timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
         told = _about(chosen.protocol, server.ask, deadline)
         asked = chosen.model if chosen.protocol == "infinity" else ""
         return replace(about, model=asked or told.get("model", ""), version=told.get("version", ""), latency_ms=took)
 
-    return _looked(Health("reranker", chosen.protocol, chosen.url), settings, look)
+    return _looked(Health("reranker", chosen.protocol, chosen.url), look)
 
 
 def judge(settings: Settings, root: Path) -> Health | None:
@@ -132,13 +134,13 @@ def judge(settings: Settings, root: Path) -> Health | None:
         told = _about(chosen.protocol, chat.ask, deadline) if chosen.protocol == "ollama" else {}
         return replace(about, model=wanted, version=told.get("version", ""), latency_ms=took, state=state)
 
-    return _looked(Health("judge", chosen.protocol, chosen.url), settings, look)
+    return _looked(Health("judge", chosen.protocol, chosen.url), look)
 
 
 def store(settings: Settings, root: Path) -> Health | None:
+    from lurcher.config.trust import user_setting
     from lurcher.registry import store_at
     from lurcher.stores.address import shown
-    from lurcher.trust import users_own
 
     url = settings.store.url
     if not url or url == "local":
@@ -146,8 +148,8 @@ def store(settings: Settings, root: Path) -> Health | None:
 
     def look(about: Health, deadline: Deadline) -> Health:
         soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
-        where = users_own(settings, "store.url")
-        opened = store_at(where, settings.put(store=soon))
+        where = user_setting(settings, "store.url")
+        opened = store_at(where, replace(settings, store=soon))
         try:
             told, took = _timed(opened.state)
         finally:
@@ -157,12 +159,12 @@ def store(settings: Settings, root: Path) -> Health | None:
         return replace(about, version=told.get("version", ""), model=told.get("model", ""), latency_ms=took, state=_line(rest),
                        dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
 
-    return _looked(Health("store", url.partition("://")[0], shown(url)), settings, look)
+    return _looked(Health("store", url.partition("://")[0], shown(url)), look)
 
 
-def _looked(about: Health, settings: Settings, look: Callable[[Health, Deadline], Health]) -> Health:
+def _looked(about: Health, look: Callable[[Health, Deadline], Health]) -> Health:
     try:
-        return replace(look(about, Deadline.after(settings.services.health_seconds)), reachable=True)
+        return replace(look(about, Deadline.after(SECONDS)), reachable=True)
     except LurcherError as problem:
         wrong = isinstance(problem, ConfigError)
         tried = problem.tried or ("nothing" if wrong else about.address)

@@ -17,14 +17,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from urllib.parse import SplitResult
 
-from lurcher.config import Settings
 from lurcher.errors import ServerError
 from lurcher.net.http import Deadline, place
-from lurcher.settings.models import ServicesSettings
 
 DOCTOR = "run: lurcher doctor"
 _BUSY = (408, 429)
 """Refusals that are not about the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When a service is left alone, and how much it is asked at a time; hand-set."""
+
+    failures: int = 3
+    """Failures in a row after which it is left alone; 0: it never is."""
+    pause: float = 30.0
+    """Seconds for which it is left alone; then one request tries it again."""
+    concurrency: int = 4
+    """Requests at a time; further ones wait."""
+
+
+PACE = Pace()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +57,7 @@ class Breaker:
     """May be used from several threads."""
 
     def __init__(
-        self, service: str, address: str, pace: ServicesSettings, clock: Callable[[], float] = time.monotonic
+        self, service: str, address: str, pace: Pace = PACE, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.service, self.address = service, address
         self.pace = pace
@@ -125,13 +138,11 @@ _lock = threading.Lock()
 _breakers: dict[tuple[str, str], Breaker] = {}
 
 
-def breaker_of(service: str, base: SplitResult, settings: Settings) -> Breaker:
-    """The one breaker of a service, with the pace that was set last."""
+def breaker_of(service: str, base: SplitResult) -> Breaker:
+    """The one breaker of a service at an address."""
     address = place(base) + base.path.rstrip("/")
     with _lock:
-        found = _breakers.setdefault((service, address), Breaker(service, address, settings.services))
-        found.pace = settings.services
-        return found
+        return _breakers.setdefault((service, address), Breaker(service, address, PACE))
 
 
 def forget() -> None:

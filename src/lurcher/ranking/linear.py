@@ -19,14 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MMR_TOP = 50
+"""Units among which `--mmr` chooses, as many as commits in history (`history.candidates`); hand-set."""
+
+
 def rank(context: Context) -> Ranking:
     return added(context, context.lexical.scores, context.allowed[context.snapshot.unit_file])
 
 
 def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]) -> Ranking:
     """The order by words and meaning, of the units that may answer."""
-    snapshot, settings = context.snapshot, context.settings.linear
-    alpha = settings.alpha if context.alpha is None else context.alpha
+    snapshot, settings = context.snapshot, context.settings
+    alpha = settings.linear.alpha if context.alpha is None else context.alpha
     lane = context.lanes.get("dense")
     usable = np.flatnonzero(may)
     found = usable[lexical[usable] > 0]
@@ -34,7 +38,7 @@ def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]
     if isinstance(lane, DenseCosines) and lane and alpha:
         cosines = lane.scan()
         near = usable[cosines[usable] > 0]
-        near = near[best_first(snapshot, near, cosines[near])][: max(settings.candidates, 5 * context.limit)]
+        near = near[best_first(snapshot, near, cosines[near])][: max(settings.classic.candidates, 5 * context.limit)]
         found = np.union1d(found, near)
     else:
         alpha = 0.0  # words alone decide
@@ -44,10 +48,10 @@ def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]
     units = found[best_first(snapshot, found, hybrid[found])]
     chosen: dict[int, float] = {}
     if context.mmr is not None and alpha and len(units):
-        head = units[: settings.mmr_top]
+        head = units[: MMR_TOP]
         order, gains = choose(hybrid[head], _vectors(context, head), context.mmr)
         chosen = {int(head[place]): gain for place, gain in zip(order, gains, strict=True)}
-        units = np.concatenate((head[order], units[settings.mmr_top :]))
+        units = np.concatenate((head[order], units[MMR_TOP :]))
 
     def why(unit: int, score: float) -> Why:
         scores = {"hybrid": float(hybrid[unit]), "cosine": float(cosines[unit]), "bm25": float(lexical[unit])}

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HOPS = 2
+DECAY = 0.5
+"""What a second hop counts of a first one; hand-set."""
 SOURCES = 5
 """Best files whose neighbours are looked at."""
 MOST = 10
@@ -24,7 +26,7 @@ class Near:
     hop: int
 
 
-def near(snapshot: Snapshot, sources: Mapping[int, float], decay: float) -> dict[int, Near]:
+def near(snapshot: Snapshot, sources: Mapping[int, float]) -> dict[int, Near]:
     """File → how near it is to one of `sources`, each given with its share of the best score; itself does not count."""
     from lurcher.indexing.import_graph import graph_around  # brings every resolver, which most queries do without
 
@@ -38,7 +40,7 @@ def near(snapshot: Snapshot, sources: Mapping[int, float], decay: float) -> dict
                 if counts[link.hop] > MOST:
                     continue
                 file = snapshot.live_paths[prefix + link.path]
-                value = share * link.confidence * decay ** (link.hop - 1)
+                value = share * link.confidence * DECAY ** (link.hop - 1)
                 if file != source and value > (found[file].share if file in found else 0.0):
                     found[file] = Near(value, source, link.hop)
     return found

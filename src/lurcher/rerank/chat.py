@@ -10,10 +10,10 @@ from typing import Any
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
+from lurcher.config.trust import authorization, service_key, user_setting
 from lurcher.errors import ServerError
 from lurcher.net.breaker import Breaker, breaker_of
 from lurcher.net.http import Deadline, ask, checked_url, place
-from lurcher.trust import bearing, users_key, users_own
 
 OLLAMA_MODEL = "llama3.2:1b"
 _FAMILIES = re.compile(r"bert|^gte|^e5|clip", re.IGNORECASE)
@@ -100,7 +100,7 @@ class Chat:
 
     def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
         try:
-            return ask(self.base, path, deadline, body, headers=bearing(self.key))
+            return ask(self.base, path, deadline, body, headers=authorization(self.key))
         except ServerError as problem:
             if problem.status == 404 and self.protocol == "ollama" and "model" in problem.message:
                 name = self.model or OLLAMA_MODEL
@@ -117,8 +117,8 @@ class Chat:
 def chat_of(settings: Settings) -> Chat:
     """The server and model that the settings name."""
     judge = settings.judge
-    base = checked_url(users_own(settings, "judge.url"), "judge.url")
-    key, breaker = users_key(settings, "judge", base), breaker_of("judge", base, settings)
+    base = checked_url(user_setting(settings, "judge.url"), "judge.url")
+    key, breaker = service_key("judge", base), breaker_of("judge", base)
     return Chat(base, judge.protocol, judge.model.strip(), key, breaker)
 
 

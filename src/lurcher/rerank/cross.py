@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
+from lurcher.config.trust import authorization, service_key, user_setting
 from lurcher.errors import ModelError, ServerError
 from lurcher.net.breaker import breaker_of
 from lurcher.net.http import Deadline, ask, checked_url, place
 from lurcher.rerank.base import Judged, Request
-from lurcher.trust import bearing, users_key, users_own
 from lurcher.types import Degraded
 from lurcher.vectors.onnx_model import Files, Network
 
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 MOST_TEXT = 20_000
 """Characters of a text that are looked at: no model has places for more."""
+TOKENS = 512
+"""Of a pair, at most; the text is cut, not the query. The models that the classic pipelines name read no more."""
+BATCH = 8
+"""Pairs that the local model scores together; hand-set."""
 AT_ONCE = 32
 """Texts in one request: what servers take unless told otherwise."""
 
@@ -38,24 +42,23 @@ def rerank(request: Request) -> Judged:
     settings = request.settings.reranker
     deadline = Deadline.after(settings.seconds)
     texts = [f"{candidate.header}\n{candidate.text}"[:MOST_TEXT] for candidate in request.candidates]
-    url = users_own(request.settings, "reranker.url")
+    url = user_setting(request.settings, "reranker.url")
     return _remote(request, url, texts, deadline) if url.strip() else _local(request, texts, deadline)
 
 
 def _local(request: Request, texts: list[str], deadline: Deadline) -> Judged:
     from lurcher.vectors.onnx_model import find_model
 
-    settings = request.settings.reranker
-    files = find_model(users_own(request.settings, "reranker.model"), "reranker.model")
-    encoder = request.warm.get(("cross", files, settings.tokens), lambda: Encoder(files, settings.tokens))
-    scores, cut = encoder.score(request.query, texts, settings.batch, deadline)
+    files = find_model(user_setting(request.settings, "reranker.model"), "reranker.model")
+    encoder = request.warm.get(("cross", files, TOKENS), lambda: Encoder(files, TOKENS))
+    scores, cut = encoder.score(request.query, texts, BATCH, deadline)
     said = "the question is longer than the model reads; its beginning was compared"
     return Judged(tuple(scores), notes=(Degraded("cross", said, "ask a shorter question"),) if cut else ())
 
 
 def _remote(request: Request, url: str, texts: list[str], deadline: Deadline) -> Judged:
     server = server_of(request.settings, url)
-    with breaker_of("reranker", server.base, request.settings).guard(deadline):
+    with breaker_of("reranker", server.base).guard(deadline):
         return Judged(tuple(server.scores(request.query, texts, deadline)), hint="look at the server's own log")
 
 
@@ -69,7 +72,7 @@ class Server:
     key: str = field(default="", repr=False)
 
     def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        return ask(self.base, path, deadline, body, headers=bearing(self.key))
+        return ask(self.base, path, deadline, body, headers=authorization(self.key))
 
     def scores(self, query: str, texts: list[str], deadline: Deadline) -> list[float | None]:
         """A score from 0 to 1 for each text; None for one that the server passes over."""
@@ -92,7 +95,7 @@ class Server:
 def server_of(settings: Settings, url: str) -> Server:
     base = checked_url(url, "reranker.url")
     chosen = settings.reranker
-    return Server(base, chosen.protocol, chosen.model, users_key(settings, "reranker", base))
+    return Server(base, chosen.protocol, chosen.model, service_key("reranker", base))
 
 
 def _read(entries: Any, name: str, count: int, server: str) -> list[float | None]:
@@ -154,7 +157,7 @@ class Encoder:
             if not deadline.left:
                 raise ModelError(
                     f"{first} of {len(order)} pairs were scored in {deadline.seconds:g} s",
-                    "raise reranker.seconds, lower reranker.top or reranker.tokens, or use a smaller model",
+                    "raise reranker.seconds, lower reranker.top, or use a smaller model",
                 )
             chosen = order[first : first + batch]
             scores[chosen] = self._run([pairs[i] for i in chosen])
@@ -175,7 +178,7 @@ class Encoder:
         return query[: found.offsets[room - 1][1]], True
 
     def _run(self, pairs: Sequence[Any]) -> NDArray[np.float64]:
-        found, _ = self._network.run(pairs, None, "reranker.tokens")
+        found, _ = self._network.run(pairs, None, "")
         return _sigmoid(_logits(found.astype("f8"), len(pairs)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from lurcher.config import kernel_wanted
+from lurcher.config import wants_kernel
 from lurcher.runtime.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def description() -> dict[str, str]:
 
 
 def _found() -> tuple[ModuleType | None, str]:
-    if not kernel_wanted():
+    if not wants_kernel():
         return None, "LURCHER_KERNEL=python"
     if sys.byteorder != "little":
         return None, "this machine's numbers have another byte order than the index"

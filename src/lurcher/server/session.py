@@ -128,7 +128,7 @@ class Served:
 
     def _settings_marks(self) -> tuple[tuple[int, int] | None, ...]:
         """What the files with settings look like; once per question, so their names are put together only once."""
-        user = config.user_file()
+        user = config.user_file_path()
         return (*(() if user is None else (_mark(user),)), *map(_mark, self._own_files))
 
     # -- questions --------------------------------------------------------------------------------------------------------

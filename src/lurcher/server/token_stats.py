@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher import config
 from lurcher.answer import budget
+from lurcher.config import folders
 from lurcher.errors import ConfigError
 
 NAME, LOCK = "savings.jsonl", "savings.lock"
@@ -64,7 +64,7 @@ def note(surface: str, tool: str, returned: int, files: Iterable[Path], folder: 
     # A line before and after: one that was cut short spoils no other.
     line = ("\n" + json.dumps(entry.to_dict()) + "\n").encode()
     with contextlib.suppress(OSError, ConfigError):
-        folder = folder or config.state_folder()
+        folder = folder or folders.state_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(folder, alone=False):
             size = _append(folder / NAME, line)
@@ -76,7 +76,7 @@ def note(surface: str, tool: str, returned: int, files: Iterable[Path], folder: 
 def read(folder: Path | None = None) -> list[Sum]:
     """All that was counted, by day, surface and tool."""
     try:
-        path = (folder or config.state_folder()) / NAME
+        path = (folder or folders.state_folder()) / NAME
         data = path.read_bytes()
     except OSError:
         return []
@@ -85,7 +85,7 @@ def read(folder: Path | None = None) -> list[Sum]:
 
 def clear(folder: Path | None = None) -> bool:
     """Forget all; True if there was something."""
-    folder = folder or config.state_folder()
+    folder = folder or folders.state_folder()
     if not (folder / NAME).exists():
         return False
     with _locked(folder, alone=True):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lurcher.config import Settings
 from lurcher.errors import LurcherError
 from lurcher.lanes.dense import pointing
-from lurcher.lanes.lexical import rarity
+from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, rarity
 from lurcher.query.intent import REPORT, SYMBOL, parts_of
 from lurcher.query.plan import Plan
 from lurcher.stores.base import Sparse
@@ -42,7 +42,7 @@ def words_of(plan: Plan, known: Words, units: int, settings: Settings) -> Sparse
         if any(each):
             groups.append((group, group.weight * rarity(units, each[0], min(sum(each), units))))
     if plan.intent == REPORT:
-        groups = sorted(groups, key=lambda item: (-item[1], item[0].word))[: settings.report.keep_terms]
+        groups = sorted(groups, key=lambda item: (-item[1], item[0].word))[: REPORT_TERMS]
     weights: dict[str, float] = {}
 
     def offer(term: str, weight: float) -> None:
@@ -51,7 +51,7 @@ def words_of(plan: Plan, known: Words, units: int, settings: Settings) -> Sparse
     for group, weight in groups:
         offer(group.word, weight)
         for form in group.forms:
-            offer(form, settings.lexical.variant * weight)
+            offer(form, VARIANT * weight)
         if plan.intent not in (REPORT, SYMBOL) and len(group.word) >= _MIN_PREFIX and group.word.isalpha():
             for family in ("name", "types"):
                 for term in known.terms_with_prefix(group.word, family)[:_MOST_NAMED]:

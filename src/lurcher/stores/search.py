@@ -28,6 +28,10 @@ from lurcher.terms.split import compound
 from lurcher.types import Degraded, Filter, Query
 from lurcher.vectors.model import Model
 
+CANDIDATES = 100
+"""Files that are fetched for a query and ranked; three times the limit if that is more. docs/stores.md has the measurement."""
+DEPTH = 300
+"""Units that each way of finding candidates looks at; docs/stores.md."""
 _KEPT_BYTES = 64 << 20
 """Records that stay in memory for the questions after this one."""
 _ROUNDS = 3
@@ -205,9 +209,9 @@ class Asking:
         self, query: Query, filter: Filter, sparse: Sparse | None, names: tuple[str, ...], dense: Vector | None
     ) -> Question:
         own = self._settings.store
-        limit = min(max(own.candidates, 3 * query.limit), _MOST_FILES)
+        limit = min(max(CANDIDATES, 3 * query.limit), _MOST_FILES)
         return Question(
-            dense, sparse, names, filter.languages, _folders(filter), max(own.depth, 2 * limit), limit,
+            dense, sparse, names, filter.languages, _folders(filter), max(DEPTH, 2 * limit), limit,
             None if own.rrf == "engine" else float(own.rrf),
         )  # fmt: skip
 

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config import Settings
+from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, StoreError, UsageError
 from lurcher.registry import store_at
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.stores.address import shown
 from lurcher.stores.names import default_name, split_names
-from lurcher.trust import users_own
 from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from lurcher.vectors.sparse import SparseEmbedder
 
 LOCAL = "local"
+LOCK_SECONDS = 30.0
+"""How long to wait for another machine that is writing the project; hand-set."""
 DOCTOR = "look at it: lurcher doctor"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -38,8 +40,8 @@ class NeedsCheckout(UsageError):
 
 def shared_of(settings: Settings, roots: Sequence[Path]) -> Shared | None:
     """The store that the settings name; None where the roots' own indexes are all there is."""
-    url = users_own(settings, "store.url")
-    named = users_own(settings, "store.project")
+    url = user_setting(settings, "store.url")
+    named = user_setting(settings, "store.project")
     if url == LOCAL:
         return None
     if not url:
@@ -191,7 +193,7 @@ class Shared:
                 )
             done = push(
                 self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),
-                rebuild=rebuild, seconds=self._settings.store.lock_seconds, progress=progress, sparse=sparse,
+                rebuild=rebuild, seconds=LOCK_SECONDS, progress=progress, sparse=sparse,
             )  # fmt: skip
         except StoreError as problem:
             raise self.described(problem) from problem.__cause__
@@ -205,7 +207,7 @@ class Shared:
         dropped = False
         for root in self._roots:
             name = self.name_for(root)
-            with self.store.writing(name, self._settings.store.lock_seconds):
+            with self.store.writing(name, LOCK_SECONDS):
                 dropped = self.store.drop(name) or dropped
         return dropped
 

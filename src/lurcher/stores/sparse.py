@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lurcher.settings import LexicalSettings, NoiseSettings
+from lurcher.config.schema import LexicalSettings, NoiseSettings
+from lurcher.lanes.lexical import FIELD_WEIGHTS
+from lurcher.ranking.evidence.noise import DATA, SETUP, VENDORED
 from lurcher.sources import roles
 from lurcher.stores.base import Sparse
 from lurcher.stores.term_hash import SPARSE_BITS, number_of
@@ -25,11 +27,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-WEIGHTS = {
-    **{field: getattr(LexicalSettings(), field) for field in ("body", "comments", "symbols", "name", "folder")},
-    "stem": LexicalSettings().name,
-}
-"""Of fields; the settings of one user do not decide what a team shares."""
+WEIGHTS = FIELD_WEIGHTS
 USUAL_LENGTH = 200.0
 """The weighted number of words in a unit, about the mean over many projects."""
 
@@ -38,10 +36,10 @@ def standing_of(flags: NDArray[Any]) -> NDArray[np.float64]:
     """What words of files with these roles count."""
     import numpy as np
 
-    noise = NoiseSettings()
+    noise = NoiseSettings()  # the defaults: the settings of one user do not decide what a team shares
     factors = {
         roles.TEST: noise.tests, roles.LEGACY: noise.legacy, roles.EXAMPLE: noise.examples, roles.STUB: noise.stub,
-        roles.SETUP: noise.setup, roles.VENDORED: noise.vendored, roles.DATA: noise.data,
+        roles.SETUP: SETUP, roles.VENDORED: VENDORED, roles.DATA: DATA,
     }  # fmt: skip
     found = np.ones(len(flags))
     for role, factor in factors.items():

@@ -23,7 +23,9 @@ HEAD = "sparse"
 
 def learned(files: Iterable[StoredFile], embedder: SparseEmbedder) -> Iterator[StoredFile]:
     """The same files with vectors of a sparse model, so many units at a time as the service is asked for at once."""
-    most = embedder.settings.batch * embedder.concurrency
+    from lurcher.vectors.sparse import BATCH
+
+    most = BATCH * embedder.breaker.pace.concurrency
     group: list[StoredFile] = []
     for file in files:
         group.append(file)

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher import config
+from lurcher.config import folders
+from lurcher.config.user_file import write_setting
 from lurcher.errors import ModelError, PathError
 from lurcher.storage.disk import write_atomically
 from lurcher.vectors.model import BUILTIN, BUILTIN_FILE, NONE, Model
@@ -224,7 +225,7 @@ def choose(named: str) -> tuple[str, Path]:
         value = BUILTIN
     else:
         value = str(_table_at(Path(named).expanduser()))
-    return value, config.set_for_user(SETTING, value)
+    return value, write_setting(SETTING, value)
 
 
 def _table_at(path: Path) -> Path:
@@ -233,6 +234,6 @@ def _table_at(path: Path) -> Path:
         raise PathError(f"{path} does not exist", "name a table, a Model2Vec folder, builtin or none")
     if path.is_dir():
 
-        return convert(path, config.data_folder() / "models")
+        return convert(path, folders.data_folder() / "models")
     Table.open(path).verify()
     return path.absolute()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher import config
+from lurcher.config import folders
 from lurcher.errors import MissingExtra, ModelError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _files_in(folder: Path, named: str) -> Files:
 
 def _cached(name: str) -> Path | None:
     """The newest revision of a model in the hub cache: the one that its main branch pointed to, else any."""
-    hub = config.hub_folder()
+    hub = folders.hub_folder()
     if hub is None:
         return None
     folder = hub / f"models--{name.replace('/', '--')}"
@@ -129,7 +129,7 @@ class Network:
         return found - 2 if self.about.get("model_type") in _OFFSET else found
 
     def run(self, encoded: Sequence[Any], output: str | None, setting: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
-        """What the model answers for some encoded texts, and which places are text; `setting` limits how many there are."""
+        """What the model answers for some encoded texts, and which places are text; a hint names `setting`, if any."""
         import numpy as np
 
         longest = max(len(item.ids) for item in encoded)
@@ -148,7 +148,8 @@ class Network:
         except KeyError as unknown:
             raise ModelError(f"the model wants {unknown}, which is not known here", f"use {self._kind}") from None
         except Exception as error:
-            raise ModelError(f"the model failed: {_line(error)}", f"use another model, or lower {setting}") from None
+            hint = f"use another model, or lower {setting}" if setting else "use another model"
+            raise ModelError(f"the model failed: {_line(error)}", hint) from None
         return found, columns["attention_mask"]
 
 

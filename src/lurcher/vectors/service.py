@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
+from lurcher.config.schema import EmbeddingSettings
+from lurcher.config.trust import authorization, service_key, user_setting
 from lurcher.errors import ConfigError, ServerError
 from lurcher.net.breaker import Breaker, breaker_of
 from lurcher.net.http import Deadline, ask, checked_url, place
-from lurcher.settings import EmbeddingSettings
-from lurcher.trust import bearing, users_key, users_own
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,7 +104,7 @@ class Service:
         return self.name(self, deadline) if self.name is not None else ""
 
     def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        headers = bearing(self.key)
+        headers = authorization(self.key)
         return ask(self.base, path, deadline, body, headers=headers, most=MOST_BYTES)
 
 
@@ -144,19 +144,19 @@ def rows_of(found: Any, count: int, server: str) -> NDArray[np.float32]:
 
 def address(wanted: Wanted, default: str = "") -> SplitResult:
     """The server that the user set."""
-    users_own(wanted.all, "embedding.provider")
-    url = users_own(wanted.all, "embedding.url").strip() or default
+    user_setting(wanted.all, "embedding.provider")
+    url = user_setting(wanted.all, "embedding.url").strip() or default
     if not url:
         raise ConfigError("embedding.url is empty", "set it to the server's address, as LURCHER_EMBEDDING_URL or with --set")
     return checked_url(url, "embedding.url")
 
 
-def key_for(wanted: Wanted, base: SplitResult) -> str:
-    return users_key(wanted.all, "embedding", base)
+def key_for(base: SplitResult) -> str:
+    return service_key("embedding", base)
 
 
-def breaker_for(wanted: Wanted, base: SplitResult) -> Breaker:
-    return breaker_of("embedding", base, wanted.all)
+def breaker_for(base: SplitResult) -> Breaker:
+    return breaker_of("embedding", base)
 
 
 def most_chars(wanted: Wanted) -> int:

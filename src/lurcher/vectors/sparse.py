@@ -20,16 +20,20 @@ from typing import Any
 from urllib.parse import SplitResult
 
 from lurcher.config import Settings
+from lurcher.config.schema import EmbeddingSettings, SparseSettings
+from lurcher.config.trust import authorization, service_key, user_setting
 from lurcher.errors import ServerError
 from lurcher.net.breaker import Breaker, breaker_of
 from lurcher.net.http import Deadline, ask, checked_url, place
-from lurcher.settings.models import SparseSettings
 from lurcher.stores.base import Sparse
-from lurcher.trust import bearing, users_key, users_own
 from lurcher.vectors.service import CHARS_PER_TOKEN, MOST_BYTES, patiently
 
 DEFAULT = "http://127.0.0.1:8080"
 PATH = "/embed_sparse"
+BATCH = 32
+"""Texts in one request: what servers accept unless set up otherwise."""
+TOP = 512
+"""Numbers of a vector that are kept, the greatest first; hand-set."""
 _LAYOUT = 1
 _MOST_NUMBERS = 250_000
 """Numbers in one vector that are looked at: as many as the largest vocabularies have words."""
@@ -40,10 +44,10 @@ def sparse_of(settings: Settings) -> SparseEmbedder | None:
     """Who makes sparse vectors; None where they are made of our own terms."""
     if settings.sparse.provider == "terms":
         return None
-    users_own(settings, "sparse.provider")
-    base = checked_url(users_own(settings, "sparse.url").strip() or DEFAULT, "sparse.url")
-    key, breaker = users_key(settings, "sparse", base), breaker_of("sparse", base, settings)
-    return SparseEmbedder(settings.sparse, base, breaker, settings.services.concurrency, key)
+    user_setting(settings, "sparse.provider")
+    base = checked_url(user_setting(settings, "sparse.url").strip() or DEFAULT, "sparse.url")
+    key, breaker = service_key("sparse", base), breaker_of("sparse", base)
+    return SparseEmbedder(settings.sparse, settings.embedding, base, breaker, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +55,24 @@ class SparseEmbedder:
     """May be asked from several threads."""
 
     settings: SparseSettings
+    limits: EmbeddingSettings
+    """Tokens and seconds are those of all models on servers."""
     base: SplitResult
     breaker: Breaker
-    concurrency: int
     key: str = field(default="", repr=False)
 
     @property
     def fingerprint(self) -> str:
-        """What tells vectors of documents from those of another model; a prefix of questions changes none."""
-        chosen = self.settings
-        told = [_LAYOUT, chosen.provider, chosen.model, chosen.document_prefix, chosen.tokens, chosen.top]
+        """What tells vectors of documents from those of another model. The empty text was a prefix of documents once."""
+        told = [_LAYOUT, self.settings.provider, self.settings.model, "", self.limits.tokens, TOP]
         return hashlib.blake2b(json.dumps(told).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def documents(self, texts: Sequence[str]) -> list[Sparse]:
         """One vector for each text; a text that says nothing to the model has one without numbers."""
-        size, prefix = self.settings.batch, self.settings.document_prefix
-        batches = [[prefix + text for text in texts[first : first + size]] for first in range(0, len(texts), size)]
-        if len(batches) < 2 or self.concurrency < 2:
+        batches = [list(texts[first : first + BATCH]) for first in range(0, len(texts), BATCH)]
+        if len(batches) < 2:
             return [vector for batch in batches for vector in self._batch(batch)]
-        with ThreadPoolExecutor(min(self.concurrency, len(batches)), "lurcher-sparse") as pool:
+        with ThreadPoolExecutor(min(self.breaker.pace.concurrency, len(batches)), "lurcher-sparse") as pool:
             waiting = [pool.submit(self._batch, batch) for batch in batches]
             try:
                 return [vector for done in waiting for vector in done.result()]
@@ -79,24 +82,23 @@ class SparseEmbedder:
                 raise
 
     def _batch(self, texts: list[str]) -> list[Sparse]:
-        limit = Deadline.after(self.settings.seconds)
+        limit = Deadline.after(self.limits.seconds)
         with self.breaker.guard(limit):
             return patiently(lambda: self.once(texts, limit), limit)
 
     def query(self, text: str) -> Sparse:
-        limit = Deadline.after(self.settings.query_seconds)
-        asked = self.settings.query_prefix + text
+        limit = Deadline.after(self.limits.query_seconds)
         with self.breaker.guard(limit):
-            return patiently(lambda: self.once([asked], limit), limit)[0]
+            return patiently(lambda: self.once([text], limit), limit)[0]
 
     def once(self, texts: Sequence[str], deadline: Deadline) -> list[Sparse]:
         """The vectors of one batch, asked once, whatever became of it before."""
-        cut = [text[: self.settings.tokens * CHARS_PER_TOKEN].encode("utf-8", "replace").decode() for text in texts]
+        cut = [text[: self.limits.tokens * CHARS_PER_TOKEN].encode("utf-8", "replace").decode() for text in texts]
         answer = self.ask(PATH, deadline, {"inputs": cut, "truncate": True})
-        return vectors_of(answer, len(texts), self.settings.top, place(self.base))
+        return vectors_of(answer, len(texts), TOP, place(self.base))
 
     def ask(self, path: str, deadline: Deadline, body: Any = None) -> Any:
-        return ask(self.base, path, deadline, body, headers=bearing(self.key), most=MOST_BYTES)
+        return ask(self.base, path, deadline, body, headers=authorization(self.key), most=MOST_BYTES)
 
 
 def vectors_of(found: Any, count: int, top: int, server: str) -> list[Sparse]:

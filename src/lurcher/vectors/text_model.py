@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config import Settings
+from lurcher.config.trust import user_setting
 from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.net.http import Deadline
 from lurcher.registry import provider_named
 from lurcher.runtime.light import cached_property
-from lurcher.trust import users_own
 from lurcher.vectors.model import UNAVAILABLE, Model
 from lurcher.vectors.service import Embedder, Wanted
 
@@ -46,7 +46,7 @@ class TextModel(Model):
         super().__init__(f"{chosen.provider} {chosen.model}".strip(), root)
         self.settings = chosen
         self._wanted = Wanted(settings, root)
-        users_own(settings, "embedding.provider")
+        user_setting(settings, "embedding.provider")
         self._identity, self._connect = provider_named(chosen.provider)
         self._lock = threading.Lock()
         self._embedder: Embedder | None = None

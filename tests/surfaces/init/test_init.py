@@ -38,9 +38,9 @@ def _client(key: str) -> Client:
 def _said(project: Path, client: Client) -> Any:
     text = client.file(project).read_text()
     if client.toml:
-        from lurcher.config import toml_of
+        from lurcher.config.load import parse_toml
 
-        data: Any = toml_of(text.encode(), "test")
+        data: Any = parse_toml(text.encode(), "test")
     else:
         data = json.loads(text)
     for name in client.path:

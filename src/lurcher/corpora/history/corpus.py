@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     Kind = TypeVar("Kind")
 
+BRIEF_BUDGET = 1500
+"""Tokens that `brief` takes unless a budget is given: about a page."""
 _MAKING = allocate_lock()
 
 
@@ -123,7 +125,7 @@ class Histories(ABC):
         query = checked(
             PastQuery(
                 text, self.settings.search.limit if limit is None else limit, mode or "auto",
-                ranking or self.settings.past.ranking, fusion, alpha, mmr, files, first, last, author or None,
+                ranking or self.settings.history.ranking, fusion, alpha, mmr, files, first, last, author or None,
                 several(outcomes), looks_of(looks), budget, cursor, context or self.settings.search.context, snippet_lines,
             )
         )  # fmt: skip
@@ -144,7 +146,7 @@ class Histories(ABC):
         from lurcher.inspect.brief import brief
         from lurcher.inspect.resolve_path import file_or_symbol
 
-        most = self.settings.history.brief_budget if budget is None else budget
+        most = BRIEF_BUDGET if budget is None else budget
 
         def work(snapshot: Snapshot, standing: Standing) -> BriefAnswer:
             file, definition, notes = file_or_symbol(snapshot, str(target), self._together.meant(target))
@@ -172,8 +174,9 @@ class Histories(ABC):
 
     @property
     def _past_options(self) -> str:
-        sections = ("past", "commits", "recency", "outcomes", "reranker", "judge")
-        return repr(sorted((key, value) for key, value in self.settings.to_dict().items() if key.split(".")[0] in sections))
+        """The settings that the order of commits depends on, as far as they are not defaults: a cursor holds their digest."""
+        sections = ("history", "lexical", "classic", "linear", "recency", "outcomes", "reranker", "judge")
+        return repr([(key, value) for key, value in self.settings.changed() if key.split(".")[0] in sections])
 
     def _past_roots(
         self, refresh: bool, progress: Progress

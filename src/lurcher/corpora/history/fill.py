@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history import segment
 from lurcher.corpora.history.build import PastBuilder
 from lurcher.corpora.history.manifest import PastManifest, PastStore
@@ -20,7 +21,6 @@ from lurcher.corpora.history.outcomes.verdicts import rules_text
 from lurcher.corpora.history.reader import Past, open_past
 from lurcher.corpora.history.segment import PastSegment
 from lurcher.errors import PathError
-from lurcher.settings.past import OutcomeSettings
 from lurcher.sources.git import log
 from lurcher.sources.git.log import LogSettings, Losses
 from lurcher.sources.git.refs import Head, boundary

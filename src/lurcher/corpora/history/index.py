@@ -59,6 +59,9 @@ class PastView:
 class PastProject:
     """Thread-safe: one lock around the life cycle, immutable views outside of it."""
 
+    batch = 1_000
+    """Commits written together as one segment, after the newest 500; hand-set."""
+
     def __init__(self, top: Path, settings: Settings, folder: Path, model: Model, place: str | None = None) -> None:
         """`top` is a work tree or a bare repository; `folder` is where the index goes, in a folder of an index or a new one.
 
@@ -101,7 +104,7 @@ class PastProject:
         from lurcher.indexing.root_index import allowed
 
         history = self.settings.history
-        return LogSettings(history.first_parent, history.merges, history.diff_bytes, allowed(self.settings, "secrets"))
+        return LogSettings(history.first_parent, history.merges, secrets=allowed(self.settings, "secrets"))
 
     def view(self, progress: Progress, *, refresh: bool = True, seconds: float | None = -1.0) -> PastView:
         """The current generation, after reading new commits for about as many seconds (None: all of them).
@@ -360,7 +363,7 @@ class PastProject:
         from lurcher.corpora.history.fill import FillSettings, fill
 
         history = self.settings.history
-        settings = FillSettings(self.log_settings, history.batch, history.max_commits, seconds, self.settings.outcomes)
+        settings = FillSettings(self.log_settings, self.batch, history.max_commits, seconds, self.settings.outcomes)
 
         def write() -> PastManifest:
             return fill(self.store, self.top, manifest, head, settings, self.fingerprint, self.model.table, progress)

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from lurcher.chunking.languages import TEXT, detect
 from lurcher.corpora.history.outcomes.classify_subject import reads_as_fix
-from lurcher.settings.past import CommitSettings
 from lurcher.sources.files import GENERATED_FOLDERS, LOCK_FILES, name_reason
 from lurcher.sources.git.parse import Change
 from lurcher.sources.roles import EXAMPLE, TEST, VENDORED, roles
@@ -19,9 +18,12 @@ RELEASE, DEPENDENCIES, REFORMAT, MERGE = "release", "dependencies", "reformat", 
 DOCS, TESTS, GENERATED = "docs", "tests", "generated"
 TRAITS = (RELEASE, DEPENDENCIES, REFORMAT, MERGE, DOCS, TESTS, GENERATED)
 
+FACTORS = {RELEASE: 0.7, DEPENDENCIES: 0.7, REFORMAT: 0.7, MERGE: 0.7, DOCS: 0.8, TESTS: 0.85, GENERATED: 0.7}
+"""What each kind of noise multiplies a commit's score by. Docs, tests and releases were chosen on the development tasks, the
+others are set like releases."""
 _MOST_SUBJECT = 1000
 
-__all__ = ["TRAITS", "factor", "reads_as_fix", "traits"]
+__all__ = ["FACTORS", "TRAITS", "reads_as_fix", "traits"]
 
 
 class Written(Protocol):
@@ -57,14 +59,6 @@ def traits(commit: Written) -> tuple[str, ...]:
         if is_reformat(subject, changes):
             found.add(REFORMAT)
     return tuple(trait for trait in TRAITS if trait in found)
-
-
-def factor(found: Sequence[str], settings: CommitSettings) -> float:
-    """What a commit of these kinds is multiplied with."""
-    product = 1.0
-    for trait in found:
-        product *= getattr(settings, trait)
-    return product
 
 
 # -- files -------------------------------------------------------------------------------------------------------------

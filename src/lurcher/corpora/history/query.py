@@ -74,6 +74,8 @@ def checked(query: PastQuery) -> PastQuery:
 _QUESTION = re.compile(
     r"(?:how|what|when|where|which|who|why|did|does|do|have|has|had|was|were|is|are|can|could|should)\b", re.IGNORECASE
 )
+TITLE = 2.5
+"""What a word of the first line counts, where there are more lines; chosen on the development tasks (issue → fixing commit)."""
 MODES = ("auto", "hybrid", "lexical", "dense")
 
 
@@ -93,10 +95,10 @@ class PastPlan:
         return {group.word: group.weight for group in self.groups}
 
 
-def plan_past(text: str, mode: str, past: Terms, title: float) -> PastPlan:
-    """`title` is what a word of the first line counts; further down more of the same counts less and less."""
+def plan_past(text: str, mode: str, past: Terms) -> PastPlan:
+    """The first line counts more than the others, where more of the same word counts less and less."""
     first, _, rest = text.strip().partition("\n")
-    weights = dict.fromkeys(query_terms(first), title if rest.strip() else 1.0)
+    weights = dict.fromkeys(query_terms(first), TITLE if rest.strip() else 1.0)
     for term, count in query_terms(rest).items() if rest.strip() else ():
         weights[term] = weights.get(term, 0.0) + 2 * count / (1 + count)
     groups = expand(past, weights.items())

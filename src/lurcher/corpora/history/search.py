@@ -84,7 +84,7 @@ def found(
         (SOURCE,), listing, plan.mode,
         "question" if plan.question else "report" if "\n" in plan.text.strip() else "natural-language",
         name, _state(roots), print_, (*notes, *(note for root in roots for note in root.view.degraded)),
-        factors={"outcome": (settings.past.fused, listing.stuck)},
+        factors={"outcome": (settings.history.candidates, listing.stuck)},
     )  # fmt: skip
 
 
@@ -142,10 +142,10 @@ class _Commits:
 
 def _context(root: PastRoot, query: PastQuery, settings: Settings, notes: list[Degraded]) -> PastContext:
     past = root.view.past
-    plan = plan_past(query.text, query.mode, past, settings.past.title)
+    plan = plan_past(query.text, query.mode, past)
     verdicts = root.view.verdicts
     allowed = allowed_commits(past, query, root.prefixes, verdicts)
-    alpha = settings.past.alpha if query.alpha is None else query.alpha
+    alpha = settings.linear.alpha if query.alpha is None else query.alpha
     return PastContext(past, plan, settings, allowed, _direction(past, plan, root.model, notes), query.limit, alpha, query.mmr)
 
 

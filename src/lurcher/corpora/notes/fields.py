@@ -13,7 +13,6 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from lurcher.query.expand import Group
-from lurcher.settings.notes import NoteSettings
 from lurcher.storage.order import place_of
 from lurcher.storage.segment import UNIT_FAMILIES
 from lurcher.storage.snapshot import Snapshot
@@ -22,6 +21,22 @@ from lurcher.types import LaneWhy
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+# Chosen together with the weights of the ranking, on the notes of five repositories that are not in the evaluation set.
+K1 = 1.5
+"""How fast repeated terms saturate."""
+FIELDS = (("body", 1.0, 0.5), ("above", 2.0, 0.25), ("comments", 0.1, 0.75), ("name", 1.0, 0.25))
+"""(field, weight, b): text; title, headings, tags and other names; comments, which readers do not see; the file's name. Folders
+count nothing."""
+NAME = 1.0
+"""Weight of terms in the file's name, for the whole note."""
+RARITY = 0.8
+"""The power of a word's IDF: how much more rare words count."""
+VARIANT = 0.3
+"""Weight of a word's other forms (same stem, known abbreviation)."""
+B_WHOLE = 0.6
+"""How much long notes are penalised as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +74,11 @@ class FieldScores:
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 
-def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group], settings: NoteSettings) -> FieldScores:
+def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group]) -> FieldScores:
     """Score the units that are sections of notes."""
     import numpy as np
 
-    page = _Page(snapshot, units, settings)
+    page = _Page(snapshot, units)
     count = page.sections
     scores, whole = np.zeros(snapshot.unit_total), np.zeros(snapshot.file_total)
     tf = np.zeros(snapshot.unit_total)  # used for one word after the other, and zero between them
@@ -72,21 +87,21 @@ def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group],
         alone, together = 0, np.zeros(snapshot.file_total)
         for form in (group.word, *group.forms):
             if snapshot.knows(form):
-                page.add(form, 1.0 if form == group.word else settings.variant, tf, together)
+                page.add(form, 1.0 if form == group.word else VARIANT, tf, together)
             if form == group.word and group.forms:
                 alone = int(np.count_nonzero(tf))
         having = np.flatnonzero(tf)
         rarity = _idf(count, len(having))
         if alone:  # as for code: a rare word must not become common because of a common relative, nor the other way round
             rarity = (rarity + _idf(count, alone)) / 2
-        rarity = group.weight * rarity**settings.rarity
+        rarity = group.weight * rarity**RARITY
         most += rarity
         common, amounts = page.of_notes(together)
         most_whole += group.weight * common
         whole += group.weight * common * amounts
         if len(having):
             here = tf[having]
-            gained = rarity * here / (here + settings.k1)
+            gained = rarity * here / (here + K1)
             scores[having] += gained
             shares.append(Share(group.word, rarity, having, gained))
             tf[having] = 0
@@ -97,7 +112,7 @@ def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group],
 
 
 def small_words(
-    snapshot: Snapshot, units: NDArray[np.bool_], terms: Iterable[str], most: float, settings: NoteSettings
+    snapshot: Snapshot, units: NDArray[np.bool_], terms: Iterable[str], most: float
 ) -> NDArray[np.float64]:
     """One per file: what words without meaning of their own give, as a share of `most`.
 
@@ -105,7 +120,7 @@ def small_words(
     """
     import numpy as np
 
-    page = _Page(snapshot, units, settings)
+    page = _Page(snapshot, units)
     found = np.zeros(snapshot.file_total)
     for term in terms:
         if snapshot.knows(term):
@@ -117,21 +132,15 @@ def small_words(
 class _Page:
     """Counts of terms in the sections and notes of a snapshot, each set against lengths."""
 
-    def __init__(self, snapshot: Snapshot, units: NDArray[np.bool_], settings: NoteSettings) -> None:
+    def __init__(self, snapshot: Snapshot, units: NDArray[np.bool_]) -> None:
         import numpy as np
 
         self._snapshot = snapshot
         self.sections = int(np.count_nonzero(units))
         self._units = None if self.sections == len(units) else units
         """None where everything is a section of a note."""
-        weights = (
-            ("body", settings.body, settings.b), ("above", settings.above, settings.b_above),
-            ("comments", settings.comments, 0.75), ("name", settings.name, settings.b_above),
-            ("folder", settings.folder, settings.b_above),
-        )  # fmt: skip
-        self._fields = [(field, weight, self._norm(field, b, units)) for field, weight, b in weights if weight]
-        self._name, self._rarity = settings.name, settings.rarity
-        self._wide, self._notes = self._widths(units, settings)
+        self._fields = [(field, weight, self._norm(field, b, units)) for field, weight, b in FIELDS]
+        self._wide, self._notes = self._widths(units)
 
     def add(self, term: str, share: float, tf: NDArray[np.float64], together: NDArray[np.float64]) -> None:
         """Add what sections have of a term to `tf`, and what notes have of it to `together`."""
@@ -148,7 +157,7 @@ class _Page:
                     together += share * np.bincount(snapshot.unit_file[owners], counts, snapshot.file_total)
             else:
                 if field == "name":
-                    together[owners] += share * self._name
+                    together[owners] += share * NAME
                 owners, counts = self._kept(*_spread(snapshot, owners, counts))
             tf[owners] += share * weight * counts * norms[owners]
 
@@ -164,7 +173,7 @@ class _Page:
 
         if self._units is not None:
             together = np.where(self._wide < np.inf, together, 0.0)
-        rarity = _idf(self._notes, int(np.count_nonzero(together))) ** self._rarity
+        rarity = _idf(self._notes, int(np.count_nonzero(together))) ** RARITY
         return rarity, together / (together + self._wide)
 
     def _kept(self, owners: NDArray[np.int64], counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -182,18 +191,18 @@ class _Page:
             known = self._snapshot.relative_lengths[key] = 1 / (1 - b + b * lengths / (mean or 1.0) + 1e-9)
         return known
 
-    def _widths(self, units: NDArray[np.bool_], settings: NoteSettings) -> tuple[NDArray[np.float64], int]:
+    def _widths(self, units: NDArray[np.bool_]) -> tuple[NDArray[np.float64], int]:
         """What a note's counts are set against, without end for what is no note; and how many notes there are."""
         import numpy as np
 
-        snapshot, b = self._snapshot, settings.b_whole
-        key = (("notes whole", b), ("", settings.k1))
+        snapshot, b = self._snapshot, B_WHOLE
+        key = (("notes whole", b), ("", K1))
         known = snapshot.relative_lengths.get(key)
         if known is None:
             notes = np.bincount(snapshot.unit_file, units, snapshot.file_total) > 0
             lengths = np.bincount(snapshot.unit_file, snapshot.lengths("body")[0], snapshot.file_total)
             mean = float(lengths[notes].mean()) if notes.any() else 0.0
-            wide = settings.k1 * (1 - b + b * lengths / (mean or 1.0)) + 1e-9
+            wide = K1 * (1 - b + b * lengths / (mean or 1.0)) + 1e-9
             known = snapshot.relative_lengths[key] = np.where(notes, wide, np.inf)
         return known, int(np.count_nonzero(known < np.inf))
 

@@ -4,7 +4,7 @@
 
 Words are told as a share of what could be said, so that scores mean the same in every vault. Meaning is told as a share of
 the nearest, which is always near to something: so a section without any word of the question has to be near enough by itself
-(`notes.alone`), as a file of code has to.
+(`ALONE`), as a file of code has to.
 """
 
 from __future__ import annotations
@@ -33,6 +33,29 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+# Chosen together with the constants of `fields`, on the notes of five repositories that are not in the evaluation set.
+WHOLE = 0.5
+"""Weight of the words of the whole note."""
+SMALL = 0.5
+"""Share of that for words such as "the" in the whole note: they tell its language."""
+TITLE = 0.03
+"""How much of its title the query explains."""
+PAIRS = 0.25
+"""Words next to each other in the query and anywhere in the note."""
+PAIR = 0.03
+"""The same, in the section itself."""
+PAIRED = 20
+"""Notes whose text is searched for such pairs."""
+CARD = 0.08
+"""Nearness of the whole note in meaning."""
+MEANING = 0.05
+"""Nearness of the section: the built-in model knows code better than prose."""
+COMPARED = 40
+"""Notes whose sections are compared in meaning, by card and by words each."""
+ALONE = 0.4
+"""The least cosine of a section or note that is found without any word of the query; as for code."""
+LINKS = 0.02
+"""What the best notes lend to those that are linked with them."""
 _STEEP = 4.0
 _TITLED = 60
 """Notes whose titles are compared with the question."""
@@ -46,16 +69,15 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
     """`may` says which units may answer; `said` is about the words of the question, `near` about its meaning."""
     import numpy as np
 
-    snapshot, settings = context.snapshot, context.settings.notes
+    snapshot = context.snapshot
     units_of = snapshot.unit_file
     words = np.where(may, said.scores, 0.0)
     best = file_best(snapshot, words)
     of_units: dict[str, NDArray[np.float64]] = {"words": words}
-    of_files: dict[str, NDArray[np.float64]] = {"note": settings.whole * said.whole}
-    if settings.small and said.shares:
-        of_files["small-words"] = settings.whole * settings.small * _small_words(context, vault, said)
-    if settings.title:
-        of_files["title"] = settings.title * _titles(context, vault, best)
+    of_files: dict[str, NDArray[np.float64]] = {"note": WHOLE * said.whole}
+    if said.shares:
+        of_files["small-words"] = WHOLE * SMALL * _small_words(context, vault, said)
+    of_files["title"] = TITLE * _titles(context, vault, best)
     means = words > 0
     if near is not None and near and (near.known or context.plan.mode == "dense"):
         of_files["card"], of_units["meaning"], means = _meaning(context, near, best, may)
@@ -66,14 +88,13 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
         x[answering] += values[answering]
     for values in of_files.values():
         x[answering] += values[units_of[answering]]
-    pairs = pairs_in(context.plan.text, context.plan.groups) if settings.pairs and len(said.shares) > 1 else []
+    pairs = pairs_in(context.plan.text, context.plan.groups) if len(said.shares) > 1 else []
     if pairs:
         of_files["pairs"], of_units["pair"] = _paired(context, said, pairs, file_best(snapshot, x), may)
         x[answering] += of_files["pairs"][units_of[answering]] + of_units["pair"][answering]
-    if settings.links:
-        of_files["links"] = settings.links * _linked(snapshot, vault, file_best(snapshot, x))
-        x[answering] += of_files["links"][units_of[answering]]
-    scale = 1 + settings.whole + settings.title + settings.meaning + settings.card + settings.pairs + settings.links
+    of_files["links"] = LINKS * _linked(snapshot, vault, file_best(snapshot, x))
+    x[answering] += of_files["links"][units_of[answering]]
+    scale = 1 + WHOLE + TITLE + MEANING + CARD + PAIRS + LINKS
     x /= scale
     top = answering[(x[answering] > 0) & (x[answering] == file_best(snapshot, x)[units_of[answering]])]
     leads = top[np.diff(units_of[top], prepend=-1) > 0]  # of equal sections of a note the first
@@ -115,7 +136,7 @@ def _small_words(context: Context, vault: Vault, said: FieldScores) -> NDArray[n
     asked = {term for word in words_of(context.plan.text) for term in split(word)[:1] if term in STOP_WORDS}
     known = {group.word for group in context.plan.groups}
     sections = vault.notes[context.snapshot.unit_file]
-    return small_words(context.snapshot, sections, sorted(asked - known), said.most, context.settings.notes)
+    return small_words(context.snapshot, sections, sorted(asked - known), said.most)
 
 
 def _meaning(
@@ -126,22 +147,22 @@ def _meaning(
     compared."""
     import numpy as np
 
-    snapshot, settings = context.snapshot, context.settings.notes
+    snapshot = context.snapshot
     allowed = np.flatnonzero(context.allowed)
     cards = near.cards()[allowed]
     of_files, of_units = np.zeros(snapshot.file_total), np.zeros(snapshot.unit_total)
     means = np.full(snapshot.unit_total, context.plan.mode == "dense")
-    of_files[allowed] = settings.card * _steep(cards)
+    of_files[allowed] = CARD * _steep(cards)
     chosen = np.union1d(
-        best_files(snapshot, allowed, cards, settings.compared), best_files(snapshot, allowed, best[allowed], settings.compared)
+        best_files(snapshot, allowed, cards, COMPARED), best_files(snapshot, allowed, best[allowed], COMPARED)
     )
     if len(chosen):
         units, cosines = near.units(chosen)
-        of_units[units] = settings.meaning * _steep(np.where(may[units], cosines, 0.0))
+        of_units[units] = MEANING * _steep(np.where(may[units], cosines, 0.0))
         if context.plan.mode != "dense":
             of_cards = np.zeros(snapshot.file_total)
             of_cards[allowed] = cards
-            means[units] = np.maximum(cosines, of_cards[snapshot.unit_file[units]]) >= settings.alone
+            means[units] = np.maximum(cosines, of_cards[snapshot.unit_file[units]]) >= ALONE
     return of_files, of_units, means & (of_units > 0)
 
 
@@ -158,11 +179,11 @@ def _paired(
     """What pairs of words give to the best notes, and to their sections."""
     import numpy as np
 
-    snapshot, settings = context.snapshot, context.settings.notes
-    files = best_files(snapshot, np.flatnonzero(best > 0), best[best > 0], settings.looked_at)
+    snapshot = context.snapshot
+    files = best_files(snapshot, np.flatnonzero(best > 0), best[best > 0], PAIRED)
     units = units_of_files(snapshot, files)
     found = look(snapshot, units[may[units]], pairs, said.shares)
-    return settings.pairs * found.of_files(snapshot), settings.pair * found.of_units(snapshot.unit_total)
+    return PAIRS * found.of_files(snapshot), PAIR * found.of_units(snapshot.unit_total)
 
 
 def _linked(snapshot: Snapshot, vault: Vault, best: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -195,7 +216,7 @@ def rank_fused(
     snapshot, settings = context.snapshot, context.settings.classic
     lists: list[tuple[float, list[int]]] = []
     # As everywhere, what has no word of the question must be near to it, unless nearness is all that was asked for.
-    alone = 0.0 if context.plan.mode == "dense" else context.settings.notes.alone
+    alone = 0.0 if context.plan.mode == "dense" else ALONE
     close = None if near is None or not near else np.asarray(near.scan())
     for values in (words, close):
         if values is not None:

@@ -69,11 +69,11 @@ def found(
     phrases = phrases_in(query.text)
     if phrases:
         may = _with_phrases(snapshot, vault, may, phrases)
-    said = fields.score(snapshot, sections, plan.groups if mode != "dense" else (), settings.notes)
+    said = fields.score(snapshot, sections, plan.groups if mode != "dense" else ())
     lap("lexical")
     near = _near(Request(snapshot, plan, settings, allowed, model), notes) if mode != "lexical" else None
     if mode == "dense" and near is None:
-        said = fields.score(snapshot, sections, plan.groups, settings.notes)
+        said = fields.score(snapshot, sections, plan.groups)
     lap("dense")
     lanes: dict[str, Found] = {"fields": said} if near is None else {"fields": said, "dense": near}
     context = Context(
@@ -84,7 +84,7 @@ def found(
     else:
         ranked = fused.rank_fused(context, query.fusion, said.scores, near, may)
     if mode == "dense" and near is not None and near and len(ranked):
-        notes += _far(near, allowed, ranked, settings.notes.alone)
+        notes += _far(near, allowed, ranked, ranking.ALONE)
     lap("ranking")
     focus = Focus(context)
     places = places_of(snapshot, ranked, "none" if query.context == "none" else "block", focus)

@@ -25,18 +25,18 @@ def examine_rerankers(project: Project, down: Collection[str] = ()) -> Iterator[
 
 
 def _cross(project: Project) -> Iterator[Finding]:
-    from lurcher.trust import users_own
+    from lurcher.config.trust import user_setting
     from lurcher.vectors.onnx_model import INSTALL, find_model
 
     settings = project.settings
     try:
-        if users_own(settings, "reranker.url").strip():
+        if user_setting(settings, "reranker.url").strip():
             yield Finding("cross", OK, f"{settings.reranker.url} is asked, as {settings.reranker.protocol}")
             return
         missing = [name for name in ("onnxruntime", "tokenizers") if find_spec(name) is None]
         if missing:
             yield Finding("cross", NOTE, f"{' and '.join(missing)} not installed: no cross-encoder can run here", INSTALL)
-        found = find_model(users_own(settings, "reranker.model"), "reranker.model")
+        found = find_model(user_setting(settings, "reranker.model"), "reranker.model")
     except LurcherError as problem:
         yield Finding("cross", PROBLEM if isinstance(problem, ConfigError) else NOTE, problem.message, problem.hint)
         return

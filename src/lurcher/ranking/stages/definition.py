@@ -7,6 +7,9 @@ from lurcher.ranking.context import Context
 from lurcher.terms.split import compound, name_of
 from lurcher.types import StageWhy
 
+SAME_STEM = 1.5
+"""Further factor when the file is named like the symbol. Hand-set; the pipeline that this stage follows gives no number."""
+
 
 def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageWhy]]) -> None:
     if not scores:
@@ -22,7 +25,7 @@ def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageW
         done.add(match.unit)
         same = compound(name_of(context.snapshot.path(match.file))) == compound(parts_of(match.name)[-1])
         times = 1 + (factor - 1) * match.strength
-        times *= settings.definition_stem if same else 1.0
+        times *= SAME_STEM if same else 1.0
         scores[match.unit] = scores.get(match.unit, lowest) * times
         log.setdefault(match.unit, []).append(
             StageWhy("definition", factor=times, note=f"defines {match.definition.qualified}")

@@ -6,10 +6,12 @@ from lurcher.ranking.context import Context
 from lurcher.ranking.neighbours import SOURCES, near, told
 from lurcher.types import StageWhy
 
+WEIGHT = 0.05
+"""Hand-set; the pipeline that this stage follows gives no number."""
+
 
 def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageWhy]]) -> None:
-    settings = context.settings.classic
-    if not scores or not settings.proximity:
+    if not scores:
         return
     snapshot = context.snapshot
     best: dict[int, int] = {}
@@ -21,9 +23,9 @@ def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageW
     top = max(scores.values())
     order = sorted(best, key=lambda file: (-scores[best[file]], int(snapshot.path_rank[file])))
     sources = {file: scores[best[file]] / top for file in order[:SOURCES]}
-    for file, item in near(snapshot, sources, settings.proximity_decay).items():
+    for file, item in near(snapshot, sources).items():
         found = best.get(file)
         if found is not None:
-            amount = top * settings.proximity * item.share
+            amount = top * WEIGHT * item.share
             scores[found] += amount
             log.setdefault(found, []).append(StageWhy("proximity", amount=amount, note=told(snapshot, item)))

@@ -11,9 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lurcher.settings.past import BlameSettings
+from lurcher.config.schema import BlameSettings
 from lurcher.sources.git import command
 
+SECONDS = 60.0
+"""How long git may take for one command; hand-set."""
 _MOST_IGNORED = 2000
 
 
@@ -61,11 +63,12 @@ def blame(
     if overruled is None:
         revision, overruled = "HEAD", []
     # What looks through commits by configuration cannot be cleared where it names a missing file: then git gives up.
-    arguments = ["--porcelain", "--no-textconv", "--no-progress", "--encoding=UTF-8", "--ignore-revs-file="]
-    arguments += ["-w"] * settings.whitespace + ["-M"] * settings.moves + ["-C"] * settings.copies
+    # -w and -M follow lines through changes of white space and moves within the file. -C, lines copied from other files, is
+    # left out: it is slower.
+    arguments = ["--porcelain", "--no-textconv", "--no-progress", "--encoding=UTF-8", "--ignore-revs-file=", "-w", "-M"]
     arguments += [f"--ignore-rev={sha}" for sha in ignored_revisions(top, settings, revision)]
     arguments += ["-L", f"{first},{last}", *([revision] if revision else []), "--", path]
-    status, output = command.finish(command.start(top, *overruled, "blame", *arguments), settings.seconds)
+    status, output = command.finish(command.start(top, *overruled, "blame", *arguments), SECONDS)
     return parse(output) if status == 0 else None
 
 
@@ -80,7 +83,7 @@ def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) 
         except (OSError, ValueError):
             return []
     else:
-        status, data = command.finish(command.start(top, "cat-file", "blob", f"{revision}:{settings.ignore}"), settings.seconds)
+        status, data = command.finish(command.start(top, "cat-file", "blob", f"{revision}:{settings.ignore}"), SECONDS)
         data = data[:1_000_000] if status == 0 else b""
     named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?)\b", data, re.MULTILINE)[:_MOST_IGNORED]
     if not named:

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from lurcher import config
+from lurcher.config import folders
 from lurcher.sources.packages.base import Library, content_of, order_of
 
 _NAME = re.compile(r"[\w-]+", re.ASCII)
@@ -15,7 +15,7 @@ _LOCKED = re.compile(r'^name = "([^"\n]+)"\nversion = "([^"\n]+)"', re.M)
 
 
 def find(name: str, version: str, root: Path) -> Library | None:
-    home = config.named_folder("CARGO_HOME", ".cargo")
+    home = folders.named_folder("CARGO_HOME", ".cargo")
     if home is None or not _NAME.fullmatch(name):
         return None
     source = home / "registry" / "src"

@@ -10,11 +10,10 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import conninfo, errors
 
-from lurcher import config
-from lurcher.config import Settings
+from lurcher.config import Settings, read_secret
+from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, StoreError
 from lurcher.stores.postgres import schema as schemas
-from lurcher.trust import users_own
 
 Result = TypeVar("Result")
 Connection = psycopg.Connection[Any]
@@ -36,6 +35,8 @@ _PATH = """
 _HNSW = """
     SELECT set_config('hnsw.ef_search', '400', false), set_config('hnsw.iterative_scan', 'relaxed_order', false)
 """
+CONNECTIONS = 4
+"""That one process has at a time; hand-set."""
 _OLDEST_VECTOR = (0, 7)
 """The first pgvector with numbers of half the size."""
 
@@ -52,15 +53,15 @@ class Server:
             raise ConfigError(
                 "the address of the store cannot be read", "such as postgres://user@host:5432/database?sslmode=require"
             ) from None
-        secret = config.secret(users_own(settings, "store.key"))
+        secret = read_secret("store")
         if secret and not self._given.get("password"):
             self._given["password"] = secret
         self._by_index = settings.postgres.vectors == "hnsw"
         self._idle: list[Connection] = []
         self._guard = threading.Lock()
-        self._room = threading.BoundedSemaphore(settings.postgres.connections)
+        self._room = threading.BoundedSemaphore(CONNECTIONS)
         self._version: int | None = None
-        self.schema = users_own(settings, "postgres.schema")
+        self.schema = user_setting(settings, "postgres.schema")
 
     @property
     def place(self) -> str:
@@ -125,7 +126,7 @@ class Server:
         """One of the few connections; one that broke is not kept."""
         if not self._room.acquire(timeout=2 * self._seconds):
             raise StoreError(
-                f"all connections to the store at {self.place} are in use", "raise postgres.connections", passing=True
+                f"all connections to the store at {self.place} are in use", "ask fewer questions at a time", passing=True
             )
         try:
             connection = None if fresh else self._kept()

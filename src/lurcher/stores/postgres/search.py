@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from lurcher.settings.stores import PostgresSettings
+from lurcher.config.schema import PostgresSettings
 from lurcher.stores.base import Candidate, Question
 from lurcher.stores.postgres.connection import Connection
 from lurcher.stores.postgres.lists import FEWEST_PROBES
 from lurcher.stores.postgres.rows import given, kept
 
+PROBES = 0.035
+"""The share of the cells that a query looks into, at least 16: docs/postgres.md has the measurement."""
+POSTINGS = 20_000
+"""Entries of words that a query reads, those that weigh most first; docs/postgres.md."""
 RRF = 60.0
 """The constant of fusion where the question has none."""
 _SPARE = 2
@@ -183,7 +187,7 @@ def statement_for(project: int, generation: int, question: Question, settings: P
     legs: list[str] = []
     if question.dense is not None and question.dense.any():
         dims = len(question.dense)
-        share = settings.probes * (_WIDER if filtered else 1)
+        share = PROBES * (_WIDER if filtered else 1)
         values |= {"dims": dims, "dense": vector_text(question.dense), "probes": share, "fewest": FEWEST_PROBES}
         if filtered:
             parts += [_PROBED, _NEAR_MATCHING]
@@ -196,7 +200,7 @@ def statement_for(project: int, generation: int, question: Question, settings: P
         legs.append(_DENSE.format(seen=seen.format(file="n.file", what="vectors")))
     if question.sparse is not None and len(question.sparse.numbers):
         values |= {
-            "terms": question.sparse.numbers.astype("<u4").view("<i4").tolist(), "postings": settings.postings,
+            "terms": question.sparse.numbers.astype("<u4").view("<i4").tolist(), "postings": POSTINGS,
             "weights": question.sparse.weights.astype(float).tolist(),
         }  # fmt: skip
         parts.append(_HEAVY.format(source="SELECT unit, score FROM summed" if filtered else _HEAVIEST))

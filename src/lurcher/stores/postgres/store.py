@@ -19,6 +19,8 @@ from lurcher.stores.postgres.writer import Writer
 if TYPE_CHECKING:
     from lurcher.config import Settings
 
+WRITE_SECONDS = 900.0
+"""How long one step of writing may take, such as the merge of a large project; hand-set."""
 _LISTED_AT_ONCE = 5000
 
 
@@ -26,7 +28,7 @@ class PostgresStore:
     def __init__(self, url: str, settings: Settings) -> None:
         self._settings = settings.postgres
         self._server = Server(url, settings)
-        self._writer = Writer(self._server, settings.postgres.write_seconds, settings.postgres.vectors)
+        self._writer = Writer(self._server, WRITE_SECONDS, settings.postgres.vectors)
 
     def __repr__(self) -> str:
         return f"PostgresStore({self._server.place!r})"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def open_store(url: str, settings: Settings) -> Store:
     """The store at an address; nothing is asked of a server yet."""
-    from lurcher import trust
+    from lurcher.config.trust import user_setting
     from lurcher.errors import ConfigError
     from lurcher.stores.qdrant.address import parsed
     from lurcher.stores.qdrant.points import Points
@@ -35,7 +35,7 @@ def open_store(url: str, settings: Settings) -> Store:
 
     for key in settings.origins:
         if key.startswith("qdrant."):
-            trust.users_own(settings, key)
+            user_setting(settings, key)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,199}", settings.qdrant.collection):
         hint = "letters, digits, - and _ can be in it"
         raise ConfigError(f"qdrant.collection cannot be {settings.qdrant.collection!r}", hint)

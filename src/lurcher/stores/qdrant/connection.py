@@ -48,7 +48,7 @@ class Wire:
                 if deadline.left <= 0:
                     said = f"the store at {self._url} did not answer {asked} within {deadline.seconds:g} s"
                     raise StoreError(
-                        said, f"raise store.seconds, or qdrant.write_seconds for writing; {DOCTOR}", passing=True
+                        said, f"raise store.seconds, or give the server less to do; {DOCTOR}", passing=True
                     ) from None
                 if not kept:
                     said = f"the store at {self._url} cannot be reached: {_reason(error)} (tried {asked})"
@@ -107,7 +107,7 @@ class Wire:
             raise NoCollection(f"the store at {self._url} has no such collection", DOCTOR, status)
         if status in (401, 403):
             said = f"the store at {self._url} does not let us in ({status}{told})"
-            raise StoreError(said, f"put its key into the environment variable that store.key names; {DOCTOR}", status)
+            raise StoreError(said, f"put its key into the environment variable LURCHER_STORE_KEY; {DOCTOR}", status)
         if status == 200:
             raise StoreError(f"the store at {self._url} answers {asked} with something else than JSON", DOCTOR)
         passing = status in (408, 425, 429) or status >= 500

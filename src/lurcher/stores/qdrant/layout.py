@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.settings.stores import QdrantSettings
+    from lurcher.config.schema import QdrantSettings
     from lurcher.stores.base import StoredFile, StoredUnit
 
 NEVER = 1 << 52
@@ -48,23 +48,20 @@ NOTHING: Json = {"must": [{"key": "sort", "match": {"value": "nothing"}}]}
 
 
 def shape(settings: QdrantSettings, dims: int, sparse: str = "") -> Json:
-    """Of a collection to be made. Graphs lead from unit to unit of one project only: no question is about two."""
+    """Of a collection to be made: vectors in memory, payload on disk; an operator can change both in Qdrant. Graphs lead from
+    unit to unit of one project only: no query is about two."""
     made: Json = {
-        "on_disk_payload": settings.payload_on_disk and bool(dims),
+        "on_disk_payload": bool(dims),
         "shard_number": settings.shards if dims else 1,
         "replication_factor": settings.replicas,
         "write_consistency_factor": settings.replicas // 2 + 1,
     }
     if sparse:
-        made["sparse_vectors"] = {sparse: {"index": {"on_disk": settings.vectors_on_disk}}}
+        made["sparse_vectors"] = {sparse: {"index": {"on_disk": False}}}
     if not dims:
         return made
-    made["vectors"] = {"dense": {"size": dims, "distance": "Dot", "on_disk": settings.vectors_on_disk}}
-    made["hnsw_config"] = {"m": 0, "payload_m": 16, "ef_construct": 100, "on_disk": settings.vectors_on_disk}
-    if settings.quantisation == "scalar":
-        made["quantization_config"] = {"scalar": {"type": "int8", "always_ram": True}}
-    elif settings.quantisation == "binary":
-        made["quantization_config"] = {"binary": {"always_ram": True}}
+    made["vectors"] = {"dense": {"size": dims, "distance": "Dot", "on_disk": False}}
+    made["hnsw_config"] = {"m": 0, "payload_m": 16, "ef_construct": 100, "on_disk": False}
     return made
 
 

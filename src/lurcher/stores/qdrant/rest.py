@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from lurcher.errors import ConfigError, StoreError
+from lurcher.errors import StoreError
 from lurcher.net.http import Deadline
 from lurcher.stores.qdrant.connection import Wire
 from lurcher.stores.qdrant.layout import NOTHING
@@ -16,27 +16,30 @@ from lurcher.stores.qdrant.retry import Patience
 
 if TYPE_CHECKING:
     from lurcher.config import Settings
-    from lurcher.settings.stores import QdrantSettings
+    from lurcher.config.schema import QdrantSettings
     from lurcher.stores.qdrant.address import Address
 
 OLDEST = (1, 17)
 """Indexes that add nothing to the graph came with this version; a constant for the fusion came before."""
 PAGE = 1000
+CONCURRENCY = 4
+"""Batches that are under way at once; hand-set."""
+WRITE_SECONDS = 60.0
+"""How long one batch may take; hand-set."""
+PATIENCE = 120.0
+"""Seconds for which a batch is tried again while the server cannot take it; hand-set."""
 
 
 def connected(address: Address, settings: Settings) -> RestPoints:
-    from lurcher.trust import users_key
+    from lurcher.config.trust import service_key
 
     assert address.base is not None
-    key = users_key(settings, "store", address.base, "an address that begins with qdrants://")
+    key = service_key("store", address.base, "an address that begins with qdrants://")
     tls = None
     if address.base.scheme == "https":
         import ssl
 
-        try:
-            tls = ssl.create_default_context(cafile=settings.qdrant.ca or None)
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"qdrant.ca has no certificates: {settings.qdrant.ca}", "name a file in PEM format") from error
+        tls = ssl.create_default_context()
     wire = Wire(address.base, address.url, {"api-key": key} if key else {}, tls)
     return RestPoints(address.url, wire, settings.qdrant, settings.store.seconds)
 
@@ -45,7 +48,7 @@ class RestPoints:
     alone, parallel = False, True
 
     def __init__(self, url: str, wire: Wire, settings: QdrantSettings, seconds: float) -> None:
-        self.url, self.width = url, settings.concurrency
+        self.url, self.width = url, CONCURRENCY
         self._wire, self._settings, self._patience = wire, settings, Patience()
         self._checked, self._seconds = False, seconds
 
@@ -169,7 +172,7 @@ class RestPoints:
         return self._asked("POST", collection, path, body, self._seconds, self._seconds)
 
     def _write(self, method: str, collection: str, path: str, body: Json) -> None:
-        self._asked(method, collection, path, body, self._settings.write_seconds, self._settings.patience)
+        self._asked(method, collection, path, body, WRITE_SECONDS, PATIENCE)
 
     def _asked(self, method: str, collection: str, path: str, body: Json | None, each: float, patience: float) -> Any:
         place = f"/collections/{quote(collection, safe='')}{path}"

@@ -17,8 +17,12 @@ from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection, Points, und
 from lurcher.stores.qdrant.repair import chunks, mend
 
 if TYPE_CHECKING:
-    from lurcher.settings.stores import QdrantSettings
+    from lurcher.config.schema import QdrantSettings
 
+LEASE_SECONDS = 30.0
+"""A writer that has not been heard of for this long has lost the project; hand-set."""
+BATCH = 500
+"""Points that are sent together; hand-set."""
 _NUMBERS = ("generation", "files", "units", "dims")
 _TEXTS = ("fingerprint", "written", "commit")
 _KNOWN = 100_000
@@ -30,7 +34,7 @@ class QdrantStore:
         self._points, self._settings = points, settings
         self._units, self._files = settings.collection, f"{settings.collection}_files"
         self._projects = f"{settings.collection}_projects"
-        self._leases = Leases(points, self._projects, settings.lease_seconds)
+        self._leases = Leases(points, self._projects, LEASE_SECONDS)
         self._ready = False
         self._dims = 0
         self._lock = threading.Lock()
@@ -94,7 +98,7 @@ class QdrantStore:
 
     def put(self, project: str, files: Iterable[StoredFile], born: int, done: Callable[[int], None]) -> None:
         feed = Feed(
-            self._points, self._units, self._files, self._settings.batch,
+            self._points, self._units, self._files, BATCH,
             lambda: self._leases.check(project), lambda keys: self._again(project, keys, born),
         )  # fmt: skip
         feed.run(project, fitting(files, self._fit), born, done)
@@ -111,7 +115,7 @@ class QdrantStore:
             }  # fmt: skip
             made.append({"id": layout.named("page", project, name, str(born)), "vector": {}, "payload": payload})
             size += len(payload["data"])
-            if len(made) >= self._settings.batch or size > 8_000_000:
+            if len(made) >= BATCH or size > 8_000_000:
                 self._points.upsert(self._projects, made)
                 made, size = [], 0
         if made:
@@ -185,7 +189,7 @@ class QdrantStore:
 
     def candidates(self, project: str, generation: int, question: Question) -> list[Candidate]:
         try:
-            found = search.ranked(self._points, self._units, self._files, project, generation, question, self._settings)
+            found = search.ranked(self._points, self._units, self._files, project, generation, question)
         except NoCollection:
             return []
         order = search.best(found, question.limit)

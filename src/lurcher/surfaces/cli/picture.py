@@ -62,7 +62,7 @@ def svg(answer: ImpactAnswer) -> str:
         graph = dot(answer).encode()
         done = subprocess.run([program, "-Tsvg"], input=graph, capture_output=True, timeout=_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        raise UsageError("Graphviz takes too long for so many files", "use --hops 1, or --set graph.fan_in=30") from None
+        raise UsageError("Graphviz takes too long for so many files", "use --hops 1") from None
     if done.returncode:
         reason = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
         raise UsageError(f"Graphviz could not draw it: {reason}", "use --format dot to see what it was given")

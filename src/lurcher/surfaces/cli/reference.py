@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from lurcher import config
+from lurcher.config.removed import REMOVED
+from lurcher.config.trust import TABLE
 from lurcher.surfaces.cli.flags import COMMANDS, Command, Flag
-from lurcher.trust import TABLE
 
 _HEAD = """\
 # Reference
@@ -43,7 +44,7 @@ In a file a section is a table: `search.limit` is `limit` under `[search]`. An u
 names the layer, the key and what is allowed. `lurcher config show --origin` prints every value and where it came from.
 
 **What a project may set.** Who clones a repository has not read its settings. A project file may say how its code is cut,
-ranked and shown. It may not have text sent anywhere, name a secret, start processes, run code of other packages or of its own,
+ranked and shown. It may not have text sent anywhere, start processes, run code of other packages or of its own,
 write elsewhere, or take much more time and memory than the defaults do: the column "in a project" says what is allowed
 there. Anything else is an error, unless you have set the same yourself, in your own file, the environment or by a flag: then
 yours counts.
@@ -58,6 +59,7 @@ def render() -> str:
     lines.append(_SETTINGS_HEAD)
     for section in config.sections():
         lines += _section(section)
+    lines += _removed()
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -104,6 +106,27 @@ def _section(section: str) -> Iterator[str]:
     yield ""
 
 
+_REMOVED_HEAD = """\
+## Removed settings
+
+A setting is what a user has a reason to change, or a constant of a published pipeline that `--ranking classic`,
+`--fusion linear` and the rerankers follow. All other numbers are constants beside the formula that uses them, with the
+measurement that chose them: to change one is a change of the code, checked by `lurcher eval`. Using one of these settings is
+an error that says what the table says.
+
+| setting | instead |
+|---|---|"""
+
+
+def _removed() -> Iterator[str]:
+    yield _REMOVED_HEAD
+    by_hint: dict[str, list[str]] = {}
+    for key, hint in REMOVED.items():
+        by_hint.setdefault(hint.partition("; docs/")[0], []).append(f"`{key}`")
+    for hint, keys in by_hint.items():
+        yield f"| {', '.join(keys)} | {_cell(hint)} |"
+
+
 def _in_project(key: str) -> str:
     """What a project's own file may set of it."""
     rule = TABLE[key]
@@ -116,7 +139,7 @@ def _in_project(key: str) -> str:
     return f"{'' if rule.above is None else f'over {rule.above:g}, '}up to {rule.most:,g}"
 
 
-SERVICES = ("embedding", "sparse", "reranker", "judge", "services", "store", "qdrant", "postgres")
+SERVICES = ("embedding", "sparse", "reranker", "judge", "store", "qdrant", "postgres")
 """Sections about what runs elsewhere."""
 SERVICES_HEAD = "| setting | environment | default | effect |"
 
@@ -128,7 +151,6 @@ def services() -> Iterator[str]:
     for key, value, _, meaning in config.Settings().rows():
         if key.partition(".")[0] in SERVICES:
             variable = f"`LURCHER_{key.upper().replace('.', '_')}`"
-            variable = "" if key.endswith(".key") else variable  # a variable of that name would hold the key itself
             yield f"| `{key}` | {variable} | `{json.dumps(value)}` | {_cell(meaning)} |"
 
 

@@ -7,7 +7,7 @@ import sys
 from itertools import zip_longest
 from pathlib import Path
 
-from lurcher.config import colour_wanted
+from lurcher.config import wants_colour
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable
@@ -35,7 +35,7 @@ _MOST_LINKS = 3
 
 
 def colours() -> bool:
-    return sys.stdout.isatty() and colour_wanted()
+    return sys.stdout.isatty() and wants_colour()
 
 
 Locate: TypeAlias = "Callable[[str], Path]"

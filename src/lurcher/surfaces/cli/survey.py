@@ -35,7 +35,7 @@ def impact_totals(answer: ImpactAnswer) -> None:
     if not answer.dependents:
         print(f"nothing imports {printable(asked)}", file=sys.stderr)
     for hop in answer.by_hop:
-        cut = f", {hop.shown:,} listed (graph.fan_in)" if hop.shown < hop.total else ""
+        cut = f", {hop.shown:,} listed" if hop.shown < hop.total else ""
         print(f"hop {hop.hop}: {counted(hop.total, 'file')}, {counted(hop.tests, 'test')} among them{cut}", file=sys.stderr)
 
 

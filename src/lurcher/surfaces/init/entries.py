@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from lurcher import config
+from lurcher.config.load import parse_toml
 from lurcher.errors import ConfigError
 from lurcher.surfaces.init import jsonc
 from lurcher.surfaces.init.clients import COMMAND, Client
@@ -89,7 +89,7 @@ def _ours(entry: Any) -> bool:
 
 def _toml(text: str) -> dict[str, Any]:
     try:
-        return config.toml_of(text.encode("utf-8", "surrogateescape"), "it")
+        return parse_toml(text.encode("utf-8", "surrogateescape"), "it")
     except ConfigError as error:
         raise NotEditable(error.message) from None
 

@@ -12,7 +12,7 @@ DEFAULT = "http://127.0.0.1:7997"
 
 
 def identity(wanted: Wanted) -> Identity:
-    key_for(wanted, address(wanted, DEFAULT))
+    key_for(address(wanted, DEFAULT))
     if not wanted.settings.model.strip():
         raise ConfigError("embedding.model is empty", "name the model that the server should use")
     return {"model": wanted.settings.model}
@@ -24,5 +24,5 @@ def connect(wanted: Wanted) -> Service:
     def body(texts: list[str]) -> Any:
         return {"model": wanted.settings.model, "input": texts, "encoding_format": "float"}
 
-    key, breaker = key_for(wanted, base), breaker_for(wanted, base)
+    key, breaker = key_for(base), breaker_for(base)
     return Service(base, "/embeddings", body, rows, most_chars(wanted), key, breaker=breaker)

@@ -20,7 +20,7 @@ MODEL = "all-minilm"
 
 
 def identity(wanted: Wanted) -> Identity:
-    key_for(wanted, address(wanted, DEFAULT))
+    key_for(address(wanted, DEFAULT))
     return {"model": wanted.settings.model.strip() or MODEL}
 
 
@@ -31,7 +31,7 @@ def connect(wanted: Wanted) -> Ollama:
     def body(texts: list[str]) -> Any:
         return {"model": model, "input": texts, "truncate": True}
 
-    key, breaker = key_for(wanted, base), breaker_for(wanted, base)
+    key, breaker = key_for(base), breaker_for(base)
     return Ollama(Service(base, "/api/embed", body, _rows, most_chars(wanted), key, breaker=breaker), model)
 
 

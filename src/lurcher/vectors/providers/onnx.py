@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lurcher.config.trust import user_setting
 from lurcher.errors import ModelError
 from lurcher.net.http import Deadline
-from lurcher.trust import users_own
 from lurcher.vectors.onnx_model import Files, Network, find_model, read_json
 from lurcher.vectors.service import Identity, Wanted
 
@@ -36,7 +36,7 @@ def connect(wanted: Wanted) -> Encoder:
 
 
 def _files(wanted: Wanted) -> Files:
-    return find_model(users_own(wanted.all, "embedding.model"), "embedding.model")
+    return find_model(user_setting(wanted.all, "embedding.model"), "embedding.model")
 
 
 def _digest(files: Files) -> str:

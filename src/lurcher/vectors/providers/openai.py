@@ -12,7 +12,7 @@ CHARS_PER_TOKEN = 2
 
 
 def identity(wanted: Wanted) -> Identity:
-    key_for(wanted, address(wanted))
+    key_for(address(wanted))
     if not wanted.settings.model.strip():
         raise ConfigError("embedding.model is empty", "name the model that the server should use")
     return {"model": wanted.settings.model}
@@ -25,8 +25,8 @@ def connect(wanted: Wanted) -> Service:
     def body(texts: list[str]) -> Any:
         return {"model": wanted.settings.model, "input": texts, "encoding_format": "float"}
 
-    most, breaker = wanted.settings.tokens * CHARS_PER_TOKEN, breaker_for(wanted, base)
-    return Service(base, path, body, rows, most, key_for(wanted, base), breaker=breaker)
+    most, breaker = wanted.settings.tokens * CHARS_PER_TOKEN, breaker_for(base)
+    return Service(base, path, body, rows, most, key_for(base), breaker=breaker)
 
 
 def rows(answer: Any) -> Any:

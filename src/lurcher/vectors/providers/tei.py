@@ -12,7 +12,7 @@ DEFAULT = "http://127.0.0.1:8080"
 
 
 def identity(wanted: Wanted) -> Identity:
-    key_for(wanted, address(wanted, DEFAULT))
+    key_for(address(wanted, DEFAULT))
     return {"model": wanted.settings.model}
 
 
@@ -22,7 +22,7 @@ def connect(wanted: Wanted) -> Service:
     def body(texts: list[str]) -> Any:
         return {"inputs": texts, "normalize": True, "truncate": True}
 
-    key, breaker = key_for(wanted, base), breaker_for(wanted, base)
+    key, breaker = key_for(base), breaker_for(base)
     return Service(base, "/embed", body, lambda answer: answer, most_chars(wanted), key, _name, breaker)
 
 

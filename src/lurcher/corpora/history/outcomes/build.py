@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.manifest import Judged
 from lurcher.corpora.history.outcomes import store as kept
 from lurcher.corpora.history.outcomes.evidence import messages
@@ -15,7 +16,6 @@ from lurcher.corpora.history.outcomes.reverts import Told
 from lurcher.corpora.history.outcomes.verdicts import judge, rules_text
 from lurcher.corpora.history.reader import Past
 from lurcher.errors import IndexError_
-from lurcher.settings.past import OutcomeSettings
 
 if TYPE_CHECKING:
     from lurcher.corpora.history.manifest import PastManifest, PastStore

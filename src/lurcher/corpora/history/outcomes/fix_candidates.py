@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.outcomes.fixes import Fix, Window
 from lurcher.corpora.history.reader import Past
 from lurcher.corpora.history.segment import MERGE
 from lurcher.corpora.history.views import ChangeView
 from lurcher.runtime.light import cached_property
-from lurcher.settings.past import OutcomeSettings
 from lurcher.sources.git.parse import Hunk
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.file_kind import CODE, kind_of, left_out
 from lurcher.corpora.history.outcomes.classify_subject import mends, says_fix
-from lurcher.settings.past import OutcomeSettings
 from lurcher.sources.git.parse import RENAMED, Hunk
 from lurcher.sources.roles import SETUP, roles
 

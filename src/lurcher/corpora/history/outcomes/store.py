@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.outcomes.fix_candidates import FIX
 from lurcher.corpora.history.outcomes.verdicts import STANDING, SUCCESS, VERDICTS, Evidence, Outcome, Verdicts, rules_of
 from lurcher.runtime.light import cached_property
-from lurcher.settings.past import OutcomeSettings
 from lurcher.storage.container import PACKED, Container
 from lurcher.storage.container_writer import Builder
 from lurcher.storage.segment_writer import as_bytes

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.outcomes.fixes import Fix
 from lurcher.corpora.history.outcomes.reverts import Reversal, Told, reversals
-from lurcher.settings.past import OutcomeSettings
 
 REVERTED, HOTFIXED, SUCCESS = "reverted", "hotfixed", "success"
 VERDICTS = (REVERTED, HOTFIXED, SUCCESS)

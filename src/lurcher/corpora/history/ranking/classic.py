@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.corpora.history.ranking import factors
 from lurcher.corpora.history.ranking.base import PastContext, PastRanking, in_order, once_each
+from lurcher.corpora.history.ranking.default import KEEP_TERMS
 from lurcher.corpora.history.ranking.fields import Weights, score
 from lurcher.ranking.fusion import fuse
 from lurcher.types import LaneWhy, Why
@@ -21,12 +22,12 @@ _MESSAGES: Weights = {"subject": (1.0, 0.75), "body": (1.0, 0.75)}
 def rank(context: PastContext) -> PastRanking:
     import numpy as np
 
-    settings = context.settings.past
+    settings = context.settings
     lanes = _lanes(context)
-    fused = fuse([(1.0, best) for best, _ in lanes.values()], settings.rrf_k)
+    fused = fuse([(1.0, best) for best, _ in lanes.values()], settings.classic.rrf_k)
     first = {commit: place for place, commit in enumerate(fused)}
     # Ties go to whoever appeared first in the lanes.
-    best = sorted(fused, key=lambda commit: (-fused[commit], first[commit]))[: settings.fused]
+    best = sorted(fused, key=lambda commit: (-fused[commit], first[commit]))[: settings.history.candidates]
     commits = np.array(best, np.int64)
     young = factors.recency(context)
     scores = np.array([fused[commit] for commit in best]) * young[commits] if best else np.zeros(0)
@@ -51,7 +52,7 @@ Lane = tuple[list[int], dict[int, float]]
 
 
 def _lanes(context: PastContext) -> dict[str, Lane]:
-    past, plan, settings = context.past, context.plan, context.settings.past
+    past, plan, k1 = context.past, context.plan, context.settings.lexical.k1
     lanes: dict[str, Lane] = {}
     if context.direction is not None and plan.mode != "lexical":
         if past.knows_hunks:
@@ -60,9 +61,9 @@ def _lanes(context: PastContext) -> dict[str, Lane]:
             lanes["dense"] = _of_commits(context, past.commit_cosines(context.direction))
     if plan.mode != "dense":
         for name, weights in _HUNKS.items():
-            found = score(past, plan.groups, weights, settings.bm25_k1, 0.0, settings.keep_terms)
+            found = score(past, plan.groups, weights, k1, 0.0, KEEP_TERMS)
             lanes[name] = _of_hunks(context, found.scores)
-        messages = score(past, plan.groups, _MESSAGES, settings.bm25_k1, 0.0, settings.keep_terms)
+        messages = score(past, plan.groups, _MESSAGES, k1, 0.0, KEEP_TERMS)
         lanes["messages"] = _of_commits(context, messages.scores)
     return lanes
 
@@ -71,7 +72,7 @@ def _of_commits(context: PastContext, scores: NDArray[np.float64]) -> Lane:
     import numpy as np
 
     commits = np.flatnonzero((scores > 0) & context.allowed)
-    best = commits[in_order(context.past, commits, scores[commits])][: context.settings.past.lane].tolist()
+    best = commits[in_order(context.past, commits, scores[commits])][: context.settings.classic.candidates].tolist()
     return best, {commit: float(scores[commit]) for commit in best}
 
 
@@ -85,6 +86,6 @@ def _of_hunks(context: PastContext, scores: NDArray[np.float64]) -> Lane:
     ranks = past.rank[past.hunk_commit[hunks]]
     hunks = hunks[np.lexsort((hunks - past.first_hunk[past.hunk_commit[hunks]], ranks, -scores[hunks]))]
     found: dict[int, float] = {}
-    for hunk in hunks[: context.settings.past.lane].tolist():
+    for hunk in hunks[: context.settings.classic.candidates].tolist():
         found.setdefault(int(past.hunk_commit[hunk]), float(scores[hunk]))
     return list(found), found

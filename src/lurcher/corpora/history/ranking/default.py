@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from lurcher.corpora.history.ranking import factors
 from lurcher.corpora.history.ranking.base import PastContext, PastRanking, in_order, ranked
 from lurcher.corpora.history.ranking.fields import Weights, score
-from lurcher.settings.past import PastRankingSettings
 from lurcher.storage.vectors import Direction
 from lurcher.types import LaneWhy, StageWhy, Why
 
@@ -21,25 +20,35 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+WEIGHTS: Weights = {
+    "subject": (3.0, 0.75),
+    "body": (1.0, 0.5),
+    "paths": (0.75, 0.75),
+    "headings": (0.5, 0.75),
+    "tests": (0.5, 0.9),
+    "code": (0.05, 0.9),
+}
+"""Field → (weight, b): subject, rest of the message, paths of changed files, names of changed functions, added lines of tests
+and of code. Chosen on the development tasks (issue → fixing commit), where one list over these fields scores 0.69 MRR@10 by
+title and 0.74 by the whole text, against 0.49 and 0.38 of SQLite's full text search over messages."""
+K1 = 1.6
+"""How soon more of the same word counts for nothing; chosen with the weights."""
+VARIANT = 0.4
+"""What another form of a word counts."""
+KEEP_TERMS = 60
+"""Words of a query that are kept, by weight times rarity; as for reports over code."""
+MEANING = 0.6
+"""Weight of a commit's cosine against all words together, for questions only: on bug reports it gained nothing. Hand-set on
+questions in the asker's own words."""
+MEANING_HUNK = 0.2
+"""Weight of the cosine of the commit's nearest hunk."""
 _STEEP = 4.0
 _COMPARED = 1000
 """Commits whose hunks are compared with a question: the best by all else."""
 
 
-def weights_of(settings: PastRankingSettings) -> Weights:
-    return {
-        "subject": (settings.subject, 0.75),
-        "body": (settings.body, 0.5),
-        "paths": (settings.paths, 0.75),
-        "headings": (settings.headings, 0.75),
-        "tests": (settings.tests, 0.9),
-        "code": (settings.code, 0.9),
-    }
-
-
 def rank(context: PastContext) -> PastRanking:
-    past, settings = context.past, context.settings.past
-    fields = score(past, context.plan.groups, weights_of(settings), settings.k1, settings.variant, settings.keep_terms)
+    fields = score(context.past, context.plan.groups, WEIGHTS, K1, VARIANT, KEEP_TERMS)
     words = fields.scores / (fields.most or 1.0)
     meaning = _meaning(context, words)
     scale = 1 + sum(weight for weight, _, _ in meaning.values())
@@ -69,18 +78,13 @@ def _meaning(
     """Lane → (weight, nearness, cosines) of every commit: its message, and its nearest hunk."""
     import numpy as np
 
-    past, plan, settings = context.past, context.plan, context.settings.past
+    past, plan = context.past, context.plan
     if context.direction is None or not plan.question or plan.mode == "lexical":
         return {}
-    found = {}
-    if settings.meaning:
-        cosines = np.where(past.live, past.commit_cosines(context.direction), 0.0)
-        found["meaning"] = (settings.meaning, _near(cosines), cosines)
-    if settings.meaning_hunk:
-        others = words + sum((weight * near for weight, near, _ in found.values()), np.zeros(past.commit_total))
-        best = _nearest_hunks(context, context.direction, others)
-        found["hunk"] = (settings.meaning_hunk, _near(best), best)
-    return found
+    cosines = np.where(past.live, past.commit_cosines(context.direction), 0.0)
+    near = _near(cosines)
+    best = _nearest_hunks(context, context.direction, words + MEANING * near)
+    return {"meaning": (MEANING, near, cosines), "hunk": (MEANING_HUNK, _near(best), best)}
 
 
 def _nearest_hunks(context: PastContext, direction: Direction, others: NDArray[np.float64]) -> NDArray[np.float64]:

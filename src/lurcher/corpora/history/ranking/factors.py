@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import exp
 from typing import TYPE_CHECKING
 
-from lurcher.corpora.history.noise import TRAITS
+from lurcher.corpora.history.noise import FACTORS, TRAITS
 from lurcher.corpora.history.ranking.base import PastContext
 from lurcher.types import StageWhy
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FIX = 1.1
+"""Factor for a commit whose subject reads as a fix, when the query reports a fault; chosen on the development tasks."""
 _DAY = 86_400
 
 
@@ -22,16 +24,16 @@ def noise(context: PastContext) -> NDArray[np.float64]:
 
     traits = context.past.commit_traits
     kinds, places = np.unique(traits, return_inverse=True)
-    factors = np.array([_product(context, int(kind)) for kind in kinds.tolist()] or [1.0])
+    factors = np.array([_product(int(kind)) for kind in kinds.tolist()] or [1.0])
     found: NDArray[np.float64] = factors[places] if len(traits) else np.zeros(0)
     return found
 
 
-def _product(context: PastContext, bits: int) -> float:
+def _product(bits: int) -> float:
     product = 1.0
     for place, trait in enumerate(TRAITS):
         if bits >> place & 1:
-            product *= float(getattr(context.settings.commits, trait))
+            product *= FACTORS[trait]
     return product
 
 
@@ -40,7 +42,7 @@ def fixes(context: PastContext) -> NDArray[np.float64]:
 
     if not context.plan.fault:
         return np.ones(context.past.commit_total)
-    return np.where(context.past.reads_as_fix, context.settings.commits.fix, 1.0)
+    return np.where(context.past.reads_as_fix, FIX, 1.0)
 
 
 def recency(context: PastContext) -> NDArray[np.float64]:
@@ -59,9 +61,9 @@ def told(context: PastContext, commit: int, *, with_fix: bool = True) -> list[St
     bits = int(context.past.commit_traits[commit])
     for place, trait in enumerate(TRAITS):
         if bits >> place & 1:
-            found.append(StageWhy("noise", factor=float(getattr(context.settings.commits, trait)), note=trait))
+            found.append(StageWhy("noise", factor=FACTORS[trait], note=trait))
     if with_fix and context.plan.fault and context.past.reads_as_fix[commit]:
-        found.append(StageWhy("fix", factor=context.settings.commits.fix, note="its subject reads as a fix"))
+        found.append(StageWhy("fix", factor=FIX, note="its subject reads as a fix"))
     settings = context.settings.recency
     age = max(context.now - int(context.past.committed[commit]), 0) / _DAY
     factor = 1.0 + settings.weight * exp(-age / settings.days)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.corpora.history.ranking.base import PastContext, PastRanking, in_order, once_each
+from lurcher.corpora.history.ranking.default import KEEP_TERMS
 from lurcher.corpora.history.ranking.fields import Weights, score
 from lurcher.ranking.fusion import choose, scaled
 from lurcher.types import Degraded, LaneWhy, Why
@@ -24,8 +25,8 @@ _MESSAGES: Weights = {"subject": (1.0, 0.75), "body": (1.0, 0.75)}
 def rank(context: PastContext) -> PastRanking:
     import numpy as np
 
-    past, settings = context.past, context.settings.past
-    fields = score(past, context.plan.groups, _MESSAGES, settings.bm25_k1, 0.0, settings.keep_terms)
+    past, settings = context.past, context.settings
+    fields = score(past, context.plan.groups, _MESSAGES, settings.lexical.k1, 0.0, KEEP_TERMS)
     bm25, cosines = fields.scores, np.zeros(past.commit_total)
     alpha = context.alpha if context.plan.mode != "lexical" else 0.0
     if context.direction is not None and alpha:
@@ -43,10 +44,11 @@ def rank(context: PastContext) -> PastRanking:
     values = hybrid[best]
     chosen: dict[int, float] = {}
     if context.mmr is not None and context.direction is not None and len(best):
-        head = best[: settings.fused]
-        order, gains = choose(values[: settings.fused], past.commit_vectors(head), context.mmr)
+        most = settings.history.candidates
+        head = best[:most]
+        order, gains = choose(values[:most], past.commit_vectors(head), context.mmr)
         chosen = {int(head[place]): gain for place, gain in zip(order, gains, strict=True)}
-        best = np.concatenate((head[order], best[settings.fused :]))
+        best = np.concatenate((head[order], best[most:]))
         values = hybrid[best]
 
     def why(commit: int, value: float) -> Why:

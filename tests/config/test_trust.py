@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 
 from lurcher.config import PROJECT_FILE, Settings, apply, load
+from lurcher.config.schema import fields_by_key
+from lurcher.config.trust import TABLE, service_key, user_setting
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError
 from lurcher.net.http import checked_url
 from lurcher.rerank import cross, llm
 from lurcher.rerank.base import Candidate, Request
-from lurcher.runtime.light import fields
-from lurcher.settings import section_of, sections
-from lurcher.trust import TABLE, users_key, users_own
 from tests.rerank.server import playing, replying, send
 
 
@@ -41,44 +40,40 @@ def test_without_a_key_nothing_is_said_of_one(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_key_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LURCHER_JUDGE_KEY", "sesame")
-    assert users_key(Settings(), "judge", checked_url("https://example.org", "judge.url")) == "sesame"
-    assert users_key(Settings(), "judge", checked_url("http://127.0.0.1:1", "judge.url")) == "sesame"
+    assert service_key("judge", checked_url("https://example.org", "judge.url")) == "sesame"
+    assert service_key("judge", checked_url("http://127.0.0.1:1", "judge.url")) == "sesame"
     with pytest.raises(ConfigError, match="in the clear") as caught:
-        users_key(Settings(), "judge", checked_url("http://example.org", "judge.url"))
+        service_key("judge", checked_url("http://example.org", "judge.url"))
     assert "sesame" not in str(caught.value)
 
 
-def test_a_project_names_neither_servers_nor_secrets(tmp_path: Path) -> None:
-    (tmp_path / "lurcher.toml").write_text('[judge]\nurl = "http://example.org"\nkey = "AWS_SECRET"\n')
+def test_a_project_names_no_servers(tmp_path: Path) -> None:
+    (tmp_path / "lurcher.toml").write_text('[judge]\nurl = "http://example.org"\n')
     with pytest.raises(ConfigError, match="which a project cannot"):
         load(tmp_path, None)
-    # Where it counts it is looked at again, whoever put the settings together.
-    settings = apply(Settings(), {"judge.url": "http://example.org", "judge.key": "AWS_SECRET"}, PROJECT_FILE)
+    # Checked again where it is used, however the settings were put together.
+    settings = apply(Settings(), {"judge.url": "http://example.org"}, PROJECT_FILE)
     with pytest.raises(ConfigError, match="which a project cannot"):
-        users_own(settings, "judge.url")
-    with pytest.raises(ConfigError, match="secret"):
-        users_key(settings, "judge", checked_url("https://example.org", "judge.url"))
+        user_setting(settings, "judge.url")
 
 
 def test_every_setting_is_classified() -> None:
     declared = [key for key, *_ in Settings().rows()]
     missing, unknown = sorted(set(declared) - set(TABLE)), sorted(set(TABLE) - set(declared))
-    assert not missing, f"say in lurcher.trust.TABLE what a project's own file may set of {', '.join(missing)}"
-    assert not unknown, f"lurcher.trust.TABLE has {', '.join(unknown)}, which is no setting"
+    assert not missing, f"say in lurcher.config.trust.TABLE what a project's own file may set of {', '.join(missing)}"
+    assert not unknown, f"lurcher.config.trust.TABLE has {', '.join(unknown)}, which is no setting"
 
 
 def test_no_text_and_no_limitless_number_is_a_projects_by_oversight() -> None:
     """What a project may set freely is harmless by its kind, or looked at elsewhere."""
     looked_at_elsewhere = {"index.dir", "dense.model", "blame.ignore", "outcomes.words"}
-    for section in sections():
-        for item in fields(section_of(section)):
-            key, bounds = f"{section}.{item.name}", item.metadata
-            if TABLE[key].why or key in looked_at_elsewhere or isinstance(item.default, bool):
-                continue
-            if isinstance(item.default, str):
-                assert bounds["choices"] and not bounds["stage"], key
-            elif "second" in key or "worker" in key or "concurren" in key or "batch" in key:
-                raise AssertionError(f"{key}: a project could have it take as long as it likes")
+    for key, item in fields_by_key().items():
+        if TABLE[key].why or key in looked_at_elsewhere or isinstance(item.default, bool):
+            continue
+        if isinstance(item.default, str):
+            assert item.metadata["choices"] and not item.metadata["stage"], key
+        elif "second" in key or "worker" in key or "candidates" in key:
+            raise AssertionError(f"{key}: a project could have it take as long as it likes")
 
 
 def test_the_defaults_themselves_may_be_written_down() -> None:
@@ -92,10 +87,10 @@ HOSTILE = [
     ("index.workers", "256"), ("index.max_file_bytes", "100000000"), ("index.first_answer_seconds", "0"),
     ("index.refresh_limit", "-1"), ("search.rerank", '"llm"'), ("search.rerank", '"outcome cross"'),
     ("search.lanes", '"tickets=1"'),
-    ("past.ranking", '"theirs"'), ("judge.model", '"other"'), ("reranker.model", '"./model"'), ("embedding.provider", '"onnx"'),
-    ("embedding.document_prefix", '"x"'), ("services.concurrency", "256"), ("savings.count", "false"),
-    ("store.key", '"AWS_SECRET"'),
-    ("postgres.connections", "100"), ("qdrant.batch", "10000"), ("history.batch", "100000"), ("serve.port", "0"),
+    ("history.ranking", '"theirs"'), ("judge.model", '"other"'), ("reranker.model", '"./model"'),
+    ("embedding.provider", '"onnx"'),
+    ("embedding.document_prefix", '"x"'), ("classic.candidates", "100000"), ("savings.count", "false"),
+    ("store.project", '"theirs"'), ("postgres.schema", '"theirs"'), ("qdrant.collection", '"theirs"'), ("serve.port", "0"),
 ]  # fmt: skip
 
 
@@ -126,7 +121,8 @@ def test_a_project_cannot_decide_what_is_the_users(tmp_path: Path, file: str, ke
 
 def test_a_project_may_ask_for_less(tmp_path: Path) -> None:
     (tmp_path / "lurcher.toml").write_text(
-        '[index]\nmax_file_bytes = 1000\nrefresh_limit = 0\n[search]\nrerank = "outcome"\nlimit = "20"\n[blame]\nseconds = 1\n'
+        '[index]\nmax_file_bytes = 1000\nrefresh_limit = 0\n[search]\nrerank = "outcome"\nlimit = "20"\n'
+        "[history]\nrefresh_seconds = 1\n"
     )
     found = load(tmp_path, None, {}).to_dict()
     assert (found["index.max_file_bytes"], found["search.rerank"], found["search.limit"]) == (1000, "outcome", 20)
@@ -136,7 +132,7 @@ def test_a_file_of_the_user_is_the_users_whatever_it_is_called(tmp_path: Path) -
     mine = tmp_path / "lurcher.toml"
     mine.write_text('[judge]\nurl = "http://127.0.0.1:9"\n[search]\nrerank = "llm"\n')
     settings = load(None, None, {"LURCHER_CONFIG": str(mine)})
-    assert users_own(settings, "judge.url") == "http://127.0.0.1:9" and settings.search.rerank == "llm"
+    assert user_setting(settings, "judge.url") == "http://127.0.0.1:9" and settings.search.rerank == "llm"
 
 
 def test_a_hostile_clone_sends_nothing(tmp_path: Path) -> None:

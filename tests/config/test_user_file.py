@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from lurcher import config
+from lurcher.config.user_file import edit_text, write_setting
 from lurcher.errors import ConfigError
-from lurcher.userfile import with_setting
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from lurcher.userfile import with_setting
     ],
 )
 def test_one_line_is_put_where_it_belongs(before: str, after: str) -> None:
-    assert with_setting(before, "dense.model", "new") == after
+    assert edit_text(before, "dense.model", "new") == after
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -35,7 +35,7 @@ def environment(folder: Path) -> dict[str, str]:
 def test_what_was_set_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "lurcher/config.toml"
     for value in ("none", "/a b/ü\"'\\.table", "builtin"):
-        assert config.set_for_user("dense.model", value, environment(tmp_path)) == path
+        assert write_setting("dense.model", value, environment(tmp_path)) == path
         settings = config.load(None, environ=environment(tmp_path))
         assert (settings.dense.model, settings.origins["dense.model"]) == (value, "config.toml")
     assert not list(path.parent.glob(".*"))
@@ -46,7 +46,7 @@ def test_the_rest_of_the_file_stays(tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_text("# my settings\n[search]\nlimit = 7  # few\n")
     path.chmod(0o600)
-    config.set_for_user("dense.model", "none", environment(tmp_path))
+    write_setting("dense.model", "none", environment(tmp_path))
     assert path.read_text() == '# my settings\n[search]\nlimit = 7  # few\n\n[dense]\nmodel = "none"\n'
     assert path.stat().st_mode & 0o777 == 0o600
 
@@ -55,7 +55,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "dotfiles").mkdir()
     (tmp_path / "lurcher").mkdir()
     (tmp_path / "lurcher/config.toml").symlink_to("../dotfiles/config.toml")
-    config.set_for_user("dense.model", "none", environment(tmp_path))
+    write_setting("dense.model", "none", environment(tmp_path))
     assert (tmp_path / "lurcher/config.toml").is_symlink()
     assert "none" in (tmp_path / "dotfiles/config.toml").read_text()
 
@@ -75,22 +75,19 @@ def test_what_cannot_be_changed_safely_is_left_alone(tmp_path: Path, text: str) 
     path.parent.mkdir()
     path.write_text(text)
     with pytest.raises(ConfigError) as caught:
-        config.set_for_user("dense.model", "none", environment(tmp_path))
+        write_setting("dense.model", "none", environment(tmp_path))
     assert caught.value.hint
     assert path.read_text() == text
 
 
-def test_without_a_home_there_is_no_place(tmp_path: Path) -> None:
-    for ask in (lambda: config.set_for_user("dense.model", "none", {}), lambda: config.data_folder({})):
-        with pytest.raises(ConfigError) as caught:
-            ask()
-        assert "HOME" in caught.value.hint
-    assert config.data_folder({"HOME": "/h"}) == Path("/h/.local/share/lurcher")
-    assert config.data_folder({"HOME": "/h", "XDG_DATA_HOME": "/d"}) == Path("/d/lurcher")
+def test_without_a_home_there_is_no_place() -> None:
+    with pytest.raises(ConfigError) as caught:
+        write_setting("dense.model", "none", {})
+    assert "HOME" in caught.value.hint
 
 
 def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "lurcher").write_text("a file")
     with pytest.raises(ConfigError):
-        config.set_for_user("dense.model", "none", environment(tmp_path))
+        write_setting("dense.model", "none", environment(tmp_path))
     assert os.listdir(tmp_path) == ["lurcher"]

@@ -272,17 +272,17 @@ def test_every_setting_is_within_its_own_bounds_and_explained() -> None:
     [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False), ({"TERM": "xterm"}, True)],
 )
 def test_colour_follows_the_conventions_of_terminals(environ: dict[str, str], wanted: bool) -> None:
-    assert config.colour_wanted(environ) is wanted
+    assert config.wants_colour(environ) is wanted
 
 
 @pytest.mark.parametrize(("value", "wanted"), [("", True), ("auto", True), ("python", False)])
 def test_the_kernel_can_be_done_without(value: str, wanted: bool) -> None:
     environ = {"LURCHER_KERNEL": value}
-    assert config.kernel_wanted(environ) is wanted
+    assert config.wants_kernel(environ) is wanted
     assert config.load(None, environ=environ) == config.Settings()
 
 
 def test_an_unknown_kernel_is_an_error() -> None:
     with pytest.raises(ConfigError, match="LURCHER_KERNEL") as caught:
-        config.kernel_wanted({"LURCHER_KERNEL": "rust"})
+        config.wants_kernel({"LURCHER_KERNEL": "rust"})
     assert "python" in (caught.value.hint or "")

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lurcher import config
-from lurcher.plainly import plain_toml
+from lurcher.config.toml_subset import parse_toml_subset
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -47,14 +47,14 @@ def standard(text: str) -> dict[str, Any] | None:
 @example("[a.b]\n[a]\n[a.b]")
 @example("a = 1\na = 1")
 def test_the_same_as_the_standard_library_or_nothing(text: str) -> None:
-    found = plain_toml(text)
+    found = parse_toml_subset(text)
     if found is not None:
         assert repr(found) == repr(standard(text))
 
 
 @given(st.text(max_size=60))
 def test_any_text(text: str) -> None:
-    found = plain_toml(text)
+    found = parse_toml_subset(text)
     assert found is None or repr(found) == repr(standard(text))
 
 
@@ -67,5 +67,5 @@ def test_a_file_is_read_plainly_or_not(tmp_path: Path, text: str) -> None:
 
 def test_plain_files_are_read_plainly() -> None:
     text = '# mine\n[search]\nlimit = 7\nmode = "hybrid"\n\n[dense]\nmodel = \'none\'\nweight = 0.5\nuse = true\n'
-    found = plain_toml(text)
+    found = parse_toml_subset(text)
     assert found == tomllib.loads(text) and found["dense"] == {"model": "none", "weight": 0.5, "use": True}
