@@ -29,6 +29,8 @@ TEXT = "text "
 """Begins a question whose answer is wanted as text; all others are asked with --json."""
 MORE = "+"
 """Begins a line that asks for the next page of the answer above it, with the flags that follow."""
+REPORT = "report:"
+"""Begins an argument that stands for a longer text, in a file of the folder `reports`."""
 _UNSTABLE = re.compile(r'"(age_seconds|disk_bytes|ratio|kernel)": ([0-9.]+|\{[^}]*\})')
 _CURSOR = re.compile(r'("next": "|--continue )([A-Za-z0-9_-]{36,})')
 _FOLDER_AND_INDEX, _SEAL = slice(9, 21), slice(-8, None)
@@ -79,12 +81,20 @@ def read_questions(tree: str) -> list[Question]:
             question = Question(f"{before.text} {line}", arguments, before.as_text, True)
         else:
             as_text = line.startswith(TEXT)
-            question = Question(line, tuple(shlex.split(line.removeprefix(TEXT))), as_text, False)
+            arguments = tuple(map(_read_report, shlex.split(line.removeprefix(TEXT))))
+            question = Question(line, arguments, as_text, False)
         if question.text in seen:
             raise ValueError(f"{tree}.txt asks twice: {question.text}")
         seen.add(question.text)
         found.append(question)
     return found
+
+
+def _read_report(argument: str) -> str:
+    """The text of a report, where the argument is its file; else the argument."""
+    if not argument.startswith(REPORT):
+        return argument
+    return (HERE / "questions" / "reports" / argument.removeprefix(REPORT)).read_text(encoding="utf-8")
 
 
 def index(tree: Small | Large, folder: Path) -> None:
