@@ -24,12 +24,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from truth import file_imports
 
 from lurcher.chunking.code import tree_of
-from lurcher.chunking.grammar import grammar_of
-from lurcher.chunking.languages import detect
-from lurcher.imports.extract import imports_of
-from lurcher.imports.graph import Graph
-from lurcher.imports.languages import LANGUAGES
-from lurcher.imports.types import Import
+from lurcher.languages.detect import detect
+from lurcher.languages.grammar import grammar_of
+from lurcher.languages.graph import Graph
+from lurcher.languages.imports import imports_of
+from lurcher.languages.resolution import ecosystem_of
+from lurcher.types import Import
 
 TRUTH = Path(__file__).resolve().parent / "truth"
 Truth = dict[str, Any]
@@ -134,7 +134,7 @@ def load(tree: Path) -> tuple[list[tuple[str, str, tuple[Import, ...]]], float, 
             continue
         language = detect(path, text[:512])
         imports: tuple[Import, ...] = ()
-        grammar = grammar_of(language) if language in LANGUAGES and text else None
+        grammar = grammar_of(language) if ecosystem_of(language) and text else None
         if grammar is not None:
             begun = time.process_time()
             found = tree_of(text, grammar)

@@ -1,4 +1,4 @@
-/* What a language's query found made into definitions and comments, as chunking/definitions/extract.py has it. Nothing but byte
+/* What a language's query found made into definitions and comments, as languages/definitions.py has it. Nothing but byte
    positions is taken from the tree; what only some languages say is left to their own rules in Python. */
 
 #include "extract.h"

@@ -1,4 +1,4 @@
-/* What a language's query found, on its way to definitions and comments, as chunking/definitions/extract.py has it. */
+/* What a language's query found, on its way to definitions and comments, as languages/definitions.py has it. */
 
 #ifndef LURCHER_EXTRACT_H
 #define LURCHER_EXTRACT_H

@@ -1,4 +1,4 @@
-/* One line that says what a definition looks like, as chunking/definitions/signature.py has it. */
+/* One line that says what a definition looks like, as languages/definitions.py has it. */
 
 #include "extract.h"
 

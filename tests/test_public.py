@@ -18,7 +18,7 @@ PACKAGE = Path(lurcher.__file__).parent
 COMMAND = Path(__file__).parents[1] / "bin" / "lurcher"
 FILES = sorted(PACKAGE.rglob("*.py"))
 STAGES = (
-    "sources", "chunking", "imports", "terms", "embedding", "index", "planning", "lanes", "ranking", "fusion", "rerank",
+    "sources", "chunking", "languages", "terms", "embedding", "index", "planning", "lanes", "ranking", "fusion", "rerank",
     "budget", "survey",
 )  # fmt: skip
 
@@ -85,7 +85,7 @@ def test_commands_that_search_nothing_load_nothing_heavy(arguments: tuple[str, .
 def test_an_engine_loads_only_what_every_query_needs() -> None:
     loaded = modules_after("import lurcher.engine")
     kept_for_later = (
-        "structural", "literal", "survey.answers", "survey.why", "imports.graph", "imports.resolvers", "history.reader",
+        "structural", "literal", "survey.answers", "survey.why", "languages.graph", "languages.resolution", "history.reader",
     )  # fmt: skip
     assert not {name for name in loaded if name.startswith(tuple(f"lurcher.{module}" for module in kept_for_later))}
 
@@ -158,7 +158,7 @@ def test_only_surfaces_know_the_command_line_and_the_network() -> None:
 
 
 def test_only_the_configuration_reads_toml() -> None:
-    manifests = {"imports/resolvers/tree.py"}  # reads those of other projects, which are data to it
+    manifests = {"languages/resolution.py"}  # reads those of other projects, which are data to it
     assert importers("tomllib", "tomli") == {"config/load.py"} | manifests
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.chunking.code import ASCII_ONLY, LETTERS
-from lurcher.chunking.grammar import KernelReader, TreeSitterReader, grammar_of, tree_sitter_reader
+from lurcher.languages.grammar import KernelReader, TreeSitterReader, grammar_of, tree_sitter_reader
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "chunking"))
-from snippets import SNIPPETS
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.languages.samples import samples
 
 if TYPE_CHECKING:
     from kernel_fuzz import Fuzz
@@ -24,7 +24,7 @@ NOISE = (
 class Parsing:
     def __init__(self, fuzz: Fuzz) -> None:
         self.fuzz, self.kernel, self.random = fuzz, fuzz.kernel, fuzz.random
-        self._sources = sorted((language, source) for language, (source, _) in SNIPPETS.items() if grammar_of(language))
+        self._sources = sorted((language, sample.source) for language, sample in samples().items() if grammar_of(language))
         self._readers: dict[str, tuple[KernelReader, TreeSitterReader]] = {}
 
     def readers(self, language: str) -> tuple[KernelReader, TreeSitterReader]:

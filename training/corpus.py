@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lurcher.chunking.languages import detect
+from lurcher.languages.detect import detect
 from lurcher.terms.vocabulary import STOP_WORDS
 from training.download import Package, packages, texts
 from training.exclusion import Excluded

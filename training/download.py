@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urljoin
 
-from lurcher.chunking.languages import detect
+from lurcher.languages.detect import detect
 from lurcher.sources.decode import is_minified, looks_generated, to_utf8
 from lurcher.sources.files import name_reason
 from training import licences

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lurcher.chunking.code import parse
-from lurcher.chunking.languages import detect
+from lurcher.languages.detect import detect
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.terms.count import Postings, term_counter
 from lurcher.terms.split import folders_of, name_of, name_parts

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tree_sitter import Language, Parser
 
-from lurcher.chunking.languages import LANGUAGES, detect
+from lurcher.languages.detect import LANGUAGES, detect
 
 LARGEST = 1_000_000
 

@@ -11,7 +11,7 @@ import pytest
 from lurcher import Engine
 from lurcher.answer.excerpts import BELOW, densest
 from lurcher.chunking.code import parse
-from lurcher.chunking.languages import detect
+from lurcher.languages.detect import detect
 from lurcher.surfaces.cli import vimgrep
 from lurcher.surfaces.mcp import answers
 from lurcher.types import Hit

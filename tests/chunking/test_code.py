@@ -8,12 +8,12 @@ from bisect import bisect_right
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from snippets import SNIPPETS
 
 from lurcher.chunking.code import parse
-from lurcher.chunking.grammar import grammar_of
-from lurcher.chunking.languages import LANGUAGES
+from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.grammar import grammar_of
 from lurcher.types import ParsedFile
+from tests.languages.samples import samples
 
 PARSED = [name for name, language in LANGUAGES.items() if language.grammar]
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -59,13 +59,13 @@ def test_an_empty_file_has_nothing(language: str) -> None:
 @pytest.mark.parametrize("language", PARSED)
 def test_the_grammar_loads_and_finds_a_definition(language: str) -> None:
     assert grammar_of(language) is not None
-    assert parse(SNIPPETS[language][0].encode(), language).definitions
+    assert parse(samples()[language].source.encode(), language).definitions
 
 
 @pytest.mark.parametrize("target", [80, 150, 400, 1500])
 @pytest.mark.parametrize("language", PARSED)
 def test_definitions_that_fit_are_never_split(language: str, target: int) -> None:
-    text = (SNIPPETS[language][0] * 3).encode()
+    text = (samples()[language].source * 3).encode()
     parsed = parse(text, language, target)
     check_tiling(text, parsed, target)
     check_definitions_whole(text, parsed, target)
@@ -75,7 +75,7 @@ def test_definitions_that_fit_are_never_split(language: str, target: int) -> Non
 @SLOW
 @given(data=st.data())
 def test_mutated_code_is_tiled_all_the_same(language: str, data: st.DataObject) -> None:
-    source = SNIPPETS[language][0]
+    source = samples()[language].source
     for _ in range(data.draw(st.integers(0, 4))):
         start = data.draw(st.integers(0, len(source)))
         end = data.draw(st.integers(start, min(len(source), start + 60)))

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from lurcher.chunking.code import parse
-from lurcher.chunking.grammar import grammar_of
-from lurcher.chunking.languages import detect
-from tests.drills.drill import REPOSITORY, Drill
-
-sys.path.insert(0, str(REPOSITORY / "tests" / "chunking"))
-from snippets import SNIPPETS
+from lurcher.languages.detect import detect
+from lurcher.languages.grammar import grammar_of
+from tests.drills.drill import Drill
+from tests.languages.samples import samples
 
 MOST_BYTES, LARGEST = 4_000, 990_000
 """Of most texts, and of a few: the settings leave out larger files."""
@@ -37,7 +34,8 @@ class Sources(Drill):
 
     def __init__(self, folder: Path, sources: Sequence[Path]) -> None:
         super().__init__(folder, sources)
-        self._texts = sorted((language, source.encode()) for language, (source, _) in SNIPPETS.items() if grammar_of(language))
+        known = {language: sample for language, sample in samples().items() if grammar_of(language)}
+        self._texts = sorted((language, sample.source.encode()) for language, sample in known.items())
         for tree in sources:
             self._texts += _texts_in(tree)
         self._languages = sorted({language for language, _ in self._texts})

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from lurcher.chunking import installed
-from lurcher.chunking.grammar import grammar_of
-from lurcher.chunking.installed import Used, checked, merged, outdated
+from lurcher.languages import installed
+from lurcher.languages.grammar import grammar_of
+from lurcher.languages.installed import Used, checked, merged, outdated
 from tests.conftest import run_lurcher
 from tests.index.conftest import opened, write
 

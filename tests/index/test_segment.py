@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
-from lurcher.imports.types import KINDS as IMPORT_KINDS
 from lurcher.indexing.build import build
 from lurcher.lanes import lexical
+from lurcher.languages.base import KINDS as IMPORT_KINDS
 from lurcher.storage import merge as merging
 from lurcher.storage import merge_postings
 from lurcher.storage.container import Container

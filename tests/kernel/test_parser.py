@@ -15,12 +15,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking import code
-from lurcher.chunking.grammar import Grammar, KernelReader, TreeSitterReader, grammar_of, tree_sitter_reader
-from lurcher.chunking.languages import LANGUAGES
-from lurcher.chunking.patterns import compiled
-from tests.chunking.snippets import SNIPPETS
+from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.grammar import Grammar, KernelReader, TreeSitterReader, grammar_of, tree_sitter_reader
+from lurcher.languages.queries import compile_patterns
 from tests.kernel import kernel
 from tests.kernel.test_reading import PARSED, broken
+from tests.languages.samples import samples
 
 pytestmark = kernel.needed
 # Its scanner reads outside of a table for characters beyond ASCII, and what it finds there is left to chance.
@@ -95,7 +95,7 @@ def same_trees(text: bytes, language: str) -> None:
 
 @pytest.mark.parametrize("language", PARSED)
 def test_every_node_is_as_tree_sitter_has_it(language: str) -> None:
-    source = SNIPPETS[language][0]
+    source = samples()[language].source
     half = source[: len(source) // 2]
     texts = [source, source * 2, source.replace("\n", "\r\n"), f"\n\n  {source}  \n", half, "\ufeff" + source]
     for text in [*texts, "", "\n", " ", "\0", "é", "(((", ")))", "漢字 😀\n" * 3]:
@@ -128,7 +128,7 @@ def same_matches(text: bytes, language: str) -> None:
     seen = shown(text, language)
     root, expected = ours.parse(seen), reference.parse(seen)
     assert root is not None and expected is not None
-    end = len(code.grammar_of(language).spec.patterns)  # type: ignore[union-attr]
+    end = len(code.grammar_of(language).rules.patterns)  # type: ignore[union-attr]
     wanted = [(min(number, end), captures) for number, captures in reference.matches(expected)]
     assert found(ours.matches(root)) == found(wanted)
     half = len(seen) // 2
@@ -140,7 +140,7 @@ def same_matches(text: bytes, language: str) -> None:
 
 @pytest.mark.parametrize("language", PARSED)
 def test_patterns_find_what_queries_find(language: str) -> None:
-    source = SNIPPETS[language][0]
+    source = samples()[language].source
     for text in (source, source * 3, source[len(source) // 3 :]):
         same_matches(text.encode(), language)
 
@@ -161,13 +161,13 @@ def test_files_are_cut_and_named_alike(file: tuple[bytes, str], target: int) -> 
     assert grammar is not None
     ours = code.parse(text, language, target)
     with pytest.MonkeyPatch.context() as patch:
-        bare = Grammar(grammar.name, grammar.capsule, grammar.spec, grammar.rules, None)
+        bare = Grammar(grammar.name, grammar.capsule, grammar.rules, grammar.kernel_rules, None)
         patch.setattr(code, "grammar_of", lambda name: bare)
         assert code.parse(text, language, target) == ours
 
 
 def test_what_the_kernel_gives_up_on_is_given_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = SNIPPETS["python"][0].encode()
+    text = samples()["python"].source.encode()
     monkeypatch.setattr(KernelReader, "parse", lambda self, text: None)
     monkeypatch.setattr(TreeSitterReader, "parse", lambda self, text: pytest.fail("it has no limits"))
     parsed = code.parse(text, "python")
@@ -198,7 +198,7 @@ def test_a_scanner_that_never_ends_is_left(text: str) -> None:
 
 def test_threads_leave_their_own_scanners_only() -> None:
     def work(number: int) -> bool:
-        text = (HANGING[number % len(HANGING)] if number % 2 else SNIPPETS["kotlin"][0]).encode()
+        text = (HANGING[number % len(HANGING)] if number % 2 else samples()["kotlin"].source).encode()
         return code.parse(text, "kotlin").gave_up == bool(number % 2)
 
     with ThreadPoolExecutor(4) as pool:
@@ -270,7 +270,7 @@ def test_a_range_that_takes_its_list_apart_does_no_harm() -> None:
 
 def test_threads_do_not_share_a_parser() -> None:
     ours, _ = readers("python")
-    texts = [SNIPPETS["python"][0].encode() * count for count in range(1, 9)]
+    texts = [samples()["python"].source.encode() * count for count in range(1, 9)]
     alone = [ours.parse(text).end_byte for text in texts]  # type: ignore[union-attr]
     with ThreadPoolExecutor(4) as pool:
         ends = list(pool.map(lambda text: ours.parse(text).end_byte, texts * 20))  # type: ignore[union-attr]
@@ -341,4 +341,4 @@ def test_patterns_that_cannot_be_are_refused() -> None:
 )  # fmt: skip
 def test_what_only_tree_sitter_knows_is_refused(query: str) -> None:
     with pytest.raises(ValueError):
-        compiled(readers("python")[0].language, [query])
+        compile_patterns(readers("python")[0].language, [query])

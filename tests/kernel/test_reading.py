@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking import code
-from lurcher.chunking.compiled import Rules, read, rules_of
-from lurcher.chunking.definitions.extract import extract
-from lurcher.chunking.definitions.spec import ATTRIBUTE, COMMENT, SCOPE, Spec
-from lurcher.chunking.grammar import grammar_of
-from lurcher.chunking.languages import LANGUAGES
+from lurcher.chunking.compiled import read
 from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.lines import cut_lines
 from lurcher.chunking.tiling import chunk_tree
+from lurcher.languages.base import ATTRIBUTE, COMMENT, SCOPE, DefinitionRules
+from lurcher.languages.definitions import KernelRules, extract, kernel_rules
+from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.grammar import grammar_of
 from lurcher.types import Definition, Span
-from tests.chunking.snippets import SNIPPETS
 from tests.kernel import kernel
+from tests.languages.samples import samples
 
 pytestmark = kernel.needed
 PARSED = [name for name, language in LANGUAGES.items() if language.grammar]
@@ -32,10 +32,10 @@ NOISE = [
 
 
 @cache
-def rules(language: str) -> Rules:
+def rules(language: str) -> KernelRules:
     grammar = grammar_of(language)
     assert grammar is not None
-    return rules_of(grammar.spec)
+    return kernel_rules(grammar.rules)
 
 
 def both(text: bytes, language: str, target: int) -> tuple[Any, Any]:
@@ -46,16 +46,16 @@ def both(text: bytes, language: str, target: int) -> tuple[Any, Any]:
         return None, None
     root, reader = tree
     ruler = Ruler(text)
-    end = len(grammar.spec.patterns)
-    definitions, comments = extract([match for match in reader.matches(root) if match[0] < end], grammar.spec, ruler)
-    chunks = chunk_tree(root, ruler, target, grammar.spec, comments, definitions)
+    end = len(grammar.rules.patterns)
+    definitions, comments = extract([match for match in reader.matches(root) if match[0] < end], grammar.rules, ruler)
+    chunks = chunk_tree(root, ruler, target, grammar.rules, comments, definitions)
     matches = [match for match in reader.matches(root) if match[0] < end]
-    return read(root, matches, text, target, grammar.spec, rules(language)), (chunks, definitions, tuple(comments.ranges))
+    return read(root, matches, text, target, grammar.rules, rules(language)), (chunks, definitions, tuple(comments.ranges))
 
 
 @pytest.mark.parametrize("language", PARSED)
 def test_real_files_are_read_alike(language: str) -> None:
-    source = SNIPPETS[language][0]
+    source = samples()[language].source
     for text in (source, source * 7, source.replace("\n", "\r\n"), source.replace(" ", "  ").replace("e", "é")):
         for target in TARGETS:
             ours, reference = both(text.encode(), language, target)
@@ -71,7 +71,7 @@ def test_a_token_that_is_missing_at_the_very_end_begins_no_chunk() -> None:
 def broken(draw: st.DrawFn) -> tuple[bytes, str]:
     """A file of one language, cut into pieces that are dropped, repeated, put elsewhere, and mixed with noise."""
     language = draw(st.sampled_from(PARSED))
-    source = SNIPPETS[language][0]
+    source = samples()[language].source
     cuts = sorted(draw(st.lists(st.integers(0, len(source)), min_size=1, max_size=6)))
     pieces = [source[a:b] for a, b in zip([0, *cuts], [*cuts, len(source)], strict=True)]
     order = draw(st.lists(st.sampled_from(range(len(pieces))), min_size=1, max_size=10))
@@ -129,8 +129,8 @@ def node(start: int, end: int, **fields: Any) -> Node:
 
 
 def extracted(matches: Any, patterns: Any, **changes: Any) -> Any:
-    spec = Spec(patterns=patterns, leads=frozenset(), **changes)
-    heads, rules_ = rules_of(spec)
+    spec = DefinitionRules(patterns=patterns, leads=frozenset(), **changes)
+    heads, rules_ = kernel_rules(spec)
     return kernel.module().extract(matches, heads, kernel.module().Ruler(b"def name ends"), rules_)
 
 

@@ -13,8 +13,8 @@ from lurcher.storage.row_builder import HEADINGS, NativeShelf, ReferenceShelf, s
 from lurcher.storage.segment import KINDS, NAMED
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 from lurcher.types import Definition, ParsedFile, Span
-from tests.chunking.snippets import SNIPPETS
 from tests.kernel import kernel
+from tests.languages.samples import samples
 
 pytestmark = kernel.needed
 FIELDS = ("body", "comments", "symbols", "types", NAMED)
@@ -63,7 +63,7 @@ def test_whatever_is_put_is_the_same(given_files: list[tuple[bytes, ParsedFile]]
 
 
 def test_real_files_are_put_alike() -> None:
-    texts = [(source.encode(), language) for language, (source, _) in SNIPPETS.items()]
+    texts = [(sample.source.encode(), language) for language, sample in samples().items()]
     parsed = [(text, parse(text, language, 120)) for text, language in texts]
     ours = shelved(True, parsed)
     assert ours == shelved(False, parsed)

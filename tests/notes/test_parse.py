@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.notes import LONGEST, WHOLE, parse_note
 from lurcher.corpora.notes.files import PARSED, is_note
+from lurcher.languages.detect import LANGUAGES
 from lurcher.types import ParsedFile
 
 PIECES = [

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from ast_grep_py import SgRoot
 
-from lurcher.chunking.languages import LANGUAGES
 from lurcher.errors import MissingExtra
+from lurcher.languages.detect import LANGUAGES
 from lurcher.structural import languages
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lurcher.chunking.compiled import read
-from lurcher.chunking.definitions.extract import extract
-from lurcher.chunking.grammar import Grammar, Reader, grammar_of
-from lurcher.chunking.languages import LANGUAGES
 from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.tiling import chunk_tree
-from lurcher.imports.extract import imports_among, imports_of
+from lurcher.languages.definitions import extract
+from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.grammar import Grammar, Reader, grammar_of
+from lurcher.languages.imports import imports_among, imports_of
 from lurcher.runtime.light import replace
 from lurcher.runtime.sandbox import GaveUp, call, possible
 from lurcher.types import ParsedFile
@@ -54,7 +54,7 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     try:
         if grammar.kernel is not None or not possible():
             return parse_by(grammar, text, target)
-        found: ParsedFile = call(f"{__name__}:parse_alone", text, language, target, grammar.rules is not None)
+        found: ParsedFile = call(f"{__name__}:parse_alone", text, language, target, grammar.kernel_rules is not None)
         return found
     except GaveUp:
         return ParsedFile(language, chunk_lines(text, target), (), (), gave_up=True)
@@ -64,7 +64,7 @@ def parse_alone(text: bytes, language: str, target: int, with_rules: bool) -> Pa
     """What `parse` does, by tree-sitter, in a process that may be stopped."""
     grammar = grammar_of(language)
     assert grammar is not None
-    return parse_by(replace(grammar, kernel=None, rules=grammar.rules if with_rules else None), text, target)
+    return parse_by(replace(grammar, kernel=None, kernel_rules=grammar.kernel_rules if with_rules else None), text, target)
 
 
 def parse_by(grammar: Grammar, text: bytes, target: int) -> ParsedFile:
@@ -77,19 +77,19 @@ def parse_by(grammar: Grammar, text: bytes, target: int) -> ParsedFile:
     root, reader = tree
     matches = reader.matches(root)
     if reader.with_imports:
-        end = len(grammar.spec.patterns)
+        end = len(grammar.rules.patterns)
         nodes = [captures["import"][0] for index, captures in matches if index >= end]
         imports = imports_among(nodes, root, seen, language)
         if nodes:
             matches = [match for match in matches if match[0] < end]
     else:
         imports = imports_of(root, seen, language, reader.imports_in)
-    if grammar.rules is None:
+    if grammar.kernel_rules is None:
         ruler = Ruler(text)
-        definitions, comments = extract(matches, grammar.spec, ruler)
-        chunks, ranges = chunk_tree(root, ruler, target, grammar.spec, comments, definitions), tuple(comments.ranges)
+        definitions, comments = extract(matches, grammar.rules, ruler)
+        chunks, ranges = chunk_tree(root, ruler, target, grammar.rules, comments, definitions), tuple(comments.ranges)
     else:
-        chunks, definitions, ranges = read(root, matches, text, target, grammar.spec, grammar.rules)
+        chunks, definitions, ranges = read(root, matches, text, target, grammar.rules, grammar.kernel_rules)
     return ParsedFile(language, chunks, definitions, ranges, imports)
 
 

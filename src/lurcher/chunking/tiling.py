@@ -12,10 +12,10 @@ from __future__ import annotations
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.definitions.spec import Spec
 from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.lines import cut_lines
-from lurcher.chunking.trailing import Comments
+from lurcher.languages.base import DefinitionRules
+from lurcher.languages.definitions import Comments
 from lurcher.types import Definition, Span
 
 if TYPE_CHECKING:
@@ -25,22 +25,24 @@ _WIDE_GAP = 64
 
 
 def chunk_tree(
-    root: Node, ruler: Ruler, target: int, spec: Spec, comments: Comments, definitions: tuple[Definition, ...]
+    root: Node, ruler: Ruler, target: int, rules: DefinitionRules, comments: Comments, definitions: tuple[Definition, ...]
 ) -> tuple[Span, ...]:
     """Tile the parsed text; the specification tells which nodes belong to the sibling they precede."""
     if not ruler.text:
         return ()
     if ruler.size(0, len(ruler.text)) <= target:
         return ruler.spans([0])
-    boundaries, weak = _boundaries(root, ruler, target, spec, comments)
+    boundaries, weak = _boundaries(root, ruler, target, rules, comments)
     boundaries, weak = _outside(boundaries, weak, ruler, target, definitions)
     return ruler.spans(_pack(boundaries, weak, ruler, target))
 
 
-def _boundaries(root: Node, ruler: Ruler, target: int, spec: Spec, comments: Comments) -> tuple[list[int], list[bool]]:
+def _boundaries(
+    root: Node, ruler: Ruler, target: int, rules: DefinitionRules, comments: Comments
+) -> tuple[list[int], list[bool]]:
     """Where chunks may begin, in order, and which of those places are weak."""
     text, starts, size = ruler.text, ruler.line_starts, ruler.size
-    leads, divided = spec.leads, spec.divided
+    leads, divided = rules.leads, rules.divided
     line, line_end, following = 0, 0, 0
     boundaries, weak = [0], [False]
     reached = 0

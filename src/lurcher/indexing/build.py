@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.chunking.code import parse
-from lurcher.chunking.languages import HEAD, detect
 from lurcher.chunking.notes import parse_note
 from lurcher.corpora.notes.files import is_note
+from lurcher.languages.detect import HEAD, detect
 from lurcher.sources.decode import Skip, Text, read_text
 from lurcher.sources.roles import roles
 from lurcher.storage.container import checksum

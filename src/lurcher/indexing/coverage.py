@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from lurcher.chunking.languages import LANGUAGES
+from lurcher.languages.detect import LANGUAGES
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, replace
 from lurcher.sources.files import MOST_EXAMPLES
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, UNREADABLE, Manifest

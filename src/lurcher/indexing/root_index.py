@@ -7,7 +7,6 @@ import time
 from _thread import RLock
 
 from lurcher import config
-from lurcher.chunking.installed import outdated
 from lurcher.config import Settings
 from lurcher.errors import (
     BroadRoot,
@@ -21,6 +20,7 @@ from lurcher.errors import (
     RootGone,
 )
 from lurcher.indexing.freshness import Changes, Glance, compare, differing, glance, settle, stale
+from lurcher.languages.installed import outdated
 from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
 from lurcher.runtime.paths import exists, is_inside

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.imports.types import Link
 from lurcher.indexing.import_graph import graph_around
 from lurcher.inspect.answers import Standing
+from lurcher.languages.graph import Link
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot
 

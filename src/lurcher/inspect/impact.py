@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from lurcher.errors import QueryError
-from lurcher.imports.languages import LANGUAGES
-from lurcher.imports.types import Link
 from lurcher.indexing.coverage import given_up, without_grammar
 from lurcher.indexing.import_graph import graph_around
 from lurcher.inspect.answers import Dependent, Hop, ImpactAnswer, Standing
+from lurcher.languages.graph import Link
+from lurcher.languages.resolution import ecosystem_of
 from lurcher.query.intent import parts_of
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot
@@ -79,7 +79,7 @@ def _dependent(snapshot: Snapshot, prefix: str, link: Link, test: bool, name: st
 def _notes(snapshot: Snapshot, file: int, name: str | None) -> tuple[Degraded, ...]:
     notes = []
     language = snapshot.language(file)
-    if language not in LANGUAGES:
+    if not ecosystem_of(language):
         notes.append(Degraded("graph", f"imports in {language} files are not read", ""))
     if name is not None:
         import difflib

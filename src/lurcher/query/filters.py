@@ -18,7 +18,7 @@ def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
     """Canonical language names; an unknown one is an error that names what is near."""
     if not names:
         return ()
-    from lurcher.chunking.languages import LANGUAGES, resolve
+    from lurcher.languages.detect import LANGUAGES, resolve
 
     found = []
     for name in names:

@@ -15,9 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from lurcher.chunking.languages import LANGUAGES, detect
 from lurcher.errors import LurcherError
 from lurcher.indexing.root_index import Project, View
+from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.query.expand import query_terms
 from lurcher.query.plan import literal_pattern
 from lurcher.query.text_pattern import Pattern

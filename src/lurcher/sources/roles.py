@@ -58,7 +58,7 @@ _VENDORED = {"vendor", "vendored", "_vendor", "third_party", "thirdparty", "3rdp
 
 def roles(path: str) -> int:
     """The roles of a file as a set of flags."""
-    from lurcher.chunking.languages import detect
+    from lurcher.languages.detect import detect
 
     folder, _, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")

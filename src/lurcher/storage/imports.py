@@ -5,7 +5,7 @@ The words of imports lie apart from other strings, in the order of the rows: a g
 
 from __future__ import annotations
 
-from lurcher.imports.types import KINDS
+from lurcher.languages.base import KINDS
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.container import Container
 from lurcher.storage.segment import IMPORT

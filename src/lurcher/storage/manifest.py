@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from _collections_abc import Mapping
 
-from lurcher.chunking.installed import Used, checked
 from lurcher.errors import CorruptIndex, OutdatedIndex
+from lurcher.languages.installed import Used, checked
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cached_property, dataclass, field

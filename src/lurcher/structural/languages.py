@@ -1,7 +1,7 @@
 """Which of our languages ast-grep has a grammar for, and how a metavariable is written in each.
 
 A `$` is no part of a name in most languages, so ast-grep puts another character for it before it parses a pattern. To say where
-a pattern is wrong we have to parse it as it does: a test holds this table against the installed ast-grep.
+a pattern is wrong we have to parse it as it does: a test holds the sigils against the installed ast-grep.
 """
 
 from __future__ import annotations
@@ -10,29 +10,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from lurcher.errors import MissingExtra
+from lurcher.languages.detect import LANGUAGES
 
-SIGILS = {
-    "bash": "$", "c": "𐀀", "cpp": "𐀀", "csharp": "µ", "css": "_", "dart": "$", "elixir": "µ", "go": "µ", "haskell": "µ",
-    "html": "z", "java": "$", "javascript": "$", "json": "$", "kotlin": "µ", "lua": "$", "markdown": "$", "nix": "_",
-    "php": "µ", "python": "µ", "ruby": "µ", "rust": "µ", "scala": "$", "solidity": "$", "swift": "µ", "terraform": "µ",
-    "tsx": "$", "typescript": "$", "yaml": "$", "zig": "_",
-}  # fmt: skip
+SIGILS = {name: language.sigil for name, language in LANGUAGES.items() if language.sigil}
 """Our language → what stands for a `$` in its patterns."""
-
-_THEIRS = {"terraform": "hcl"}
-
-ASKED_FOR_ONLY = frozenset({"css", "html", "json", "markdown", "yaml"})
-"""Markup and data, in which nearly every text parses: searched only when they are named."""
 
 
 def grammar_name(language: str) -> str:
     """What ast-grep calls a language."""
-    return _THEIRS.get(language, language)
+    return LANGUAGES[language].ast_grep or language
 
 
 def inferred(languages: Iterable[str]) -> tuple[str, ...]:
     """Those of `languages` in which a pattern is tried when none is named, sorted."""
-    return tuple(sorted(language for language in set(languages) if language in SIGILS and language not in ASKED_FOR_ONLY))
+    return tuple(sorted(language for language in set(languages) if language in SIGILS and not LANGUAGES[language].markup))
 
 
 def parser() -> Any:

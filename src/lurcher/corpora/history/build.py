@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lurcher.chunking.languages import detect
 from lurcher.corpora.history.file_kind import CODE, TESTS, kind_of
 from lurcher.corpora.history.noise import TRAITS, reads_as_fix, traits
 from lurcher.corpora.history.segment import (
@@ -28,6 +27,7 @@ from lurcher.corpora.history.segment import (
     Rows,
 )
 from lurcher.corpora.history.symbols import defined_names, heading_name
+from lurcher.languages.detect import detect
 from lurcher.sources.git.parse import Change, Commit, Hunk
 from lurcher.terms.count import Postings, term_counter
 

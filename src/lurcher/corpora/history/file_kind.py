@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from lurcher.chunking.languages import TEXT, detect
+from lurcher.languages.detect import TEXT, detect
 from lurcher.sources.files import GENERATED_FOLDERS, name_reason
 from lurcher.sources.roles import DATA, EXAMPLE, TEST, VENDORED, roles
 

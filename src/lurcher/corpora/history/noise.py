@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from lurcher.chunking.languages import TEXT, detect
 from lurcher.corpora.history.outcomes.classify_subject import reads_as_fix
+from lurcher.languages.detect import TEXT, detect
 from lurcher.sources.files import GENERATED_FOLDERS, LOCK_FILES, name_reason
 from lurcher.sources.git.parse import Change
 from lurcher.sources.roles import EXAMPLE, TEST, VENDORED, roles

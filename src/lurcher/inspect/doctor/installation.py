@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from importlib import import_module, metadata
 from pathlib import Path
 
-from lurcher.chunking.languages import LANGUAGES
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding
+from lurcher.languages.detect import LANGUAGES
 from lurcher.runtime.plural import counted
 from lurcher.sources.git import command
 from lurcher.version import VERSION

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
-from lurcher.chunking.installed import outdated
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.coverage import given_up, without_grammar
 from lurcher.indexing.root_index import Project
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
+from lurcher.languages.installed import outdated
 from lurcher.runtime.plural import counted
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import Entries

@@ -1,0 +1,202 @@
+"""What a language file declares: `LANGUAGES`, a tuple of `Language`, and the rules that a `Language` is made of.
+
+Definitions are found by tree-sitter patterns with a kind each, and by the rules that queries cannot express. A pattern
+captures `@def` (the whole definition) and `@name`, which is the definition's field of that name where it is not captured;
+optionally `@owner` (the type that a definition outside its type belongs to), `@body` (where the signature ends) or `@value`
+(a function or type literal whose body ends it).
+
+Patterns are as flat as they can be: one node, with a field or a child only where that is cheap or keeps much else from
+matching. To compile a query tree-sitter follows every nested pattern through the states of the parser, which in a large
+grammar takes up to a fifth of a second for a single one; flat patterns cost nothing. What a flat pattern cannot say is left
+to a reader, which looks at the nodes around the match and returns what a nested pattern would have captured.
+"""
+
+from __future__ import annotations
+
+from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, dataclass
+from lurcher.types import Import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    from tree_sitter import Node
+
+    from lurcher.languages.resolution import Tree
+
+__all__ = [
+    "ATTRIBUTE", "COMMENT", "KINDS", "LONGEST", "OPEN_SCOPE", "PACKAGE", "SCOPE", "TYPES", "WRAP", "Captures",
+    "DefinitionRules", "Found", "Import", "ImportRules", "Language", "MatchReader", "Patterns", "Resolver", "Target", "always",
+    "no_underscore", "not_private",
+]  # fmt: skip
+
+Captures: TypeAlias = "dict[str, list[Node]]"
+"""The nodes of a match by the names of their captures."""
+MatchReader: TypeAlias = "Callable[[Captures], Iterable[tuple[str, Captures]]]"
+"""Makes any number of definitions and comments, each a kind and its captures, of the match of a flat pattern."""
+Patterns: TypeAlias = "tuple[tuple[str | MatchReader, str], ...]"
+"""Each with its kind or its reader."""
+
+COMMENT = "comment"
+"""`@def` is a comment or a documentation string."""
+ATTRIBUTE = "attribute"
+"""`@def` is a sibling that belongs to the definition it precedes."""
+WRAP = "wrap"
+"""`@def` is a wrapper (decorators, export, template) around the definition captured as `@inner`."""
+SCOPE = "scope"
+"""`@def` defines nothing itself but contains definitions of `@name`: an impl block, an extension."""
+OPEN_SCOPE = "open scope"
+"""A scope whose members are visible whatever their modifiers: the implementation of a trait."""
+
+TYPES = frozenset({"class", "struct", "enum", "interface", "trait", "type", SCOPE, OPEN_SCOPE})
+"""Kinds in which a function is a method."""
+
+PACKAGE = "package"
+"""Kind of an import that imports nothing: it says in which package or namespace the file's own names are."""
+KINDS = (
+    PACKAGE, "import", "from", "export", "require", "dynamic", "static", "use", "mod", "mod-path", "crate", "quote", "angle",
+    "using", "alias", "relative", "load", "autoload", "function", "const", "include", "here",
+    "wikilink", "embed", "link", "title", "tag", "date", "block", "broken",
+)  # fmt: skip
+"""Every kind of an import; an index holds their numbers, so new ones go to the end."""
+LONGEST = 1_000
+"""Characters of what is imported beyond which it is a misreading."""
+
+
+@dataclass(slots=True)
+class Found:
+    """A definition that a pattern matched, before it has its place among the others."""
+
+    kind: str
+    name: str
+    owner: str
+    start: int
+    end: int
+    signature_start: int
+    signature_end: int
+    name_start: int
+    name_end: int
+    value_start: int
+    """Where the captured value begins; the end of the name where none was captured."""
+
+
+def always(found: Found, modifiers: bytes, parent_kind: str) -> bool:
+    return True
+
+
+def no_underscore(found: Found, modifiers: bytes, parent_kind: str) -> bool:
+    """A leading underscore hides, except in names such as `__init__` that the language itself calls."""
+    name = found.name
+    return not name.startswith("_") or (name.startswith("__") and name.endswith("__"))
+
+
+def not_private(found: Found, modifiers: bytes, parent_kind: str) -> bool:
+    """The rule of most class-based languages: visible unless the modifiers say otherwise."""
+    words = modifiers.split()
+    return not any(word in (b"private", b"fileprivate") or word.startswith(b"private[") for word in words)
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionRules:
+    """What a language calls a definition."""
+
+    patterns: Patterns
+    """In order of preference: of two patterns that find one name in one place the earlier wins, and of what one reader finds
+    there the first."""
+    leads: frozenset[str]
+    """Node types that stay with the node they precede: comments, attributes, decorators."""
+    exported: Callable[[Found, bytes, str], bool] = always
+    """Whether a definition is visible outside, from the bytes between its start and its name and its parent's kind."""
+    methods_in: frozenset[str] = TYPES
+    """Kinds of parents in which a function is called a method."""
+    constructors: frozenset[str] = frozenset()
+    """Method names that construct."""
+    constructor_is_class: bool = False
+    """Whether a method that bears its class's name constructs."""
+    qualifiers: str | None = None
+    """What separates the parts of a qualified name, as a regular expression; None where names have no parts."""
+    divided: frozenset[str] = frozenset()
+    """Node types that chunking always divides, because their grammar puts a neighbour's comment into them."""
+    contains_nothing: frozenset[str] = frozenset()
+    """Kinds that are not containers of what lies in them."""
+    annotations: bytes = b""
+    """First bytes of annotations that lie inside a definition's node; its signature begins after them."""
+    signature_at_wrapper: bool = True
+    """Whether the signature includes the wrapper's own text (`export`, `template <…>`), as decorators do not."""
+    refine: Callable[[Found, bytes], Found | None] | None = None
+    """Called for each definition last: it changes the definition, or drops it by returning None."""
+    merge_equations: bool = False
+    """Whether successive definitions of one name in one container are parts of one definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRules:
+    """How a language writes imports."""
+
+    words: tuple[bytes, ...]
+    """Keywords one of which every import has."""
+    query: str
+    """Flat patterns (nested ones take long to compile) that capture statements as `@import`."""
+    read: Callable[[list[Node], bytes, Node], list[Import]]
+    """Imports out of the captured nodes, which are in order of position, the text, and the root."""
+    before_quote: tuple[bytes, ...] = ()
+    """Keywords that count only where a quotation mark follows."""
+    line_comments: tuple[bytes, ...] = ()
+    """What begins a line that is a comment."""
+    common: bool = False
+    """Whether the patterns match much that is no import, such as every call."""
+
+
+class Target(NamedTuple):
+    """A file that an import leads to."""
+
+    path: str
+    confidence: float
+    """1 where the ecosystem's rules leave no choice; less where files share it or nearness had to decide."""
+    names: tuple[str, ...] | None = None
+    """Those of the import's names that lead here; None where all do."""
+
+
+class Resolver(Protocol):
+    """Knows one ecosystem's rules on one tree."""
+
+    def resolve(self, path: str, found: Import) -> tuple[Target, ...]:
+        """The files of the tree that an import in `path` leads to; none if it is external or unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """One language. Everything up to `script` is also in `table.py`, so that no language file is imported to detect one."""
+
+    name: str
+    extensions: tuple[str, ...] = ()
+    """Without the dot, in lower case unless only that spelling counts."""
+    filenames: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    """Beginnings of file names, such as `Dockerfile.`, where the extension says nothing."""
+    aliases: tuple[str, ...] = ()
+    """Other names that a user may say."""
+    interpreters: tuple[str, ...] = ()
+    """Programs that a first line `#!…` names."""
+    grammar: tuple[str, str] | None = None
+    """Module and function that returns the tree-sitter language; None where files are cut by lines."""
+    optional: bool = False
+    """Whether the grammar's package comes with the extra `languages` only."""
+    ecosystem: str = ""
+    """Where imports are resolved: languages of one ecosystem share a resolver. Empty for languages without one."""
+    sigil: str = ""
+    """What ast-grep puts for a `$` in this language's patterns; empty where it has no grammar."""
+    ast_grep: str = ""
+    """What ast-grep calls the language, where that is another name."""
+    markup: bool = False
+    """Markup and data, in which nearly every text parses: searched by structure only when the language is named."""
+    script: bool = False
+    """Whether files are markup with scripts of another language in them: see `scripts`."""
+
+    decide: Callable[[str, bytes], str] | None = None
+    """The language of a file by its extension and first bytes, where this language shares extensions with another."""
+    definitions: DefinitionRules | None = None
+    imports: ImportRules | None = None
+    resolver: Callable[[Tree], Resolver] | None = None
+    scripts: Callable[[bytes], list[tuple[int, int, str]]] | None = None
+    """The scripts in a text, in order: start, end and language of each."""

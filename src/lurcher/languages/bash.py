@@ -1,0 +1,28 @@
+"""Shell: functions, and variables set at the top level."""
+
+from __future__ import annotations
+
+from lurcher.languages.base import COMMENT, DefinitionRules, Language, no_underscore
+
+_PATTERNS = (
+    ("function", "(function_definition name: (_) @name) @def"),
+    ("variable", "(program (variable_assignment name: (variable_name) @name) @def)"),
+    ("variable", "(program (declaration_command (variable_assignment name: (variable_name) @name)) @def)"),
+    (COMMENT, "(comment) @def"),
+)
+
+_DEFINITIONS = DefinitionRules(patterns=_PATTERNS, leads=frozenset({"comment"}), exported=no_underscore)
+
+
+LANGUAGES = (
+    Language(
+        name="bash",
+        extensions=("sh", "bash", "zsh", "ksh", "bats", "ebuild"),
+        filenames=(".bashrc", ".bash_profile", ".bash_aliases", ".profile", ".zshrc", ".zprofile", "PKGBUILD"),
+        aliases=("sh", "shell", "zsh"),
+        interpreters=("sh", "bash", "zsh", "ksh", "dash", "bats"),
+        grammar=("tree_sitter_bash", "language"),
+        sigil="$",
+        definitions=_DEFINITIONS,
+    ),
+)

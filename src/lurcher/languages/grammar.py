@@ -1,0 +1,176 @@
+"""A language's grammar, loaded when the first file needs it, and the two parsers that run it.
+
+tree-sitter is the reference. The kernel's parser takes the same tables and makes the same trees in less than half the time. It
+counts what it does: on a text that takes more steps or memory than any real one it gives up, in the middle of a grammar's own
+code if need be, and the text is cut by lines. tree-sitter cannot be stopped so, and is used only where there is no kernel.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lurcher.languages.base import Captures, DefinitionRules
+from lurcher.languages.definitions import KernelRules, kernel_rules
+from lurcher.languages.detect import LANGUAGES, load_language
+from lurcher.languages.imports import Windows, find_imports, joint_query, query_of
+from lurcher.languages.installed import installed
+from lurcher.languages.queries import compile_patterns
+from lurcher.runtime.kernel import native
+from lurcher.runtime.light import dataclass
+
+if TYPE_CHECKING:
+    import tree_sitter
+    from tree_sitter import Node
+
+Matches = list[tuple[int, Captures]]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSitterReader:
+    """Grammar and query are immutable, so threads share them."""
+
+    name: str
+    language: tree_sitter.Language
+    query: tree_sitter.Query
+    with_imports: bool
+    """Whether patterns of imports follow those of the specification."""
+
+    def parse(self, text: bytes) -> Node | None:
+        from tree_sitter import Parser
+
+        return Parser(self.language).parse(text).root_node
+
+    def matches(self, root: Node) -> Matches:
+        from tree_sitter import QueryCursor
+
+        return QueryCursor(self.query).matches(root)
+
+    def imports_in(self, root: Node, windows: Windows | None) -> list[Node]:
+        return find_imports(root, self.name, windows)
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReader:
+    language: Any
+    patterns: Any
+    """Those of the specification, then those of imports where both are asked for together."""
+    imports: Any
+    """Those of imports alone; nothing for languages without any."""
+    choices: dict[int, tuple[str, frozenset[bytes]]]
+    """By a pattern's number: a capture, and what its text may be."""
+    with_imports: bool
+
+    def parse(self, text: bytes) -> Node | None:
+        root: Node | None = self.language.parse(text)
+        return root
+
+    def matches(self, root: Node) -> Matches:
+        found: Matches = self.patterns.matches(root)
+        if not self.choices:
+            return found
+        return [match for match in found if match[0] not in self.choices or self._is_chosen(*match)]
+
+    def _is_chosen(self, number: int, captures: Captures) -> bool:
+        name, texts = self.choices[number]
+        return captures[name][0].text in texts
+
+    def imports_in(self, root: Node, windows: Windows | None) -> list[Node]:
+        if self.imports is None:
+            return []
+        matches = self.imports.matches(root) if windows is None else self.imports.within(root, windows)
+        return [captures["import"][0] for _, captures in matches]
+
+
+Reader = TreeSitterReader | KernelReader
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    name: str
+    capsule: object
+    rules: DefinitionRules
+    kernel_rules: KernelRules | None
+    """What the kernel needs of the rules, where there is a kernel."""
+    kernel: KernelReader | None
+
+    def parsed(self, text: bytes) -> tuple[Node, Reader] | None:
+        """The root of a text's tree, and who made it; None where the kernel gives up.
+
+        Without a kernel this may take for ever: see isolated.py.
+        """
+        if self.kernel is not None:
+            root = self.kernel.parse(text)
+            return None if root is None else (root, self.kernel)
+        reader = tree_sitter_reader(self.name, self.capsule)
+        assert reader is not None
+        root = reader.parse(text)
+        assert root is not None
+        return root, reader
+
+
+def definition_rules(language: str) -> DefinitionRules:
+    """What a language that has a grammar calls a definition."""
+    rules = load_language(language).definitions
+    assert rules is not None
+    return rules
+
+
+@cache
+def grammar_of(language: str) -> Grammar | None:
+    """The grammar of a language; None where there is none to load, or it has other nodes than we know."""
+    entry = LANGUAGES.get(language)
+    if entry is None or entry.grammar is None:
+        return None
+    module, function = entry.grammar
+    installed(module)  # as it is now, whatever comes later
+    try:
+        capsule = getattr(import_module(module), function)()
+    except (ImportError, AttributeError):
+        return None
+    rules = definition_rules(language)
+    for_kernel = None if native() is None else kernel_rules(rules)
+    kernel = _kernel_reader(language, capsule)
+    # tree-sitter takes its time to make a query: it is asked only where the kernel cannot serve.
+    if kernel is None and tree_sitter_reader(language, capsule) is None:
+        return None
+    return Grammar(language, capsule, rules, for_kernel, kernel)
+
+
+@cache
+def tree_sitter_reader(language: str, capsule: object) -> TreeSitterReader | None:
+    try:
+        from tree_sitter import Language, Query
+
+        loaded = Language(capsule)
+        patterns = "\n".join(pattern for _, pattern in definition_rules(language).patterns)
+        imports = joint_query(language)
+        try:
+            query = Query(loaded, f"{patterns}\n{imports}")
+        except ValueError:  # it knows other imports
+            query, imports = Query(loaded, patterns), ""
+    except (ImportError, TypeError, ValueError):
+        return None
+    return TreeSitterReader(language, loaded, query, bool(imports))
+
+
+def _kernel_reader(language: str, capsule: object) -> KernelReader | None:
+    """None without a kernel, for a grammar of another form, and where a pattern says what only tree-sitter knows."""
+    kernel = native()
+    if kernel is None:
+        return None
+    imports, alone = joint_query(language), query_of(language)
+    try:
+        loaded = kernel.Language(capsule)
+        asked = compile_patterns(loaded, [*(pattern for _, pattern in definition_rules(language).patterns), imports])
+        asked_alone = compile_patterns(loaded, [alone])
+        return KernelReader(
+            loaded,
+            kernel.Patterns(loaded, asked.names, asked.patterns),
+            kernel.Patterns(loaded, asked_alone.names, asked_alone.patterns) if alone else None,
+            asked.choices,
+            bool(imports),
+        )
+    except (TypeError, ValueError):
+        return None
