@@ -24,11 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from truth import file_imports
 
 from lurcher.chunking.code import tree_of
-from lurcher.languages.detect import detect
+from lurcher.languages.detect import detect, ecosystem_of
 from lurcher.languages.grammar import grammar_of
 from lurcher.languages.graph import Graph
 from lurcher.languages.imports import imports_of
-from lurcher.languages.resolution import ecosystem_of
 from lurcher.types import Import
 
 TRUTH = Path(__file__).resolve().parent / "truth"

@@ -36,7 +36,7 @@ def language_files() -> dict[str, tuple[Language, ...]]:
 def entry_of(file: str, language: Language) -> tuple[Any, ...]:
     """The fields of `detect.Entry`, in order."""
     return (
-        language.name, file, language.extensions, language.filenames, language.prefixes, language.aliases,
+        language.name, file, language.extensions, language.filenames, language.prefixes, language.aliases, language.also,
         language.interpreters, language.grammar, language.optional, language.ecosystem, language.sigil, language.ast_grep,
         language.markup, language.script, language.decide is not None,
     )  # fmt: skip

@@ -265,6 +265,9 @@ class Hit:
     line: int = 0
     """The line to go to: the one among those shown that matches best; 0 where none is better than the first."""
 
+    cell: dict[str, Any] | None = None
+    """Of a hit in a notebook: `number` of the cell, from 1, its `type`, and `start_line` and `end_line` within it."""
+
     @property
     def best_line(self) -> int:
         return self.line or self.start_line
@@ -294,6 +297,8 @@ class Hit:
         }
         if self.note is not None:
             out["note"] = self.note
+        if self.cell is not None:
+            out["cell"] = self.cell
         if self.library is not None:
             out |= {"library": self.library, "version": self.version}
         if self.matches:

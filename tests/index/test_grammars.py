@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from lurcher.languages import installed
-from lurcher.languages.grammar import grammar_of
-from lurcher.languages.installed import Used, checked, merged, outdated
+from lurcher.languages.grammar import grammar_of, merged, used
+from lurcher.languages.installed import Used, checked, outdated
 from tests.conftest import run_lurcher
 from tests.index.conftest import opened, write
 
@@ -91,7 +91,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
     def forget() -> None:
         installed.installed.cache_clear()
-        installed._version.cache_clear()
+        installed.version_of.cache_clear()
 
     forget()
     yield install
@@ -120,7 +120,7 @@ def test_a_grammar_that_cannot_be_loaded_is_tried_once(package: Callable[[str], 
 
 
 def test_of_two_grammars_the_older_is_kept() -> None:
-    now = installed.used("python")
+    now = used("python")
     assert now is not None and now.version not in ("", installed.UNKNOWN)
     older, newer = now._replace(version="0.1"), now._replace(version="99.1")
     assert merged({}, ["python", "text"]) == {"python": now}

@@ -8,7 +8,8 @@ from lurcher.languages.detect import LANGUAGES, detect, resolve
 
 PARSED = [
     "python", "javascript", "typescript", "tsx", "go", "rust", "java", "c", "cpp", "csharp", "ruby", "php", "bash",
-    "kotlin", "scala", "swift", "elixir", "haskell", "lua", "zig",
+    "kotlin", "scala", "swift", "elixir", "haskell", "lua", "zig", "dart", "terraform", "powershell", "sql", "objective-c",
+    "ocaml", "ocaml-interface", "julia", "perl",
 ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def test_a_language_file_declares_what_it_must(file: str) -> None:
     for language in languages:
         assert isinstance(language, Language)
         assert language.name == language.name.lower()
-        assert language.extensions or language.filenames, "nothing tells its files"
+        assert language.extensions or language.filenames or language.interpreters, "nothing tells its files"
         assert (language.definitions is not None) == (language.grammar is not None), "a grammar is there for definitions"
         assert language.imports is None or language.grammar is not None
         assert (language.resolver is not None) == bool(language.ecosystem)
@@ -45,7 +45,9 @@ def test_a_language_file_has_a_test_file_with_a_sample_of_each_language(file: st
         sample = samples()[language.name]
         assert sample.source
         assert sample.definitions.strip()
-        assert bool(sample.imports) == (language.imports is not None), f"{path.name} has no sample of imports"
+        assert bool(sample.imports) == (language.imports is not None or language.script), (
+            f"{path.name} has no sample of imports"
+        )
 
 
 def test_languages_of_one_ecosystem_share_a_resolver() -> None:

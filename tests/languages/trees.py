@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 
 from tree_sitter import Language, Parser
 
+from lurcher.chunking.code import parse
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.languages.graph import Graph
 from lurcher.languages.imports import imports_of
+from lurcher.languages.installed import load_capsule
 from lurcher.types import Import
 
 
@@ -17,7 +18,7 @@ from lurcher.types import Import
 def parser(language: str) -> Parser:
     entry = LANGUAGES[language].grammar
     assert entry is not None
-    return Parser(Language(getattr(import_module(entry[0]), entry[1])()))
+    return Parser(Language(load_capsule(*entry)))
 
 
 def found(text: str | bytes, language: str) -> list[Import]:
@@ -34,9 +35,7 @@ def graph(files: dict[str, str]) -> Graph:
     listed = []
     for path, text in files.items():
         language = detect(path, text.encode("utf-8"))
-        known = LANGUAGES.get(language)
-        parsed = known is not None and known.grammar is not None
-        listed.append((path, language, tuple(found(text, language)) if parsed else ()))
+        listed.append((path, language, parse(text.encode("utf-8"), language).imports))
     return Graph.build(listed, files.get)
 
 

@@ -249,9 +249,14 @@ class Shown:
         path = self._snapshot.path(place.file)
         line, name, kind = self.named(i)
         why = self._ranked.why(position) if self._query.reasons else Why()
+        language, cell = self._snapshot.language(place.file), None
+        if language == "jupyter":
+            from lurcher.chunking.notebook import cell_at
+
+            cell = cell_at(self._snapshot.file_text(place.file), first, last)
         identity = blake2b(f"code\0{path}\0{place.start}\0{place.end}".encode(), digest_size=8)
         return Hit(
-            identity.hexdigest(), "code", path, first, last, self._snapshot.language(place.file), name if named else None,
-            kind if named else None, score, self.cost(i), text, why, matches=self._focus.matches(place), line=line,
+            identity.hexdigest(), "code", path, first, last, language, name if named else None,
+            kind if named else None, score, self.cost(i), text, why, matches=self._focus.matches(place), line=line, cell=cell,
         )  # fmt: skip
 

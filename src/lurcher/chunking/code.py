@@ -9,7 +9,7 @@ from lurcher.chunking.line_index import Ruler
 from lurcher.chunking.lines import chunk_lines
 from lurcher.chunking.tiling import chunk_tree
 from lurcher.languages.definitions import extract
-from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.grammar import Grammar, Reader, grammar_of
 from lurcher.languages.imports import imports_among, imports_of
 from lurcher.runtime.light import replace
@@ -46,9 +46,13 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
 
     Without a grammar, or where it cannot cope with the text, the text is cut by lines and defines nothing.
     """
+    known = LANGUAGES.get(language)
+    if known is not None and known.script and text:
+        from lurcher.chunking.scripts import parse_scripts
+
+        return parse_scripts(text, load_language(language), target, parse)
     grammar = grammar_of(language) if text else None
     if grammar is None:
-        known = LANGUAGES.get(language)
         missing = known is not None and known.grammar is not None and bool(text)
         return ParsedFile(language, chunk_lines(text, target), (), (), no_grammar=missing)
     try:

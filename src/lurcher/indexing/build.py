@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,6 +11,7 @@ from lurcher.chunking.code import parse
 from lurcher.chunking.notes import parse_note
 from lurcher.corpora.notes.files import is_note
 from lurcher.languages.detect import HEAD, detect
+from lurcher.runtime.light import replace
 from lurcher.sources.decode import Skip, Text, read_text
 from lurcher.sources.roles import roles
 from lurcher.storage.container import checksum
@@ -21,7 +21,7 @@ from lurcher.storage.segment import FILE, GAVE_UP, NAMED, NO_GRAMMAR, UNIT_FAMIL
 from lurcher.storage.segment_writer import SegmentData, StringPool
 from lurcher.terms.count import Postings, term_counter
 from lurcher.terms.split import compound, folders_of, name_of, name_parts, split, words
-from lurcher.types import Span
+from lurcher.types import ParsedFile, Span
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,7 +63,7 @@ def build(
         if begin is not None:
             begin(path)
         language = "text" if path in plain else detect(path, text[:HEAD])
-        parsed = parse_note(text, language) if is_note(path, language) else parse(text, language, chunk_chars)
+        parsed = _parse(path, text, language, chunk_chars)
         name, folders = name_of(path), folders_of(path)
         parts = name_parts(name)
         counter.add("name", number, " ".join(parts))
@@ -111,6 +111,16 @@ def build(
     return replace(data, vectors=embed(data, table), model=table.digest)
 
 
+def _parse(path: str, text: bytes, language: str, chunk_chars: int) -> ParsedFile:
+    if is_note(path, language):
+        return parse_note(text, language)
+    if language == "jupyter":
+        from lurcher.chunking.notebook import parse_notebook
+
+        return parse_notebook(text, chunk_chars)
+    return parse(text, language, chunk_chars)
+
+
 def _unseen(text: bytes, chunks: tuple[Span, ...]) -> bool:
     """Whether a search for words of this text among its terms could miss one, as far as the text alone can tell."""
     # An accent that follows its letter is put onto it before words are read: the letter alone is not found then.
@@ -152,7 +162,14 @@ class Tree(NamedTuple):
     secrets: bool = False
 
     def read(self, path: str) -> Text | Skip:
-        return read_text(f"{self.root}/{path}", self.max_file_bytes, follow_symlinks=self.follow_symlinks, secrets=self.secrets)
+        found = read_text(
+            f"{self.root}/{path}", self.max_file_bytes, follow_symlinks=self.follow_symlinks, secrets=self.secrets
+        )
+        if path.endswith(".ipynb") and isinstance(found, Text):
+            from lurcher.chunking.notebook import read_notebook
+
+            return replace(found, data=read_notebook(found.data))
+        return found
 
 
 class Seen(NamedTuple):

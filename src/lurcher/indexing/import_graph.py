@@ -5,8 +5,8 @@ There is one for each ecosystem, since no import leads from one to another: a qu
 
 from __future__ import annotations
 
+from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Graph
-from lurcher.languages.resolution import ecosystem_of
 from lurcher.runtime.garbage import UNCOLLECTED
 from lurcher.storage.snapshot import Snapshot
 

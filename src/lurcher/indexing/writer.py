@@ -21,7 +21,7 @@ from lurcher.indexing.build import Files, Seen, Tree, build, texts_of
 from lurcher.indexing.first_build import most_telling_first
 from lurcher.indexing.freshness import Changes, believed, settle
 from lurcher.languages.detect import detect
-from lurcher.languages.installed import merged
+from lurcher.languages.grammar import merged
 from lurcher.runtime.garbage import UNCOLLECTED
 from lurcher.runtime.kernel import give_back
 from lurcher.sources.decode import Skip, Text

@@ -9,8 +9,8 @@ from lurcher.errors import QueryError
 from lurcher.indexing.coverage import given_up, without_grammar
 from lurcher.indexing.import_graph import graph_around
 from lurcher.inspect.answers import Dependent, Hop, ImpactAnswer, Standing
+from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
-from lurcher.languages.resolution import ecosystem_of
 from lurcher.query.intent import parts_of
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot

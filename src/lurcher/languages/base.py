@@ -13,7 +13,7 @@ to a reader, which looks at the nodes around the match and returns what a nested
 
 from __future__ import annotations
 
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Protocol, dataclass
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.types import Import
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-    from lurcher.languages.resolution import Tree
+    from lurcher.languages.resolution import Target, Tree
 
 __all__ = [
     "ATTRIBUTE", "COMMENT", "KINDS", "LONGEST", "OPEN_SCOPE", "PACKAGE", "SCOPE", "TYPES", "WRAP", "Captures",
-    "DefinitionRules", "Found", "Import", "ImportRules", "Language", "MatchReader", "Patterns", "Resolver", "Target", "always",
+    "DefinitionRules", "Found", "Import", "ImportRules", "Language", "MatchReader", "Patterns", "Resolver", "always",
     "no_underscore", "not_private",
 ]  # fmt: skip
 
@@ -147,16 +147,6 @@ class ImportRules:
     """Whether the patterns match much that is no import, such as every call."""
 
 
-class Target(NamedTuple):
-    """A file that an import leads to."""
-
-    path: str
-    confidence: float
-    """1 where the ecosystem's rules leave no choice; less where files share it or nearness had to decide."""
-    names: tuple[str, ...] | None = None
-    """Those of the import's names that lead here; None where all do."""
-
-
 class Resolver(Protocol):
     """Knows one ecosystem's rules on one tree."""
 
@@ -176,6 +166,8 @@ class Language:
     """Beginnings of file names, such as `Dockerfile.`, where the extension says nothing."""
     aliases: tuple[str, ...] = ()
     """Other names that a user may say."""
+    also: tuple[str, ...] = ()
+    """Languages that a user means too who says this one's name: the interfaces of its modules."""
     interpreters: tuple[str, ...] = ()
     """Programs that a first line `#!…` names."""
     grammar: tuple[str, str] | None = None

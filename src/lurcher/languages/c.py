@@ -30,10 +30,9 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     Patterns,
-    Target,
 )
 from lurcher.languages.nodes import Finder, child, each, line_of, members, names
-from lurcher.languages.resolution import NEAREST, Tree, folder_of, joined, shared
+from lurcher.languages.resolution import NEAREST, Target, Tree, folder_of, joined, shared
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -236,7 +235,7 @@ def _exported(found: Found, modifiers: bytes, parent_kind: str) -> bool:
 _LEADS = frozenset({"comment"})
 _TYPEDEF = frozenset({"type"})
 
-_C_DEFINITIONS = DefinitionRules(
+C_DEFINITIONS = DefinitionRules(
     patterns=_shared(_functions(_C_NAMES), _fields, _C_NAMES),
     leads=_LEADS,
     exported=_exported,
@@ -258,7 +257,7 @@ _CPP_DEFINITIONS = DefinitionRules(
 _DIRECTIVES = (b"#include_next", b"#import")
 
 
-def _read_imports(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
+def read_includes(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
     found: list[Import] = []
     for node in nodes:
         path = node.child_by_field_name("path")
@@ -279,7 +278,7 @@ def _read_imports(nodes: list[Node], text: bytes, root: Node) -> list[Import]:
 _IMPORTS = ImportRules(
     words=(b"include", b"include_next", b"import"),
     query="(preproc_include) @import (preproc_call) @import",
-    read=_read_imports,
+    read=read_includes,
     line_comments=(b"//", b"*"),
 )
 
@@ -439,9 +438,17 @@ _CPP_HEADER = re.compile(
 """What only C++ says; its own headers have no extension."""
 
 
+_OBJECTIVE_C_HEADER = re.compile(rb"(?m)^[ \t]*@(?:interface|protocol|class|import|end)\b")
+
+
 def _decide(extension: str, head: bytes) -> str:
-    """Whether a header is C or C++. Prose in a licence or a doc comment says "class" too; it must not decide."""
-    return "cpp" if extension in ("h", "H") and _CPP_HEADER.search(_COMMENT.sub(b"", head)) else "c"
+    """What a header is written in. Prose in a licence or a doc comment says "class" too; it must not decide."""
+    if extension not in ("h", "H"):
+        return "c"
+    code = _COMMENT.sub(b"", head)
+    if _OBJECTIVE_C_HEADER.search(code):
+        return "objective-c"
+    return "cpp" if _CPP_HEADER.search(code) else "c"
 
 
 LANGUAGES = (
@@ -451,7 +458,7 @@ LANGUAGES = (
         decide=_decide,
         grammar=("tree_sitter_c", "language"),
         sigil="𐀀",
-        definitions=_C_DEFINITIONS,
+        definitions=C_DEFINITIONS,
         imports=_IMPORTS,
         ecosystem="c",
         resolver=CResolver,

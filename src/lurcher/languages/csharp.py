@@ -21,11 +21,10 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
-    Target,
     not_private,
 )
 from lurcher.languages.nodes import cut, declared, each, line_of
-from lurcher.languages.resolution import Tree, folder_of, nearest, split
+from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
 from lurcher.runtime.light import cache
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ class Entry(NamedTuple):
     filenames: tuple[str, ...]
     prefixes: tuple[str, ...]
     aliases: tuple[str, ...]
+    also: tuple[str, ...]
     interpreters: tuple[str, ...]
     grammar: tuple[str, str] | None
     optional: bool
@@ -85,6 +86,12 @@ def resolve(name: str) -> str | None:
     if key in LANGUAGES:
         return key
     return _BY_ALIAS.get(key) or _BY_EXTENSION.get(key.removeprefix("."))
+
+
+def ecosystem_of(language: str) -> str:
+    """Where a language's imports are looked up; none leads from one ecosystem to another. Empty for other languages."""
+    known = LANGUAGES.get(language)
+    return "" if known is None else known.ecosystem
 
 
 def _by_shebang(head: bytes) -> str:

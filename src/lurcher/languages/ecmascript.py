@@ -23,11 +23,10 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     Patterns,
-    Target,
 )
 from lurcher.languages.node_packages import Configurations, Packages
 from lurcher.languages.nodes import cut, kept, line_of, literal
-from lurcher.languages.resolution import Tree, folder_of, joined
+from lurcher.languages.resolution import Target, Tree, folder_of, joined
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -291,7 +290,7 @@ _WRITTEN_FOR = {
     ".cjs": (".cts", ".cjs", ".d.cts"),
 }
 """What a suffix may stand for: sources name the file that will be compiled from them. What runs comes before declarations."""
-_CODE = frozenset({"javascript", "typescript", "tsx"})
+_CODE = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
 
 
 class EcmascriptResolver:

@@ -8,19 +8,20 @@ code if need be, and the text is cut by lines. tree-sitter cannot be stopped so,
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lurcher.languages.base import Captures, DefinitionRules
 from lurcher.languages.definitions import KernelRules, kernel_rules
 from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.imports import Windows, find_imports, joint_query, query_of
-from lurcher.languages.installed import installed
+from lurcher.languages.installed import NONE, UNKNOWN, Used, installed, load_capsule, version_key, version_of
 from lurcher.languages.queries import compile_patterns
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     import tree_sitter
     from tree_sitter import Node
 
@@ -126,7 +127,7 @@ def grammar_of(language: str) -> Grammar | None:
     module, function = entry.grammar
     installed(module)  # as it is now, whatever comes later
     try:
-        capsule = getattr(import_module(module), function)()
+        capsule = load_capsule(module, function)
     except (ImportError, AttributeError):
         return None
     rules = definition_rules(language)
@@ -174,3 +175,25 @@ def _kernel_reader(language: str, capsule: object) -> KernelReader | None:
         )
     except (TypeError, ValueError):
         return None
+
+
+def used(language: str) -> Used | None:
+    """The grammar that reads files of a language in this process; None where there is none for it at all."""
+    known = LANGUAGES.get(language)
+    if known is None or known.grammar is None:
+        return None
+    module = known.grammar[0]
+    place = installed(module)
+    loaded = grammar_of(language) is not None
+    version = (version_of(place[0], module) if place is not None else UNKNOWN) if loaded else NONE
+    return Used(module, version, *(place[1:] if place is not None else (0, 0)))
+
+
+def merged(known: Mapping[str, Used], languages: Iterable[str]) -> dict[str, Used]:
+    """What is known of an index to which files of some languages come: of two grammars the older counts."""
+    found = dict(known)
+    for language in languages:
+        now = used(language)
+        if now is not None and (language not in known or version_key(now.version) < version_key(known[language].version)):
+            found[language] = now
+    return dict(sorted(found.items()))

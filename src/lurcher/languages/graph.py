@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from lurcher.languages.base import PACKAGE, Target
-from lurcher.languages.resolution import File, Read, Tree, resolvers
+from lurcher.languages.base import PACKAGE, Resolver
+from lurcher.languages.detect import ecosystem_of, load_language
+from lurcher.languages.resolution import File, Read, Target, Tree
 from lurcher.runtime.light import NamedTuple, cached_property
 
 _Group = tuple[tuple[int, float], ...]
@@ -226,4 +227,20 @@ def _grouped(
                 number = known[members] = len(groups)
                 groups.append(members)
             found.append((number, names))
+    return found
+
+
+def resolvers(tree: Tree) -> dict[str, Resolver]:
+    """A resolver per language of the tree; languages of one ecosystem share theirs."""
+    made: dict[str, Resolver] = {}
+    found: dict[str, Resolver] = {}
+    for name in sorted({language for _, language, imports in tree.files if imports}):
+        ecosystem = ecosystem_of(name)
+        if not ecosystem:
+            continue
+        if ecosystem not in made:
+            resolver = load_language(name).resolver
+            assert resolver is not None
+            made[ecosystem] = resolver(tree)
+        found[name] = made[ecosystem]
     return found

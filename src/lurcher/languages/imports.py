@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from lurcher.languages.base import LONGEST, PACKAGE, Import, ImportRules
 from lurcher.languages.detect import LANGUAGES, load_language
+from lurcher.languages.installed import load_capsule
 
 if TYPE_CHECKING:
     import tree_sitter
@@ -142,11 +142,10 @@ def _query(language: str) -> tree_sitter.Query | None:
     rules = import_rules(language)
     if entry is None or entry.grammar is None or rules is None:
         return None
-    module, function = entry.grammar
     try:
         from tree_sitter import Language, Query
 
-        query: tree_sitter.Query = Query(Language(getattr(import_module(module), function)()), rules.query)
+        query: tree_sitter.Query = Query(Language(load_capsule(*entry.grammar)), rules.query)
     except (ImportError, AttributeError, ValueError):
         return None
     return query

@@ -15,7 +15,7 @@ import sys
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
 NONE = ""
@@ -44,19 +44,18 @@ def installed(module: str) -> tuple[str, int, int] | None:
     return None
 
 
-def used(language: str) -> Used | None:
-    """The grammar that reads files of a language in this process; None where there is none for it at all."""
-    from lurcher.languages.detect import LANGUAGES
-    from lurcher.languages.grammar import grammar_of
+def load_capsule(module: str, function: str) -> object:
+    """A grammar's tables, as tree-sitter and the kernel take them; older packages return their bare address."""
+    from importlib import import_module
 
-    known = LANGUAGES.get(language)
-    if known is None or known.grammar is None:
-        return None
-    module = known.grammar[0]
-    place = installed(module)
-    loaded = grammar_of(language) is not None
-    version = (_version(place[0], module) if place is not None else UNKNOWN) if loaded else NONE
-    return Used(module, version, *(place[1:] if place is not None else (0, 0)))
+    found: object = getattr(import_module(module), function)()
+    if isinstance(found, int):
+        import ctypes
+
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+        found = make(found, b"tree_sitter.Language", None)
+    return found
 
 
 def outdated(known: Mapping[str, Used]) -> tuple[str, ...]:
@@ -68,37 +67,27 @@ def _is_older(grammar: Used) -> bool:
     place = installed(grammar.module)
     if place is None or place[1:] == (grammar.size, grammar.mtime_ns):
         return False
-    return grammar.version == NONE or _key(_version(place[0], grammar.module)) > _key(grammar.version)
+    return grammar.version == NONE or version_key(version_of(place[0], grammar.module)) > version_key(grammar.version)
 
 
 @cache
-def _version(folder: str, module: str) -> str:
+def version_of(folder: str, module: str) -> str:
     """By the name of the folder that the installer leaves beside a package; reading what is in it would take 20 ms."""
     try:
         names = os.listdir(folder)
     except OSError:
         return UNKNOWN
     found = [name[len(module) + 1 : -len(".dist-info")] for name in names if _is_about(name, module)]
-    return max(found, key=_key, default=UNKNOWN)
+    return max(found, key=version_key, default=UNKNOWN)
 
 
 def _is_about(name: str, module: str) -> bool:
     return name.startswith(f"{module}-") and name.endswith(".dist-info")
 
 
-def _key(version: str) -> tuple[int, ...]:
+def version_key(version: str) -> tuple[int, ...]:
     """Versions in their order, as far as numbers tell."""
     return tuple(int(part) for part in version.split(".") if part.isdecimal())
-
-
-def merged(known: Mapping[str, Used], languages: Iterable[str]) -> dict[str, Used]:
-    """What is known of an index to which files of some languages come: of two grammars the older counts."""
-    found = dict(known)
-    for language in languages:
-        now = used(language)
-        if now is not None and (language not in known or _key(now.version) < _key(known[language].version)):
-            found[language] = now
-    return dict(sorted(found.items()))
 
 
 def checked(found: Any) -> dict[str, Used]:

@@ -6,8 +6,8 @@ which share the confidence. The languages see each other.
 
 from __future__ import annotations
 
-from lurcher.languages.base import PACKAGE, Import, Target
-from lurcher.languages.resolution import Tree, folder_of, nearest, split
+from lurcher.languages.base import PACKAGE, Import
+from lurcher.languages.resolution import Target, Tree, folder_of, nearest, split
 
 _LANGUAGES = ("java", "kotlin", "scala")
 _UNREAD = 0.5

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from lurcher.languages.base import Target
-from lurcher.languages.resolution import Tree, at, folder_of, joined, nearest, strings
+from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, nearest, strings
 
 _NAMES = ("tsconfig.json", "jsconfig.json", "tsconfig.base.json")
 _MOST_EXTENDED = 20

@@ -3,12 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from lurcher.languages.base import LONGEST, Captures, MatchReader
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+
+class _Extent:
+    """Stands for a node that a grammar has not: from one byte to another."""
+
+    __slots__ = ("byte_range", "end_byte", "start_byte")
+
+    def __init__(self, start: int, end: int) -> None:
+        self.start_byte, self.end_byte, self.byte_range = start, end, (start, end)
+
+    def child_by_field_name(self, name: str) -> None:
+        return None
+
+
+def extent(start: int, end: int) -> Node:
+    """Something to capture from one byte to another, where the grammar has no node for it."""
+    return cast("Node", _Extent(start, end))
+
 
 Finder = Callable[["Node"], "Iterable[tuple[str, Node]]"]
 """The names that a node defines, each with its kind."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from lurcher.languages.base import Language
 
 LANGUAGES = (
-    Language("sql", ("sql", "psql", "pgsql", "ddl", "dml")),
+    Language("jupyter", ("ipynb",), aliases=("ipynb", "notebook")),
+    Language("matlab", interpreters=("octave",)),
     Language(
         "html",
         ("html", "htm", "xhtml", "ejs", "hbs", "handlebars", "mustache", "erb", "eex", "heex", "leex"),
@@ -39,8 +40,6 @@ LANGUAGES = (
     Language("org", ("org",)),
     Language("latex", ("tex", "sty", "cls", "bib"), aliases=("tex",)),
     Language("xml", ("xml", "xsd", "xsl", "xslt", "svg", "plist", "csproj", "fsproj", "props", "targets", "xaml")),
-    Language("vue", ("vue",)),
-    Language("svelte", ("svelte",)),
     Language("astro", ("astro",)),
     Language(
         "dockerfile",
@@ -62,13 +61,9 @@ LANGUAGES = (
     Language("meson", (), filenames=("meson.build", "meson_options.txt")),
     Language("starlark", ("bzl", "star", "bazel"), filenames=("BUILD", "WORKSPACE", "Tiltfile"), aliases=("bazel",)),
     Language("graphql", ("graphql", "gql", "graphqls"), aliases=("gql",)),
-    Language("terraform", ("tf", "tfvars", "hcl"), aliases=("tf", "hcl"), sigil="µ", ast_grep="hcl"),
     Language("nix", ("nix",), sigil="_"),
     Language("r", ("r",), filenames=(".Rprofile",), interpreters=("Rscript",)),
-    Language("julia", ("jl",), aliases=("jl",), interpreters=("julia",)),
-    Language("perl", ("pl", "pm", "pod", "psgi"), filenames=("cpanfile",), aliases=("pl",), interpreters=("perl",)),
     Language("raku", ("raku", "rakumod", "p6", "pm6"), aliases=("perl6",), interpreters=("raku", "perl6")),
-    Language("dart", ("dart",), interpreters=("dart",), sigil="$"),
     Language("clojure", ("clj", "cljs", "cljc", "edn", "bb"), aliases=("clj",), interpreters=("bb", "clojure")),
     Language(
         "lisp",
@@ -79,7 +74,6 @@ LANGUAGES = (
     ),
     Language("scheme", ("scm", "ss", "rkt"), aliases=("racket",), interpreters=("guile", "racket")),
     Language("erlang", ("erl", "hrl", "escript"), filenames=("rebar.config",), aliases=("erl",), interpreters=("escript",)),
-    Language("ocaml", ("ml", "mli", "mll", "mly"), aliases=("ml",), interpreters=("ocaml",)),
     Language("fsharp", ("fs", "fsi", "fsx"), aliases=("fs", "f#")),
     Language("visualbasic", ("vb", "bas", "vbs"), aliases=("vb",)),
     Language("elm", ("elm",)),
@@ -100,13 +94,11 @@ LANGUAGES = (
     Language("glsl", ("glsl", "vert", "frag", "geom", "comp", "hlsl", "wgsl", "metal")),
     Language("solidity", ("sol",), aliases=("sol",), sigil="$"),
     Language("groovy", ("groovy", "gradle", "gvy"), filenames=("Jenkinsfile",), aliases=("gradle",), interpreters=("groovy",)),
-    Language("powershell", ("ps1", "psm1", "psd1"), aliases=("ps1", "pwsh"), interpreters=("pwsh",)),
     Language("batch", ("bat", "cmd")),
     Language("fish", ("fish",), interpreters=("fish",)),
     Language("awk", ("awk",), interpreters=("awk", "gawk", "mawk")),
     Language("tcl", ("tcl", "tk"), interpreters=("tclsh", "wish", "expect")),
     Language("vim", ("vim", "vimrc"), filenames=(".vimrc", ".gvimrc", "_vimrc"), aliases=("viml", "vimscript")),
-    Language("objective-c", ("m", "mm"), aliases=("objc", "objectivec")),
     Language("gdscript", ("gd",)),
     Language("jinja", ("j2", "jinja", "jinja2", "tt")),
     Language("liquid", ("liquid",)),

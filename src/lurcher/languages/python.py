@@ -27,11 +27,10 @@ from lurcher.languages.base import (
     ImportRules,
     Language,
     MatchReader,
-    Target,
     no_underscore,
 )
 from lurcher.languages.nodes import cut, first, kept, line_of
-from lurcher.languages.resolution import Tree, at, folder_of, joined, shared, strings
+from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, shared, strings
 
 if TYPE_CHECKING:
     from tree_sitter import Node

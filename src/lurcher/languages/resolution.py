@@ -1,6 +1,6 @@
-"""What resolvers are made of: the tree as they see it, the choice of the nearest file, and a resolver per language.
+"""What resolvers are made of: the tree as they see it, and the choice of the nearest of several files.
 
-Everything is read through the functions that a caller passes in: nothing here opens a file.
+Everything is read through the function that a caller passes in: nothing here opens a file.
 """
 
 from __future__ import annotations
@@ -10,21 +10,29 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lurcher.languages.base import Import, Resolver, Target
-from lurcher.languages.detect import LANGUAGES, load_language
-from lurcher.runtime.light import cached_property
+from lurcher.runtime.light import NamedTuple, cached_property
+from lurcher.types import Import
 
 if TYPE_CHECKING:
     import configparser
 
 Read = Callable[[str], "str | None"]
 """The text of a configuration file by its path in the tree; None where there is none."""
-
 File = tuple[str, str, tuple[Import, ...]]
 """Path with slashes relative to the root, language, imports."""
 
 _LARGEST = 4_000_000
 """Characters of a configuration file beyond which it is not one."""
+
+
+class Target(NamedTuple):
+    """A file that an import leads to."""
+
+    path: str
+    confidence: float
+    """1 where the ecosystem's rules leave no choice; less where files share it or nearness had to decide."""
+    names: tuple[str, ...] | None = None
+    """Those of the import's names that lead here; None where all do."""
 
 
 class Tree:
@@ -214,25 +222,3 @@ def split(members: Sequence[str]) -> tuple[Target, ...]:
     """All files of a package: the import means the whole, of which each file is a part."""
     share = 1.0 / len(members) if members else 1.0
     return tuple(Target(member, share) for member in members)
-
-
-def ecosystem_of(language: str) -> str:
-    """Where a language's imports are looked up; none leads from one ecosystem to another. Empty for other languages."""
-    known = LANGUAGES.get(language)
-    return "" if known is None else known.ecosystem
-
-
-def resolvers(tree: Tree) -> dict[str, Resolver]:
-    """A resolver per language of the tree; languages of one ecosystem share theirs."""
-    made: dict[str, Resolver] = {}
-    found: dict[str, Resolver] = {}
-    for name in sorted({language for _, language, imports in tree.files if imports}):
-        ecosystem = ecosystem_of(name)
-        if not ecosystem:
-            continue
-        if ecosystem not in made:
-            resolver = load_language(name).resolver
-            assert resolver is not None
-            made[ecosystem] = resolver(tree)
-        found[name] = made[ecosystem]
-    return found

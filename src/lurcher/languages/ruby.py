@@ -21,11 +21,10 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
-    Target,
     no_underscore,
 )
 from lurcher.languages.nodes import cut, line_of, literal
-from lurcher.languages.resolution import Tree, folder_of, joined, nearest
+from lurcher.languages.resolution import Target, Tree, folder_of, joined, nearest
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -30,10 +30,9 @@ from lurcher.languages.base import (
     Import,
     ImportRules,
     Language,
-    Target,
 )
 from lurcher.languages.nodes import cut, line_of, literal
-from lurcher.languages.resolution import Tree, at, folder_of, joined, nearest
+from lurcher.languages.resolution import Target, Tree, at, folder_of, joined, nearest
 
 if TYPE_CHECKING:
     from tree_sitter import Node

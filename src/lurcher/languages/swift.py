@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from lurcher.languages.base import COMMENT, SCOPE, DefinitionRules, Found, Import, ImportRules, Language, Target, not_private
+from lurcher.languages.base import COMMENT, SCOPE, DefinitionRules, Found, Import, ImportRules, Language, not_private
 from lurcher.languages.nodes import Finder, cut, each, line_of, members, names
-from lurcher.languages.resolution import Tree, folder_of, joined, nearest, split
+from lurcher.languages.resolution import Target, Tree, folder_of, joined, nearest, split
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -28,7 +28,7 @@ def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
 
             near = difflib.get_close_matches(name.lower(), LANGUAGES, 3) or sorted(LANGUAGES)[:12]
             raise FilterError(f"unknown language '{name}'", f"known are: {', '.join(near)}, …")
-        found.append(language)
+        found += (language, *LANGUAGES[language].also)
     return tuple(dict.fromkeys(found))
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-FORMAT = 11
+FORMAT = 12
 
 UNIT_FIELDS = ("body", "comments", "symbols")
 """Fields whose terms belong to a unit; disjoint, so that a text is read once."""
@@ -35,12 +35,15 @@ FAMILIES = (*UNIT_FAMILIES, *FILE_FIELDS, *DEFINITION_FIELDS)
 KINDS = (
     "other", "class", "struct", "enum", "interface", "trait", "type", "module", "function", "method", "constructor", "macro",
     "constant", "variable", "field", "property", "object", "union", "namespace", "record", "protocol", "extension", "instance",
-    "heading", "enumerator",
+    "heading", "enumerator", "table", "view", "index", "trigger", "procedure", "resource",
 )  # fmt: skip
 TYPE_KINDS = frozenset(
-    ("class", "struct", "enum", "interface", "trait", "type", "module", "object", "union", "namespace", "record", "protocol")
+    (
+        "class", "struct", "enum", "interface", "trait", "type", "module", "object", "union", "namespace", "record", "protocol",
+        "table", "view", "resource",
+    )  # fmt: skip
 )
-FUNCTION_KINDS = frozenset(("function", "method", "constructor", "macro"))
+FUNCTION_KINDS = frozenset(("function", "method", "constructor", "macro", "trigger", "procedure"))
 
 EXPORTED = 1
 UNSEEN, GAVE_UP, NO_GRAMMAR = 1, 2, 4

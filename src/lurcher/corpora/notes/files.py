@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 MARKED_UP = frozenset(("markdown", "restructuredtext", "asciidoc", "org"))
 """Languages whose every file is a note."""
 PARSED = frozenset((
-    "bash", "c", "cpp", "csharp", "elixir", "go", "haskell", "java", "javascript", "kotlin", "lua", "php", "python", "ruby",
-    "rust", "scala", "swift", "tsx", "typescript", "zig",
+    "bash", "c", "cpp", "csharp", "dart", "elixir", "go", "haskell", "java", "javascript", "julia", "kotlin", "lua",
+    "objective-c", "ocaml", "ocaml-interface", "perl", "php", "powershell", "python", "ruby", "rust", "scala", "sql", "svelte",
+    "swift", "terraform", "tsx", "typescript", "vue", "zig",
 ))  # fmt: skip
-"""Languages that have a grammar, and so are code; a copy, since every question asks for them and the table takes a while."""
+"""Languages that have definitions, and so are code; a copy, since every question asks for them and the table takes a while."""
 _PLAIN = (".txt", ".text")
 _ROOM = ("", "code")
 

@@ -1,0 +1,60 @@
+"""Vue and Svelte: markup around scripts, which are JavaScript or TypeScript.
+
+What a component defines and imports is what its scripts do, on the lines on which they stand. Imports are resolved as those of
+any other script; `./Button.vue` is a file of the tree.
+"""
+
+from __future__ import annotations
+
+import re
+
+from lurcher.languages.base import Language
+from lurcher.languages.ecmascript import EcmascriptResolver
+
+_OPENING = re.compile(rb"<!--|<script\b((?:\"[^\"]{0,2000}\"|'[^']{0,2000}'|[^\"'>]){0,2000})>", re.IGNORECASE)
+_CLOSING = re.compile(rb"</script\b", re.IGNORECASE)
+_LANG = re.compile(rb"\blang\s*=\s*[\"']?(\w+)", re.IGNORECASE)
+_LANGUAGES = {b"ts": "typescript", b"typescript": "typescript", b"tsx": "tsx"}
+_MOST = 20
+"""Scripts of one file; components have two at most."""
+
+
+def scripts_in(text: bytes) -> list[tuple[int, int, str]]:
+    """Start, end and language of each script, in order; those in comments are none."""
+    found: list[tuple[int, int, str]] = []
+    position = 0
+    while len(found) < _MOST and (opening := _OPENING.search(text, position)) is not None:
+        if opening.group(1) is None:
+            end = text.find(b"-->", opening.end())
+            if end < 0:
+                break
+            position = end + 3
+            continue
+        closing = _CLOSING.search(text, opening.end())
+        if closing is None:
+            break
+        lang = _LANG.search(opening.group(1))
+        language = _LANGUAGES.get(lang.group(1).lower(), "javascript") if lang is not None else "javascript"
+        found.append((opening.end(), closing.start(), language))
+        position = closing.end()
+    return found
+
+
+LANGUAGES = (
+    Language(
+        name="vue",
+        extensions=("vue",),
+        ecosystem="ecmascript",
+        script=True,
+        resolver=EcmascriptResolver,
+        scripts=scripts_in,
+    ),
+    Language(
+        name="svelte",
+        extensions=("svelte",),
+        ecosystem="ecmascript",
+        script=True,
+        resolver=EcmascriptResolver,
+        scripts=scripts_in,
+    ),
+)
