@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,9 @@ own_home.settle()  # before anything is imported that could look for a home
 # How long an example takes says nothing on a machine with other work, and less under a sanitizer.
 settings.register_profile("lurcher", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("lurcher")
+# A shell without job control starts background commands with Ctrl-C ignored, and their children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FILES = {
     "src/client.py": '''

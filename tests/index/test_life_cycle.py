@@ -165,6 +165,7 @@ def test_an_edit_that_changes_no_time_stamp_is_noticed_while_the_file_is_young(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The clock of a file system is coarse: two writes may get one time stamp."""
+    monkeypatch.setattr("lurcher.indexing.freshness.FINE_NS", 3600 * 10**9)  # young for as long as the test takes
     path = root / "young.py"
     path.write_text("zeppelin = 1\n")
     engine = opened(root)
