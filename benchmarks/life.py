@@ -67,7 +67,7 @@ def many(tree: Path, runs: int) -> dict[str, float]:
         ask(), ask()
         with Engine.open(clone) as engine:
             files = engine.status()["files"]
-            project = engine._projects[0]
+            project = engine.projects[0]
             project.view(lambda *_: None)
             check = best_of(runs, lambda _: None, lambda: project.view(lambda *_: None))
             alone = best_of(runs, lambda _: None, lambda: engine.search(QUERY, check=False))

@@ -34,9 +34,8 @@ from typing import Any
 
 from lurcher import Engine
 from lurcher.config import load
-from lurcher.registry import store_at
 from lurcher.stores import shared
-from lurcher.stores.base import Store, StoredFile
+from lurcher.stores.base import Store, StoredFile, store_at
 
 HERE = Path(__file__).resolve().parent
 SCHEMA = "lurcher_benchmark"

@@ -27,8 +27,7 @@ from uuid import NAMESPACE_URL, uuid5
 import numpy as np
 
 from lurcher import config
-from lurcher.registry import store_at
-from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit, store_at
 from lurcher.stores.qdrant import search
 
 ROOT = Path(__file__).parents[1]

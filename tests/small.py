@@ -6,8 +6,7 @@ from lurcher.config import Settings
 from lurcher.indexing.build import build
 from lurcher.lanes.base import Request, run_lanes
 from lurcher.query.plan import make_plan
-from lurcher.ranking.context import Context, Ranking, own_words
-from lurcher.registry import ranking_named
+from lurcher.ranking.context import Context, Ranking, own_words, ranking_named
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import pack_sections
 from lurcher.storage.segment_reader import Segment

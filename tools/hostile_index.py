@@ -72,8 +72,13 @@ class Damaged(Exception):
 
 
 class Unhealed(Engine):
-    def _heal(self, progress: Any = silent) -> None:
-        raise Damaged
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._workspace.repair = _no_repair  # type: ignore[method-assign]
+
+
+def _no_repair(progress: Any = silent) -> None:
+    raise Damaged
 
 
 def _no_new_history(self: PastProject, *arguments: Any) -> Any:

@@ -1,6 +1,9 @@
-"""The composition root: sources, index, lanes, ranking and budget put together.
+"""The engine: opens a workspace, and delegates each question to a corpus, to an inspection of the index, or to a shared store.
 
     refresh → plan → lanes → ranking → rerank → pack → Answer
+
+`Engine.search` chooses the corpora; each of them runs these steps (see `corpora.base`). What few questions need is imported by
+the method that needs it.
 """
 
 from __future__ import annotations
@@ -9,20 +12,17 @@ import os
 
 from lurcher import config
 from lurcher.answer.page import with_notes
-from lurcher.config import Settings
-from lurcher.corpora.code import Codes, means
+from lurcher.corpora.base import SearchRequest, Services
+from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import ConfigError, LurcherError, UsageError
 from lurcher.indexing.root_index import Project
-from lurcher.indexing.workspace import Together, open_roots, state_of
-from lurcher.parts import Completed, Warm
-from lurcher.query.plan import literal_pattern
-from lurcher.query.sources import installed_source, wanted_sources
+from lurcher.indexing.workspace import Workspace, open_roots, state_of
+from lurcher.query.sources import LIBRARIES, choose_sources, installed_source
 from lurcher.query.validate import checked, filter_of, several
+from lurcher.runtime.cache import Cache
 from lurcher.runtime.light import TYPE_CHECKING, replace
-from lurcher.runtime.timings import Clock
 from lurcher.sources.roots import find_root
-from lurcher.storage.snapshot import Snapshot
-from lurcher.types import Answer, Degraded, IndexState, Progress, Query, silent
+from lurcher.types import Answer, Degraded, IndexState, Progress, Query, SymbolAnswer, silent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,34 +31,28 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from lurcher.corpora.documents import Gathered
-    from lurcher.corpora.federation import Across
-    from lurcher.corpora.libraries import Libraries
+    from lurcher.config import Settings
+    from lurcher.corpora.documents import DocumentsCorpus
+    from lurcher.corpora.federation import Federation
+    from lurcher.corpora.history.corpus import HistoryCorpus
+    from lurcher.corpora.libraries import LibrariesCorpus
+    from lurcher.corpora.notes.corpus import NotesCorpus
     from lurcher.indexing.root_index import View
     from lurcher.indexing.tree_check import Look
     from lurcher.indexing.watcher import Notice, Pace, Update
-    from lurcher.inspect.answers import Standing
+    from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
+    from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.doctor.checks import Finding
-    from lurcher.inspect.files import Surveys
-    from lurcher.stores.shared import Shared
+    from lurcher.inspect.examples import Examples
+    from lurcher.inspect.explain import ExplainAnswer, Judged, Near
+    from lurcher.inspect.file_view import FileAnswer, GraphAnswer
+    from lurcher.inspect.inspection import Inspection
+    from lurcher.inspect.line_ages import HeatAnswer
+    from lurcher.inspect.why import WhyAnswer
+    from lurcher.stores.corpus import StoreCorpus
 
 
-if TYPE_CHECKING:
-
-    class _Parts(Codes, Surveys, Across, Libraries, Gathered): ...
-
-else:
-
-    class _Parts(Codes, Completed):
-        """What answers from code; other questions load what answers them."""
-
-        LATER = (
-            ("lurcher.inspect.files", "Surveys"), ("lurcher.corpora.federation", "Across"),
-            ("lurcher.corpora.libraries", "Libraries"), ("lurcher.corpora.documents", "Gathered"),
-        )  # fmt: skip
-
-
-class Engine(_Parts):
+class Engine:
     """Answers questions about one or more folders. Usable as a context manager and from several threads."""
 
     def __init__(
@@ -68,12 +62,14 @@ class Engine(_Parts):
         settings: Settings,
         overrides: Mapping[str, Any] | None = None,
     ) -> None:
-        self._together = Together(projects, prefixes)
-        self._shared = _shared(settings, self._together)
-        self._pasts = {}
-        self._warm = Warm()
         self.settings = settings
         self._overrides = overrides
+        self._workspace = Workspace(projects, prefixes)
+        self._services = Services(settings, self._workspace, Cache())
+        self._store = _open_store(self._services)
+        self._code = CodeCorpus(self._services, lambda: self._notes)
+        self._corpora = Cache()
+        """The other corpora, each made when it is first searched."""
 
     @classmethod
     def open(
@@ -110,28 +106,18 @@ class Engine(_Parts):
         self.close()
 
     def close(self) -> None:
-        for project in self._together.projects:
-            project.close()
-        self._together.forget()
-        if self._shared is not None:
-            self._shared.close()
+        self._workspace.close()
+        if self._store is not None:
+            self._store.shared.close()
 
     @property
     def roots(self) -> tuple[Path, ...]:
-        return self._together.roots
+        return self._workspace.roots
 
     @property
     def projects(self) -> tuple[Project, ...]:
         """The index of each root."""
-        return tuple(self._together.projects)
-
-    @property
-    def _projects(self) -> list[Project]:
-        return self._together.projects
-
-    def locate(self, path: str) -> Path:
-        """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
-        return self._in_library(path) or self._in_source(path) or self._together.locate(path)
+        return tuple(self._workspace.projects)
 
     @property
     def overrides(self) -> Mapping[str, Any]:
@@ -141,13 +127,61 @@ class Engine(_Parts):
     @property
     def labels(self) -> list[str]:
         """What the paths of each root begin with in hits."""
-        return self._together.labels()
+        return self._workspace.labels()
 
     def name_of(self, path: Path) -> str:
         """What hits call a file or folder, which is given as it is once every link is followed; the other way round."""
-        return self._together.name_of(path)
+        return self._workspace.name_of(path)
 
-    # -- questions --------------------------------------------------------------------------------------------------------
+    def locate(self, path: str) -> Path:
+        """The file that a hit's path stands for; with several roots, paths begin with the name of theirs."""
+        name, colon, rest = path.partition(":")
+        if colon:  # only a corpus that has been searched can have such a hit
+            libraries: LibrariesCorpus | None = self._corpora.peek("libraries")
+            found = None if libraries is None else libraries.locate(path)
+            if found is not None:
+                return found
+            documents: DocumentsCorpus | None = self._corpora.peek(("documents", name))
+            if documents is not None:
+                return documents.locate(rest)
+        return self._workspace.locate(path)
+
+    # -- corpora ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def _history(self) -> HistoryCorpus:
+        from lurcher.corpora.history.corpus import HistoryCorpus
+
+        return self._corpora.get("history", lambda: HistoryCorpus(self._services))
+
+    @property
+    def _notes(self) -> NotesCorpus:
+        from lurcher.corpora.notes.corpus import NotesCorpus
+
+        return self._corpora.get("notes", lambda: NotesCorpus(self._services))
+
+    @property
+    def _libraries(self) -> LibrariesCorpus:
+        from lurcher.corpora.libraries import LibrariesCorpus
+
+        return self._corpora.get("libraries", lambda: LibrariesCorpus(self._services))
+
+    def _documents(self, source: str) -> DocumentsCorpus:
+        from lurcher.corpora.documents import DocumentsCorpus
+
+        return self._corpora.get(("documents", source), lambda: DocumentsCorpus(self._services, source))
+
+    @property
+    def _federation(self) -> Federation:
+        from lurcher.corpora.federation import Federation
+
+        return Federation(self._services, self._code, self._history, self._notes)
+
+    def _local(self, question: str) -> tuple[Degraded, ...]:
+        """The note of an answer that a shared store is set for and cannot give; an error where nothing is checked out."""
+        return () if self._store is None else self._store.shared.without(question)
+
+    # -- search -----------------------------------------------------------------------------------------------------------
 
     def search(
         self,
@@ -193,129 +227,313 @@ class Engine(_Parts):
         `fusion` adds lanes up (linear) or fuses their ranks (rrf), whatever the ranking; `alpha` and `mmr` are for linear.
         `rerank` names second looks at the first hits; none given: as the setting `search.rerank` has it.
         `refresh=False` answers from the index as it is and tells how stale that is; `check=False` does not even look.
-        `views` are for who has looked at the tree already; without `reasons` hits do not tell why they are there,
-        and without `links` not what they have to do with hits of other sources.
+        `views` are for who has compared the tree with the index already; without `reasons` hits do not tell why they are
+        there, and without `links` not what they have to do with hits of other sources.
         """
-        page: dict[str, Any] = {
-            "limit": limit, "budget": budget, "cursor": cursor, "context": context, "snippet_lines": snippet_lines
-        }  # fmt: skip
-        files: dict[str, Any] = {"languages": languages, "paths": paths, "excludes": excludes}
-        order: dict[str, Any] = {"rerank": rerank, "fusion": fusion, "alpha": alpha, "mmr": mmr}
-        exact: dict[str, Any] = {"fixed": fixed, "case": case, "word": word, "multiline": multiline}
-        narrowed: dict[str, Any] = {"tags": tags, "since": since, "until": until, "author": author, "outcomes": outcomes}
-        elsewhere = installed_source(sources)
-        if elsewhere is not None:
-            here = self._local(f"--in {elsewhere}")
-            options = {"mode": mode, "ranking": ranking, "refresh": refresh, "check": check, "reasons": reasons, **narrowed}
-            return with_notes(self._of_source(elsewhere, text, {**options, **page, **files, **order, **exact}, progress), here)
+        request = SearchRequest(
+            text, sources, limit, mode, ranking, languages, paths, excludes, budget, cursor, context, snippet_lines, fixed,
+            case, word, multiline, rerank, fusion, alpha, mmr, since, until, author, outcomes, tags, libraries, refresh, check,
+            progress, views, reasons, links,
+        )  # fmt: skip
+        installed = installed_source(sources)
+        if installed is not None:
+            local = self._local(f"--in {installed}")
+            return with_notes(self._documents(installed).search(request), local)
         if libraries and sources is None:
-            sources = ["libraries"]
-        asked = wanted_sources(
-            sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
+            request = replace(request, sources=[LIBRARIES])
+        chosen = choose_sources(
+            request.sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
         )
-        shared = self._shared
-        if asked.sources == ("history",):
-            past = self.history(
-                text, mode=mode, ranking=ranking, since=since, until=until, author=author, outcomes=outcomes, **page, **files,
-                **order, refresh=refresh, progress=progress,
-            )  # fmt: skip
-            return with_notes(past, asked.notes)
-        of_notes: dict[str, Any] = {"mode": mode, "tags": tags, "since": since, "until": until, **page, **files, **order}
-        fresh: dict[str, Any] = {"refresh": refresh, "check": check, "progress": progress}
-        if asked.sources == ("notes",):
-            return with_notes(self.notes(text, **of_notes, **fresh, views=views), asked.notes)
-        defaults = self.settings.search
-        query = checked(
-            Query(
-                text,
-                defaults.limit if limit is None else limit,
-                mode or defaults.mode,
-                ranking or defaults.ranking,
-                filter_of(languages, paths, excludes),
-                budget,
-                cursor,
-                context or defaults.context,
-                snippet_lines,
-                fixed,
-                case,
-                word,
-                multiline,
-                self._rerankers(rerank, "history" in asked.sources),
-                fusion,
-                alpha,
-                mmr,
-                reasons,
-            )
-        )
-        if asked.sources != ("code",):
-            here = self._local(f"--in {'libraries' if len(asked.sources) == 1 else 'all'}")
-            if len(asked.sources) == 1:
-                found = self._of_libraries(query, several(libraries), **fresh)
-            else:
-                found = self._across(asked.sources, query, narrowed, views, links=links, **fresh)
-            return with_notes(found, here + asked.notes)
-        instead: tuple[Degraded, ...] = ()
-        if shared is not None:
-            answer, instead = self._from_store(shared, lambda: self._asked_of_store(shared, query, progress))
+        if len(chosen.sources) > 1:
+            local = self._local("--in all")
+            return with_notes(self._federation.search(request, chosen.sources), local + chosen.notes)
+        search = {
+            "code": self._search_code, "history": self._search_history, "notes": self._search_notes,
+            LIBRARIES: self._search_libraries,
+        }[chosen.sources[0]]  # fmt: skip
+        return with_notes(search(request), chosen.notes)
+
+    def _search_code(self, request: SearchRequest) -> Answer:
+        """From the shared store where one is set; from the local index where there is none, or it cannot answer."""
+        notes: tuple[Degraded, ...] = ()
+        if self._store is not None:
+            answer, notes = self._store.try_search(request)
             if answer is not None:
-                return with_notes(answer, asked.notes)
-        undecided = sources is None and self._reads_as_prose(text, mode, fixed or word or multiline)
+                return answer
+        answer = self._code.search(request)
+        if answer.sources == ("notes",):
+            notes += self._local("what notes say")
+        return with_notes(answer, notes)
 
-        def work(notes: tuple[Degraded, ...]) -> Answer:
-            seen = None if notes else views  # what turned out to be damaged has been made anew
-            if undecided:
-                seen = seen or [project.view(progress, refresh=refresh, check=check) for project in self._projects]
-                if self._only_notes(seen):
-                    return with_notes(self.notes(text, **of_notes, **fresh, views=seen), notes)
-            return self._answer(query, (refresh, check), progress, notes, views=seen)
+    def _search_history(self, request: SearchRequest) -> Answer:
+        local = self._local("what commits say")
+        return with_notes(self._history.search(request), local)
 
-        def work_ahead(notes: tuple[Degraded, ...]) -> Answer:
-            """The answer, found while it is looked whether the index is as the tree is."""
-            ahead = self._ahead(undecided or means(query)) if check and not notes and not views else None
-            if ahead is None:
-                return work(notes)
-            seen, looks = ahead
-            answer = None
-            if not (undecided and self._only_notes(seen)):
-                answer = self._answer(query, (refresh, check), progress, notes, views=seen)
-            clock = Clock(answer.timings_ms if answer is not None else None)
-            if any(found is None or found for found in [look.end() for look in looks]) or answer is None:
-                return work(notes)
-            clock.lap("refresh")
-            return replace(answer, timings_ms=clock.total())
+    def _search_notes(self, request: SearchRequest) -> Answer:
+        local = self._local("what notes say")
+        return with_notes(self._notes.search(request), local)
 
-        return with_notes(self._sound(work_ahead, progress), instead)
+    def _search_libraries(self, request: SearchRequest) -> Answer:
+        local = self._local("--in libraries")
+        return with_notes(self._libraries.search(request), local)
 
-    def _asked_of_store(self, shared: Shared, query: Query, progress: Progress) -> Answer:
-        """The answer of a shared store."""
-        if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
-            from lurcher.stores.search import needs_texts
+    def history(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        mode: str | None = None,
+        ranking: str | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        author: str | None = None,
+        outcomes: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        rerank: Sequence[str] | None = None,
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        progress: Progress = silent,
+    ) -> Answer:
+        """The commits that answer a question best, each with what became of it.
 
-            raise needs_texts("structural" if query.mode == "structural" else "literal")
-        return self._answer(query, (True, True), progress, (), shared=shared)
+        `since` and `until` take a date, an age such as 30d, or a tag. What is not indexed yet is read for at most
+        `history.refresh_seconds`; the answer says how much of the history it covers.
+        """
+        return self._search_history(
+            SearchRequest(
+                text, limit=limit, mode=mode, ranking=ranking, fusion=fusion, alpha=alpha, mmr=mmr, since=since, until=until,
+                author=author, outcomes=outcomes, languages=languages, paths=paths, excludes=excludes, rerank=rerank,
+                budget=budget, cursor=cursor, context=context, snippet_lines=snippet_lines, refresh=refresh, progress=progress,
+            )
+        )  # fmt: skip
 
-    def _beside(self, together: Together) -> Engine:
-        other = Engine(together.projects, together.prefixes, self.settings, self._overrides)
-        other._together, other._warm, other._shared = together, self._warm, None  # what is here is not in the store
-        return other
+    def notes(
+        self,
+        text: str,
+        *,
+        limit: int | None = None,
+        mode: str | None = None,
+        tags: Sequence[str] = (),
+        since: str | None = None,
+        until: str | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        rerank: Sequence[str] | None = None,
+        fusion: str | None = None,
+        alpha: float | None = None,
+        mmr: float | None = None,
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+        views: Sequence[View] | None = None,
+    ) -> Answer:
+        """The sections of notes that answer a question best, the best one of each note first.
 
-    def _heal(self, progress: Progress) -> None:
-        """Build anew what turned out to be damaged only now, since checksums are verified on first touch."""
-        if not any([project.heal(progress) for project in self._projects]):
-            for project in self._projects:
-                project.rebuild(progress)
-        self._together.forget()
+        What stands in quotes must be found as it is. A note has to have all of `tags`, where `area` takes in `area/home`;
+        `since` and `until` go by the date in its front matter, else by when its file was written. `views` are for who has
+        compared the tree with the index already.
+        """
+        return self._search_notes(
+            SearchRequest(
+                text, limit=limit, mode=mode, tags=tags, since=since, until=until, languages=languages, paths=paths,
+                excludes=excludes, rerank=rerank, fusion=fusion, alpha=alpha, mmr=mmr, budget=budget, cursor=cursor,
+                context=context, snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress, views=views,
+            )
+        )  # fmt: skip
 
-    def _stand(
-        self, freshness: tuple[bool, bool], progress: Progress, notes: tuple[Degraded, ...]
-    ) -> tuple[Snapshot, Standing]:
-        from lurcher.inspect.answers import Standing
+    def symbol(
+        self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent
+    ) -> SymbolAnswer:
+        """The definitions of a name, best first."""
+        query = checked(Query(name, limit, filter=filter_of(languages)))
+        notes: tuple[Degraded, ...] = ()
+        if self._store is not None:
+            answer, notes = self._store.try_symbol(query)
+            if answer is not None:
+                return answer
+        answer = self._code.symbol(query, progress)
+        return replace(answer, degraded=notes + answer.degraded) if notes else answer
 
-        refresh, check = freshness
-        views = [project.view(progress, refresh=refresh, check=check, meaning=False) for project in self._projects]
-        snapshot = self._together.snapshot(views)
-        told = notes + tuple(note for view in views for note in view.degraded)
-        return snapshot, Standing(state_of(snapshot, views), told, tuple(views))
+    # -- inspection -------------------------------------------------------------------------------------------------------
+
+    def _inspection(
+        self, question: str, progress: Progress = silent, *, refresh: bool = True, check: bool = True
+    ) -> Inspection:
+        """For a question of which a shared store knows nothing; `question` names it in what the answer says about that."""
+        from lurcher.inspect.inspection import Inspection
+
+        return Inspection(self._services, self._local(question), progress, refresh=refresh, check=check)
+
+    def related(
+        self,
+        path: str | Path,
+        line: int,
+        *,
+        limit: int | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        budget: int | None = None,
+        cursor: str | None = None,
+        context: str | None = None,
+        snippet_lines: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> Answer:
+        """Units like the one around a line of a file: by the words they share and by nearness in meaning."""
+        request = SearchRequest(
+            "", limit=limit, languages=languages, paths=paths, excludes=excludes, budget=budget, cursor=cursor, context=context,
+            snippet_lines=snippet_lines, refresh=refresh, check=check, progress=progress,
+        )  # fmt: skip
+        return self._inspection("what is related to a line", progress).related(self._code, path, line, request)
+
+    def why(
+        self,
+        path: str | Path,
+        text: str,
+        *,
+        line: int | None = None,
+        limit: int | None = None,
+        mode: str | None = None,
+        ranking: str | None = None,
+        languages: Sequence[str] = (),
+        paths: Sequence[str] = (),
+        excludes: Sequence[str] = (),
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> WhyAnswer:
+        """Why a file, or the unit around one of its lines, is or is not among the hits for a question."""
+        request = SearchRequest(
+            text, limit=limit, mode=mode, ranking=ranking, languages=languages, paths=paths, excludes=excludes,
+            refresh=refresh, check=check, progress=progress,
+        )  # fmt: skip
+        return self._inspection("why a file is among the hits", progress).why(self._code, path, line, request)
+
+    def impact(
+        self,
+        path: str | Path,
+        *,
+        symbol: str | None = None,
+        hops: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> ImpactAnswer:
+        """What depends on a file, by hop; with `symbol` only what uses that name of it."""
+        inspection = self._inspection("what depends on a file", progress, refresh=refresh, check=check)
+        return inspection.impact(path, symbol, hops)
+
+    def outline(
+        self,
+        path: str | Path = ".",
+        *,
+        kinds: Sequence[str] = (),
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> OutlineAnswer:
+        """The symbols of a file, nested, or of a folder, file by file."""
+        return self._inspection("what a file defines", progress, refresh=refresh, check=check).outline(path, kinds)
+
+    def context(
+        self,
+        path: str | Path = ".",
+        *,
+        budget: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> ContextAnswer:
+        """One package about a file or folder, within a budget of tokens."""
+        return self._inspection("what to know of a file", progress, refresh=refresh, check=check).context(path, budget)
+
+    def exists(
+        self, pattern: str, *, exact: bool = False, refresh: bool = True, check: bool = True, progress: Progress = silent
+    ) -> ExistsAnswer:
+        """Whether a text occurs, by itself, in any file: yes is probable, unless it is to be `exact`.
+
+        No is certain where every file was read that may hold text; where not, the answer says which were left out.
+        """
+        return self._inspection("whether a text occurs", progress, refresh=refresh, check=check).exists(pattern, exact)
+
+    def file(
+        self, path: str | Path, *, refresh: bool = True, check: bool = True, progress: Progress = silent
+    ) -> FileAnswer:
+        """The text of a file, if it is in the index and below the folders that the engine was opened for."""
+        return self._inspection("what is in a file", progress, refresh=refresh, check=check).file(path)
+
+    def graph(
+        self,
+        path: str | Path,
+        *,
+        hops: int = 1,
+        most: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> GraphAnswer:
+        """A file among the files it imports and those that depend on it."""
+        return self._inspection("how files are connected", progress, refresh=refresh, check=check).graph(path, hops, most)
+
+    def listed(self, path: str, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> str:
+        """The file that hits call by this very path; an error for any other path, the same whether or not there is a file.
+
+        For surfaces that others can reach: the file system is not read, so nothing is told of it.
+        """
+        return self._inspection("whether a file is in the index", progress, refresh=refresh, check=check).listed(path)
+
+    def examples(self, *, refresh: bool = True, check: bool = True, progress: Progress = silent) -> Examples:
+        """Questions to begin with, made of this repository's own names, commits and documents."""
+        return self._inspection("what could be asked", progress, refresh=refresh, check=check).examples()
+
+    def brief(
+        self,
+        target: str | Path,
+        *,
+        budget: int | None = None,
+        refresh: bool = True,
+        check: bool = True,
+        progress: Progress = silent,
+    ) -> BriefAnswer:
+        """What to know before editing a file, or a symbol: its past, what depends on it, what documents say; one page."""
+        inspection = self._inspection("what to know before an edit", progress, refresh=refresh, check=check)
+        return inspection.brief(self._history, target, budget)
+
+    def heat(self, path: str | Path) -> HeatAnswer:
+        """How old each line of a file of the index is, and which commit wrote it."""
+        return self._inspection("which commits wrote a file").line_ages(path)
+
+    def explain(
+        self,
+        path: str | Path,
+        first: int | None = None,
+        last: int | None = None,
+        *,
+        limit: int | None = None,
+        outcome: Judged | None = None,
+        related: Near | None = None,
+    ) -> ExplainAnswer:
+        """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index.
+
+        Where the history is indexed, each is told with what became of it and with commits that seem to have to do with it.
+        """
+        inspection = self._inspection("which commits wrote a line")
+        return inspection.explain(self._history, path, first, last, limit, outcome, related)
 
     # -- the index --------------------------------------------------------------------------------------------------------
 
@@ -327,36 +545,32 @@ class Engine(_Parts):
         With `history` also that of the commits, however many there are. What a shared store has is brought up to date too,
         where one is set, unless not to `share` it.
         """
-        notes: list[Degraded] = []
-        if history and share and self._shared is not None:
-            notes.append(Degraded("store", "a shared store has no commits: their index stays here", ""))
-        for project in self._projects:
-            view = project.rebuild(progress) if rebuild else project.view(progress, limited=False)
-            notes += view.degraded
-            if history:
-                past = self._past_of(project)
-                notes += (past.rebuild(progress) if rebuild else past.view(progress, seconds=None)).degraded
-        sent = [] if self._shared is None or not share else [
-            self._shared.write(project, progress, rebuild=rebuild) for project in self._projects
-        ]  # fmt: skip
+        notes: tuple[Degraded, ...] = ()
+        store = self._store if share else None
+        if history and store is not None:
+            notes += (Degraded("store", "a shared store has no commits: their index stays here", ""),)
+        notes += self._code.refresh(progress, rebuild=rebuild)
+        if history:
+            notes += self._history.refresh(progress, rebuild=rebuild)
+        sent = [] if store is None else store.write(progress, rebuild=rebuild)
         degraded = [note.to_dict() for note in notes]
         return {**self.status(), **({"sent": sent} if sent else {}), **({"degraded": degraded} if degraded else {})}
 
     def refresh(self, *, progress: Progress = silent) -> IndexState:
         """Index what changed, whatever its number."""
-        views = [project.view(progress, limited=False) for project in self._projects]
+        views = [project.view(progress, limited=False) for project in self._workspace.projects]
         stale = sum(view.stale_paths for view in views)
         return IndexState(sum(view.manifest.generation for view in views), stale == 0, stale)
 
     @property
     def shares(self) -> bool:
         """Whether a shared store answers questions about code."""
-        return self._shared is not None
+        return self._store is not None
 
     @property
     def elsewhere(self) -> bool:
         """Whether a shared store answers for a project that is not checked out here: it can answer only some questions."""
-        return self._shared is not None and self._shared.foreign
+        return self._store is not None and self._store.shared.foreign
 
     def check_here(self) -> None:
         """An error where the project is elsewhere."""
@@ -365,30 +579,54 @@ class Engine(_Parts):
     @property
     def indexed(self) -> bool:
         """Whether every root has an index to answer from."""
-        return all(project.has_index() for project in self._projects)
+        return all(project.has_index() for project in self._workspace.projects)
 
     def look(self, *, progress: Progress = silent) -> Look:
-        """Looks at the tree as a query does, and at HEAD; indexes what changed. Questions that are asked without `check` right
-        after it have the answers that they would have with it."""
+        """Compares the index with the tree as a query does, and with HEAD; indexes what changed.
+
+        Questions that are asked without `check` right after it have the answers that they would have with it.
+        """
         from lurcher.indexing.tree_check import Look
         from lurcher.sources.git.refs import head_of
 
-        views = [project.view(progress) for project in self._projects]
-        pasts = [self._past_of(project) for project in self._projects]
+        views = self._workspace.views(progress)
         return Look(
-            state_of(self._together.snapshot(views), views),
+            state_of(self._workspace.snapshot(views), views),
             tuple(view.degraded for view in views),
             tuple(view.manifest.segments for view in views),
-            tuple((head_of(past.top), past.identity()) for past in pasts),
+            tuple((head_of(index.top), index.identity()) for index in self._history.indexes),
             sum(view.snapshot.file_count for view in views),
         )
 
     def clear(self) -> bool:
         """Remove the index of every root, from the store where one is set. True if there was one."""
-        if self._shared is not None:
-            return self._shared.clear()
-        histories = [self._past_of(project).clear() for project in self._projects]
-        return any([project.clear() for project in self._projects]) or any(histories)
+        if self._store is not None:
+            return self._store.shared.clear()
+        history = self._history.clear()
+        return any([project.clear() for project in self._workspace.projects]) or history
+
+    def past_indexed(self) -> bool:
+        """Whether some of the history of every root is indexed, as far as the roots have one."""
+        return self._history.indexed()
+
+    def begin_history(self, progress: Progress = silent) -> None:
+        """Index the newest commits of each root that has a history of which nothing is indexed."""
+        self._history.begin(progress)
+
+    def index_library(self, name: str, *, rebuild: bool = False, progress: Progress = silent) -> dict[str, Any]:
+        """Make or update the index of an installed library: what it holds then, as in `libraries`.
+
+        `name` is how code names it; `python:`, `node:`, `go:` or `cargo:` before it and `@VERSION` after it say which is meant.
+        """
+        return self._libraries.index(name, rebuild=rebuild, progress=progress)
+
+    def clear_library(self, name: str) -> bool:
+        """Remove the index of a library. True if there was one."""
+        return self._libraries.clear(name)
+
+    def libraries(self) -> list[dict[str, Any]]:
+        """The libraries that have an index: name, ecosystem, version, where they are, and what the index holds."""
+        return self._libraries.status()
 
     def watch(
         self,
@@ -408,11 +646,11 @@ class Engine(_Parts):
 
         from lurcher.indexing.watcher import Pace, watch
 
-        if self._shared is not None:
+        if self._store is not None:
             raise UsageError("--watch keeps the local index up to date, not a store", "add --store local, or leave --watch out")
-        for project in self._projects if rebuild else ():
+        for project in self._workspace.projects if rebuild else ():
             project.rebuild(progress)
-        watch(self._projects, self._reopened, tell, stop or Event(), progress, pace or Pace())
+        watch(self._workspace.projects, self._reopened, tell, stop or Event(), progress, pace or Pace())
 
     def _reopened(self, project: Project, anew: bool) -> Project:
         """The project with its settings as they are now: the same one if they are as they were, unless it must be `anew`."""
@@ -420,26 +658,27 @@ class Engine(_Parts):
         if settings == project.settings and not anew:
             return project
         other = Project(project.root, settings, project.index_dir)
-        self._together.replace(project, other)
+        self._workspace.replace(project, other)
         return other
 
     def status(self, *, skipped: bool = False) -> dict[str, Any]:
         """What the index holds, without changing it; with `skipped` also the paths that were read and left out."""
         from lurcher.inspect.status import status_of
 
-        entries = [status_of(project, skipped=skipped) for project in self._projects]
+        entries = [status_of(project, skipped=skipped) for project in self._workspace.projects]
         libraries = self.libraries()
-        shared = {} if self._shared is None else {"shared": self._shared.status()}
+        shared = {} if self._store is None else {"shared": self._store.shared.status()}
         more = {**({"libraries": libraries} if libraries else {}), **shared}
         return {**(entries[0] if len(entries) == 1 else {"roots": entries}), **more}
 
 
-def _shared(settings: Settings, together: Together) -> Shared | None:
-    if not settings.store.url and not settings.store.project:  # most have none, and need not load what reads it
+def _open_store(services: Services) -> StoreCorpus | None:
+    store = services.settings.store
+    if not store.url and not store.project:  # most have none, and need not load what reads it
         return None
-    from lurcher.stores.shared import shared_of
+    from lurcher.stores.corpus import store_corpus
 
-    return shared_of(settings, together.roots)
+    return store_corpus(services)
 
 
 def diagnose(
@@ -465,5 +704,7 @@ def diagnose(
         check = "settings" if isinstance(error, ConfigError) else "folder"
         yield Finding(check, PROBLEM, error.message, error.hint)
         return
-    for project in engine._projects:
-        yield from examine(project, progress, quick=quick)
+    from lurcher.stores.health import store_health
+
+    for project in engine.projects:
+        yield from examine(project, progress, quick=quick, services=(store_health,))

@@ -12,10 +12,9 @@ import pytest
 from lurcher import config
 from lurcher.errors import ConfigError, ModelError, ServerError
 from lurcher.net.http import Deadline
-from lurcher.registry import provider_named
 from lurcher.vectors import service
 from lurcher.vectors.model import model_of
-from lurcher.vectors.service import Wanted
+from lurcher.vectors.service import Wanted, provider_named
 from lurcher.vectors.text_model import TextModel, describe_text
 from tests.embedding import servers
 from tests.embedding.servers import DIMS, after, embedding, saying, texts_in, wrongly

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from lurcher.corpora.code import CodeCorpus
 from lurcher.engine import Engine
 from lurcher.indexing import root_index
 from lurcher.indexing.freshness import Changes, Glance
+from lurcher.indexing.root_index import Project
 from lurcher.runtime.kernel import native
 from tests.index.conftest import QUESTIONS, opened, write
 
@@ -26,7 +28,7 @@ def engine(root: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
     for _ in range(20):
         engine = opened(root)
         engine.search("redirects")
-        if engine._projects[0].ahead(True) is not None:
+        if engine.projects[0].ahead(True) is not None:
             return engine
         time.sleep(0.1)
     raise AssertionError("the tree does not settle")
@@ -36,13 +38,13 @@ def engine(root: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
 def answered(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The questions that were answered, each as often as it was."""
     asked: list[str] = []
-    answer = Engine._answer
+    answer = CodeCorpus.answer
 
-    def counted(self: Engine, query: Any, *arguments: Any, **options: Any) -> Any:
+    def counted(self: CodeCorpus, query: Any, *arguments: Any, **options: Any) -> Any:
         asked.append(query.text)
         return answer(self, query, *arguments, **options)
 
-    monkeypatch.setattr(Engine, "_answer", counted)
+    monkeypatch.setattr(CodeCorpus, "answer", counted)
     return asked
 
 
@@ -64,7 +66,7 @@ def test_it_is_the_answer_that_a_look_before_it_gives(engine: Engine, monkeypatc
     for options in ({}, {"mode": "lexical"}, {"mode": "literal"}, {"refresh": False}, {"sources": ["code"]}):
         ahead = [said(engine, question, **options) for question in QUESTIONS]
         with monkeypatch.context() as patch:
-            patch.setattr(Engine, "_ahead", lambda self, meaning: None)
+            patch.setattr(Project, "ahead", lambda self, meaning: None)
             assert [said(engine, question, **options) for question in QUESTIONS] == ahead
 
 
@@ -99,7 +101,7 @@ def test_a_change_that_the_look_finds_late_leads_to_another_answer(
         if not changed:
             write(root, {"src/client.py": "def follow_zebra():\n    pass\n"})
             changed.append(True)
-            look = engine._projects[0].ahead(True)[1]  # type: ignore[index]
+            look = engine.projects[0].ahead(True)[1]  # type: ignore[index]
         return end(look)
 
     monkeypatch.setattr(Glance, "end", after_a_change)
@@ -115,7 +117,7 @@ def test_what_a_look_cannot_tell_is_looked_up(engine: Engine, answered: list[str
 
 def test_without_an_index_there_is_nothing_ahead(root: Path) -> None:
     engine = opened(root)
-    assert engine._projects[0].ahead(True) is None
+    assert engine.projects[0].ahead(True) is None
     assert engine.search("redirects").hits
 
 

@@ -334,7 +334,7 @@ def test_leftovers_of_a_killed_writer_are_swept(indexed: Path) -> None:
 def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that met a full disk once does not stay in memory for ever."""
     engine = opened(indexed)
-    store = engine._projects[0].store
+    store = engine.projects[0].store
     store._pause = 0.05
 
     def full(step: str, path: Path) -> None:

@@ -26,7 +26,7 @@ REBUILD = "lurcher index --rebuild"
 
 
 def project_of(root: Path) -> Project:
-    return opened(root)._projects[0]
+    return opened(root).projects[0]
 
 
 

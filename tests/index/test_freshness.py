@@ -66,7 +66,7 @@ def age() -> None:
 
 
 def project_of(engine: Engine) -> Project:
-    return engine._projects[0]
+    return engine.projects[0]
 
 
 def view(project: Project, **options: bool) -> View:

@@ -231,11 +231,11 @@ def test_new_and_gone_files_are_told_apart() -> None:
 
 
 def _manifest(engine: Engine) -> Manifest:
-    return engine._projects[0].view(lambda *_: None).manifest
+    return engine.projects[0].view(lambda *_: None).manifest
 
 
 def _listing(engine: Engine) -> Listing:
-    return engine._projects[0].list_files()
+    return engine.projects[0].list_files()
 
 
 def test_the_number_of_segments_stays_bounded(root: Path) -> None:
@@ -245,7 +245,7 @@ def test_the_number_of_segments_stays_bounded(root: Path) -> None:
     write(root, {name: f"def {name[4:-3]}(): return 0\n" for name in names})
     for step in range(60):
         write(root, {chance.choice(names): f"def step_{step}(): return {chance.random()}\n"})
-        view = engine._projects[0].view(lambda *_: None)
+        view = engine.projects[0].view(lambda *_: None)
         on_disk = {path.name for path in (root / ".lurcher").glob("*.segment")}
         assert on_disk == set(view.manifest.segments)
         assert len(on_disk) <= writer.MAX_SEGMENTS
@@ -312,7 +312,7 @@ def test_one_engine_sees_what_another_wrote(root: Path) -> None:
 
 def test_a_reader_outlives_the_segments_that_it_reads(root: Path) -> None:
     engine = opened(root)
-    old = engine._projects[0].view(lambda *_: None).snapshot
+    old = engine.projects[0].view(lambda *_: None).snapshot
     texts = [old.file_text(i) for i in range(old.file_total)]
     opened(root).index(rebuild=True)
     write(root, {"src/client.py": "x = 1\n"})
@@ -336,7 +336,7 @@ def test_nothing_is_written_through_links_that_came_with_the_tree(root: Path, tm
 
 def test_the_status_counts_what_is_live(root: Path) -> None:
     engine = opened(root)
-    assert status_of(engine._projects[0])["exists"] is False
+    assert status_of(engine.projects[0])["exists"] is False
     engine.refresh()
     write(root, {"src/client.py": "class Client: pass\n"})
     (root / "docs/guide.md").unlink()
@@ -379,7 +379,7 @@ def test_an_index_inside_of_the_tree_does_not_index_itself(root: Path) -> None:
 def test_a_tree_that_is_removed_while_it_is_read_stays_removed(root: Path) -> None:
     engine = opened(root)
     engine.refresh()
-    project = engine._projects[0]
+    project = engine.projects[0]
     listing = project.list_files()
     shutil.rmtree(root)
     project.list_files = lambda: listing  # type: ignore[method-assign]

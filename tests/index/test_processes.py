@@ -138,7 +138,7 @@ def test_what_another_process_did_meanwhile_is_not_done_again(root: Path, monkey
     assert one.refresh() == other.refresh()
     (root / "docs/guide.md").unlink()
     write(root, {"new.py": "def zeppelin(): pass\n"})
-    waited = one._projects[0].store
+    waited = one.projects[0].store
     original = Store.lock
 
     def lock(store: Store, seconds: float) -> contextlib.AbstractContextManager[None]:
@@ -162,7 +162,7 @@ def test_an_index_that_was_cleared_meanwhile_is_made_whole(root: Path, monkeypat
     time.sleep(0.06)
     one.refresh()  # now the files' time stamps are believed
     write(root, {"new.py": "def zeppelin(): pass\n"})
-    waited, original, done = one._projects[0].store, Store.lock, []
+    waited, original, done = one.projects[0].store, Store.lock, []
 
     def lock(store: Store, seconds: float) -> contextlib.AbstractContextManager[None]:
         if store is waited and not done:

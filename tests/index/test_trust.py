@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere a file has
 
 
 def trusted(engine: Engine) -> list[bool]:
-    return [segment.container.trusted for segment in engine._projects[0].view(lambda *_: None).snapshot.segments]
+    return [segment.container.trusted for segment in engine.projects[0].view(lambda *_: None).snapshot.segments]
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_a_stamp_that_is_none_is_damage(root: Path, monkeypatch: pytest.MonkeyPa
         return found
 
     monkeypatch.setattr(containers, "loads", told)
-    project = opened(root)._projects[0]
+    project = opened(root).projects[0]
     with pytest.raises(CorruptIndex, match="stamp"):
         manifests.read(root / ".lurcher", project.fingerprint)
 

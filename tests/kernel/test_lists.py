@@ -82,7 +82,7 @@ def test_words_weigh_the_same_in_segments_that_grew(tmp_path: Path) -> None:
         (tmp_path / "late.py").write_text("def late(socket):\n    return retry(socket)\n")
         answer = engine.search("retry socket", refresh=True)
         assert answer.index.fresh
-        snapshot = engine._together.snapshot([project.view(silent) for project in engine.projects])
+        snapshot = engine._workspace.snapshot([project.view(silent) for project in engine.projects])
         assert len(snapshot.segments) > 1
         weights = {"body": 1.0, "comments": 0.7, "symbols": 2.0, "name": 1.5, "folder": 0.5, "stem": 1.5}
         for term in ("retry", "socket", "other", "nowhere"):

@@ -71,7 +71,7 @@ def test_a_snapshot_of_several_segments_has_the_same_either_way(tmp_path: Path) 
     (tmp_path / "part4/module_4.py").unlink()
     engine = opened(tmp_path)
     engine.search("run")
-    snapshot: Snapshot = engine._projects[0].view(lambda *_: None).snapshot
+    snapshot: Snapshot = engine.projects[0].view(lambda *_: None).snapshot
     assert len(snapshot.segments) > 1 and any(segment.live is not None for segment in snapshot.segments)
     weights = {"body": 1.0, "comments": 1.0, "symbols": 1.0, "name": 2.0, "folder": 1.0, "stem": 2.0}
     wanted = np.asarray(snapshot.norms_by_lengths(weights, 1.5, 0.75))

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from lurcher import Engine, registry
+from lurcher import Engine
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, LurcherError, UsageError
 from lurcher.lanes import base, lexical, symbol
-from lurcher.lanes.base import Request, run_lanes
+from lurcher.lanes.base import Request, lane_named, run_lanes
 from lurcher.query.plan import make_plan
 from tests.small import model_with, snapshot_of
 
@@ -28,10 +28,10 @@ def broken(error: Exception) -> object:
 
 
 def test_a_lane_is_found_by_the_name_of_its_file() -> None:
-    assert registry.lane_named("lexical") is lexical.run
-    assert registry.lane_named("symbol") is symbol.run
+    assert lane_named("lexical") is lexical.run
+    assert lane_named("symbol") is symbol.run
     with pytest.raises(UsageError, match="unknown lane 'tea_leaves'"):
-        registry.lane_named("tea_leaves")
+        lane_named("tea_leaves")
 
 
 def test_results_are_kept_by_lane_and_each_tells_its_place() -> None:

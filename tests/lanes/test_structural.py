@@ -10,7 +10,7 @@ from lurcher.lanes import structural
 from lurcher.lanes.base import Request, located
 from lurcher.lanes.structural import StructuralMatches, run
 from lurcher.query.plan import make_plan
-from lurcher.registry import ranking_named
+from lurcher.ranking.context import ranking_named
 from lurcher.storage.snapshot import Snapshot
 from tests.small import context_of, model_with, snapshot_of
 

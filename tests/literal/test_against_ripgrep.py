@@ -57,7 +57,7 @@ def engine(tree: Path, tmp_path_factory: pytest.TempPathFactory) -> Engine:
 
 def ours(engine: Engine, pattern: Pattern) -> set[tuple[str, int]]:
     """(path, line) of every line that a match touches."""
-    view = engine._projects[0].view(lambda *_: None, check=False)
+    view = engine.projects[0].view(lambda *_: None, check=False)
     snapshot = view.snapshot
     found = search(snapshot, pattern, snapshot.live_files)
     lines = set()
@@ -148,7 +148,7 @@ def test_patterns_over_several_lines(tree: Path, engine: Engine, text: str) -> N
 
 def test_no_file_is_passed_over_for_its_terms(engine: Engine, tree: Path) -> None:
     """With the terms as a guide and without, the same files match."""
-    view = engine._projects[0].view(lambda *_: None, check=False)
+    view = engine.projects[0].view(lambda *_: None, check=False)
     snapshot = view.snapshot
     chance, lines = random.Random(SEED + 1), pieces(tree)
     for _ in range(300):

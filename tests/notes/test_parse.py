@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking.notes import LONGEST, WHOLE, parse_note
-from lurcher.corpora.notes.files import PARSED, is_note
+from lurcher.indexing.note_files import PARSED, is_note
 from lurcher.languages.detect import LANGUAGES
 from lurcher.types import ParsedFile
 

@@ -13,9 +13,8 @@ import pytest
 
 from lurcher import Engine
 from lurcher.config import Settings
-from lurcher.registry import store_at
 from lurcher.stores import shared
-from lurcher.stores.base import Store
+from lurcher.stores.base import Store, store_at
 from tests.conftest import FILES
 from tests.stores import memory, qdrant_places
 from tests.stores.places import EXAMPLE, PLACES

@@ -15,8 +15,7 @@ from uuid import UUID
 import numpy as np
 
 from lurcher.config import Settings
-from lurcher.registry import store_at
-from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit, store_at
 
 DIMS = 8
 

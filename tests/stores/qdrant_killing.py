@@ -17,8 +17,7 @@ import time
 from pathlib import Path
 
 from lurcher import config
-from lurcher.registry import store_at
-from lurcher.stores.base import Question, Store, StoredFile
+from lurcher.stores.base import Question, Store, StoredFile, store_at
 from lurcher.stores.qdrant import store as store_module
 from tests.stores.made import file, head, sparse
 

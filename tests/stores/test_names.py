@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.errors import UsageError
-from lurcher.stores.address import shown
+from lurcher.net.address import shown
 from lurcher.stores.names import checked_name, default_name, split_names
 from tests.conftest import git
 

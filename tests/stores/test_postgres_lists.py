@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from lurcher.config import Settings, apply
-from lurcher.registry import store_at
-from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit, store_at
 from lurcher.stores.postgres import lists, search
 from lurcher.stores.postgres import lists as cells
 from tests.stores.memory import MemoryStore

@@ -13,8 +13,7 @@ import pytest
 
 from lurcher.config import Settings, apply
 from lurcher.errors import ConfigError, StoreError
-from lurcher.registry import store_at
-from lurcher.stores.base import Question, Store
+from lurcher.stores.base import Question, Store, store_at
 from lurcher.stores.postgres import schema
 from tests.stores.postgres_server import TestServer, server
 from tests.stores.test_contract import direction, file, found, head, key, put, sparse

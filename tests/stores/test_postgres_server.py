@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from lurcher.config import Settings, apply
 from lurcher.errors import ConfigError, MissingExtra, StoreError
-from lurcher.registry import store_at
-from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit
+from lurcher.stores.base import Head, Question, Sparse, Store, StoredFile, StoredUnit, store_at
 from lurcher.stores.postgres import rows
 from tests.stores.postgres_server import TestServer, postgres, server
 from tests.stores.test_contract import direction, file, found, head, key, put, sparse

@@ -14,8 +14,7 @@ import pytest
 
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked
-from lurcher.registry import store_at
-from lurcher.stores.base import Store
+from lurcher.stores.base import Store, store_at
 from tests.stores.postgres_server import TestServer, postgres, server
 from tests.stores.postgres_writer import files, whole, write
 from tests.stores.test_contract import head, key, put

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.errors import ConfigError, MissingExtra, StoreError
-from lurcher.registry import store_at
-from lurcher.stores.base import Question, Sparse, Store
+from lurcher.stores.base import Question, Sparse, Store, store_at
 from lurcher.stores.qdrant import layout
 from tests.stores.made import DIMS, asking, file, head, vector
 from tests.stores.qdrant_places import PLACES, quick, settings
@@ -180,7 +179,7 @@ class TestFolders:
         with quick(tmp_path / "x") as folder:
             place = f"qdrant+edge://{folder}"
             script = (
-                "import sys; from lurcher import config; from lurcher.registry import store_at\n"
+                "import sys; from lurcher import config; from lurcher.stores.base import store_at\n"
                 "made = config.apply(config.Settings(), {'store.seconds': 0.1}, 'flag')\n"
                 f"try: store_at({place!r}, made).head('p')\n"
                 "except Exception as error: print(type(error).__name__, error.message, error.hint)"
@@ -225,7 +224,7 @@ class TestPackages:
 
     def test_a_server_needs_none(self):
         script = (
-            "import sys; from lurcher import config; from lurcher.registry import store_at\n"
+            "import sys; from lurcher import config; from lurcher.stores.base import store_at\n"
             "quick = config.apply(config.Settings(), {'store.seconds': 0.1}, 'flag')\n"
             "for name in ('qdrant_client', 'qdrant_edge', 'httpx', 'grpc', 'pydantic'): sys.modules[name] = None\n"
             "made = store_at('qdrant://127.0.0.1:1', quick)\n"

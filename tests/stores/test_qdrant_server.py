@@ -15,7 +15,7 @@ import pytest
 
 from lurcher import config
 from lurcher.errors import ConfigError, LurcherError, StoreError
-from lurcher.registry import store_at
+from lurcher.stores.base import store_at
 from lurcher.stores.qdrant import rest
 from lurcher.stores.qdrant import store as qdrant_store
 from lurcher.stores.qdrant.address import parsed

@@ -15,8 +15,7 @@ import pytest
 
 from lurcher import config
 from lurcher.errors import IndexLocked, StoreError
-from lurcher.registry import store_at
-from lurcher.stores.base import Store
+from lurcher.stores.base import Store, store_at
 from lurcher.stores.qdrant import rest
 from lurcher.stores.qdrant import store as qdrant_store
 from lurcher.stores.qdrant.layout import among, match, named, of

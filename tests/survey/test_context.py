@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lurcher.answer.budget import count
 from lurcher.errors import QueryError
-from lurcher.inspect.answers import ContextAnswer, Standing
+from lurcher.inspect.answers import Basis, ContextAnswer
 from lurcher.inspect.context import context, head_of
 from lurcher.inspect.resolve_path import files_at
 from lurcher.types import IndexState
@@ -19,7 +19,7 @@ SNAPSHOT = snapshot_of(FILES)
 
 
 def asked(path: str, budget: int = 2000) -> ContextAnswer:
-    return context(SNAPSHOT, *files_at(SNAPSHOT, ["" if path == "." else path]), budget, Standing(IndexState(1, True, 0)))
+    return context(SNAPSHOT, *files_at(SNAPSHOT, ["" if path == "." else path]), budget, Basis(IndexState(1, True, 0)))
 
 
 def section(answer: ContextAnswer, name: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.inspect.answers import ExistsAnswer, Standing
+from lurcher.inspect.answers import Basis, ExistsAnswer
 from lurcher.inspect.exists import exists
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot
@@ -18,7 +18,7 @@ SNAPSHOT = snapshot_of(FILES)
 
 
 def asked(pattern: str, exact: bool = False, snapshot: Snapshot = SNAPSHOT) -> ExistsAnswer:
-    return exists(snapshot, pattern, exact, Standing(IndexState(1, True, 0)))
+    return exists(snapshot, pattern, exact, Basis(IndexState(1, True, 0)))
 
 
 def test_a_name_is_probably_there_and_another_is_certainly_not() -> None:

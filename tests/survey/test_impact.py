@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from lurcher.errors import QueryError
-from lurcher.inspect.answers import ImpactAnswer, Standing
+from lurcher.inspect.answers import Basis, ImpactAnswer
 from lurcher.inspect.impact import impact
 from lurcher.types import IndexState
 from tests.small import snapshot_of
 from tests.survey.trees import FILES
 
-STANDING = Standing(IndexState(1, True, 0))
+STANDING = Basis(IndexState(1, True, 0))
 
 
 def asked(path: str, symbol: str | None = None, hops: int = 3, most: int = 100, **more: str) -> ImpactAnswer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lurcher.errors import FilterError
-from lurcher.inspect.answers import OutlineAnswer, OutlineSymbol, Standing
+from lurcher.inspect.answers import Basis, OutlineAnswer, OutlineSymbol
 from lurcher.inspect.outline import check_kinds, outline
 from lurcher.inspect.resolve_path import files_at
 from lurcher.types import IndexState
@@ -15,7 +15,7 @@ from tests.survey.trees import FILES
 
 def asked(path: str, *kinds: str) -> OutlineAnswer:
     snapshot = snapshot_of(FILES)
-    return outline(snapshot, *files_at(snapshot, [path]), kinds, Standing(IndexState(1, True, 0)))
+    return outline(snapshot, *files_at(snapshot, [path]), kinds, Basis(IndexState(1, True, 0)))
 
 
 def drawn(symbols: tuple[OutlineSymbol, ...]) -> list[object]:

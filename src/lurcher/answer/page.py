@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
-    from lurcher.parts import Warm
     from lurcher.rerank.base import Candidate
     from lurcher.rerank.stage import Factor, Second
+    from lurcher.runtime.cache import Cache
 
 Lap: TypeAlias = "Callable[[str], None]"
 
@@ -88,7 +88,7 @@ class _Unchanged:
         return hit
 
 
-def answer_of(found: Findings, query: Paged, settings: Settings, root: str, warm: Warm, lap: Lap) -> Answer:
+def answer_of(found: Findings, query: Paged, settings: Settings, root: str, cache: Cache, lap: Lap) -> Answer:
     """One page of what was found; `root` is the folder that the project's own settings may name files of."""
     listing, notes = found.listing, found.notes
     names = query.rerank if found.reranked else ()
@@ -98,7 +98,7 @@ def answer_of(found: Findings, query: Paged, settings: Settings, root: str, warm
         from lurcher.rerank.stage import Head, look_again
 
         second = look_again(
-            names, query.text, Head(len(listing), listing.score, listing.candidate), settings, root, warm,
+            names, query.text, Head(len(listing), listing.score, listing.candidate), settings, root, cache,
             said=came.said if came else None, factors=found.factors,
         )  # fmt: skip
         lap("rerank")

@@ -1,20 +1,21 @@
-"""Questions to sources that installed packages bring."""
+"""Searches documents of sources that installed packages bring."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
 from lurcher.answer.page import with_notes
 from lurcher.config import Settings, folders
+from lurcher.corpora.code import CodeCorpus
+from lurcher.corpora.notes.corpus import NotesCorpus
 from lurcher.errors import IndexError_, IndexLocked, UsageError
 from lurcher.indexing.root_index import Project, root_digest
-from lurcher.indexing.workspace import Together
-from lurcher.registry import source_named
+from lurcher.indexing.workspace import Workspace
+from lurcher.registry import find
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.roots import Root
 from lurcher.storage import disk
@@ -23,66 +24,81 @@ from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
     from typing import Any
 
-    from lurcher.engine import Engine
+    from lurcher.answer.page import Findings
+    from lurcher.corpora.base import Corpus, SearchRequest, Services
+    from lurcher.runtime.timings import Clock
+
+_NOTE_FILTERS = ("tags", "since", "until")
+_COMMIT_FILTERS = {"author": "--author", "outcomes": "--outcome"}
 
 
-_OF_NOTES = ("tags", "since", "until")
-_OF_COMMITS = {"author": "--author", "outcomes": "--outcome"}
+class DocumentsCorpus:
+    """The documents of one source that an installed package brings, kept as files with an index of their own."""
+
+    def __init__(self, services: Services, name: str) -> None:
+        self._name = name
+        self._projects = [DocumentsProject(owner, name) for owner in services.workspace.projects]
+        self._workspace = _DocumentsWorkspace(self._projects, services.workspace.labels())
+        own = services.over(self._workspace)
+        self._notes = NotesCorpus(own)
+        self._code = CodeCorpus(own, lambda: self._notes)
+
+    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
+        return self._fetch(progress) + self._code.refresh(progress, rebuild=rebuild)
+
+    def status(self) -> list[dict[str, Any]]:
+        return self._code.status()
+
+    def search(self, request: SearchRequest) -> Answer:
+        """Paths of hits begin with the name of the source."""
+        corpus, own = self._prepare(request)
+        notes = self._fetch(request.progress) if request.refresh and request.check else ()
+        answer = corpus.search(own)
+        hits = tuple(replace(hit, source=self._name, path=f"{self._name}:{hit.path}") for hit in answer.hits)
+        return with_notes(replace(answer, hits=hits, sources=(self._name,)), notes)
+
+    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+        corpus, own = self._prepare(request)
+        if request.refresh and request.check:
+            self._fetch(request.progress)
+        return corpus.find(own, clock)
+
+    def locate(self, path: str) -> Path:
+        """The file that the path of a hit stands for, without the name of the source."""
+        return self._workspace.locate(path)
+
+    def _prepare(self, request: SearchRequest) -> tuple[Corpus, SearchRequest]:
+        """Who answers, and what it is asked: documents that are notes have tags and dates, none has authors or outcomes."""
+        for option, flag in _COMMIT_FILTERS.items():
+            if getattr(request, option):
+                raise UsageError(f"{flag} is not for {self._name}", "only history can be asked with it")
+        dated = any(getattr(request, option) for option in _NOTE_FILTERS)
+        return self._notes if dated else self._code, replace(request, sources=None, libraries=(), views=None)
+
+    def _fetch(self, progress: Progress) -> tuple[Degraded, ...]:
+        return tuple(note for project in self._projects for note in project.gather(progress))
 
 
-class Gathered(ABC):
-    """The part of an engine that answers from documents of installed sources."""
+class _DocumentsWorkspace(Workspace):
+    """The documents of each root, with the labels of the roots."""
 
-    _together: Together
-    _shelves: dict[str, tuple[list[GatheredProject], Engine]]
-
-    @abstractmethod
-    def _beside(self, together: Together) -> Engine: ...
-
-    def _of_source(self, name: str, text: str, options: dict[str, Any], progress: Progress) -> Answer:
-        """The answer of one source by its name, with paths that begin with it."""
-        for option, flag in _OF_COMMITS.items():
-            if options.pop(option, None):
-                raise UsageError(f"{flag} is not for {name}", "only history can be asked with it")
-        projects, engine = self._shelf(name)
-        notes: tuple[Degraded, ...] = ()
-        if options["refresh"] and options["check"]:
-            for project in projects:
-                notes += project.gather(progress)
-        dated = any(options[option] for option in _OF_NOTES)
-        answer = engine.search(text, sources=["notes"] if dated else None, progress=progress, **options)
-        hits = tuple(replace(hit, source=name, path=f"{name}:{hit.path}") for hit in answer.hits)
-        return with_notes(replace(answer, hits=hits, sources=(name,)), notes)
-
-    def _shelf(self, name: str) -> tuple[list[GatheredProject], Engine]:
-        shelves: dict[str, tuple[list[GatheredProject], Engine]] = self.__dict__.setdefault("_shelves", {})
-        known = shelves.get(name)
-        if known is None:
-
-            projects = [GatheredProject(owner, name) for owner in self._together.projects]
-            together = _Shelf(projects, self._together.labels())
-            known = shelves.setdefault(name, (projects, self._beside(together)))
-        return known
-
-    def _in_source(self, path: str) -> Path | None:
-        """The file that the path of such a hit stands for."""
-        name, sign, rest = path.partition(":")
-        known = getattr(self, "_shelves", {}).get(name) if sign else None
-        return None if known is None else known[1].locate(rest)
-
-
-class _Shelf(Together):
-    """The documents of each root, told apart as the roots are."""
-
-    def __init__(self, projects: Sequence[GatheredProject], labels: Sequence[str]) -> None:
+    def __init__(self, projects: Sequence[DocumentsProject], labels: Sequence[str]) -> None:
         super().__init__(projects, dict.fromkeys(range(len(projects))))
         self._labels = list(labels)
 
     def labels(self) -> list[str]:
         return self._labels
+
+
+def source_named(name: str) -> tuple[Stamp, Documents]:
+    """The functions of a source: `stamp` tells whether its documents have changed, `documents` fetches them."""
+    stamp, documents = find("sources", name, "stamp"), find("sources", name, "documents")
+    if stamp is None or documents is None:
+        raise UsageError(f"unknown source '{name}'", "a source is an entry point in the group lurcher.sources")
+    return stamp, documents
+
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The documents of one source, kept as files with an index of their own.
@@ -94,7 +110,7 @@ class _Shelf(Together):
 _STAMP, _LOCK, _FILES, _INDEX = "stamp", "gathering", "files", "index"
 
 
-class GatheredProject(Project):
+class DocumentsProject(Project):
     """Made for a source by its name; `gather` brings its files up to date."""
 
     def __init__(self, owner: Project, name: str) -> None:

@@ -1,18 +1,16 @@
-"""Questions that an engine asks of several sources at once."""
+"""One answer out of several corpora: code, history and notes."""
 
 from __future__ import annotations
 
 import heapq
 import re
-from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
 
 from lurcher.answer import cursor as cursors
-from lurcher.answer.page import Findings, Listing
-from lurcher.corpora.history.corpus import Histories
-from lurcher.corpora.notes.corpus import Notes
+from lurcher.answer.page import Findings, Listing, with_notes
+from lurcher.corpora.code import code_query
 from lurcher.errors import LurcherError, PathError, UsageError
 from lurcher.query.expand import expand, query_terms
 from lurcher.query.intent import REPORT, SYMBOL, wants_change
@@ -21,102 +19,78 @@ from lurcher.rerank.stage import Factor
 from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.runtime.timings import Clock
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import Answer, Degraded, Hit, Progress, Query, StageWhy, Why
+from lurcher.types import Answer, Degraded, Hit, Query, StageWhy, Why
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.corpora.code import CodeCorpus
+    from lurcher.corpora.history.corpus import HistoryCorpus
+    from lurcher.corpora.notes.corpus import NotesCorpus
 
-    from lurcher.answer.page import Findings
-    from lurcher.indexing.root_index import View
 
+class Federation:
+    """Code, history and notes of one workspace as one answer."""
 
-class Across(Histories, Notes):
-    """The part of an engine that makes one answer out of several sources."""
+    def __init__(self, services: Services, code: CodeCorpus, history: HistoryCorpus, notes: NotesCorpus) -> None:
+        self._services, self._workspace = services, services.workspace
+        self._code, self._history, self._notes = code, history, notes
 
-    @abstractmethod
-    def _found(
-        self, query: Query, clock: Clock, freshness: tuple[bool, bool], progress: Progress, plan: None = None,
-        views: Sequence[View] | None = None,
-    ) -> Findings:  # fmt: skip
-        """What the code has."""
-
-    def _across(
-        self,
-        sources: Sequence[str],
-        query: Query,
-        narrowed: Mapping[str, Any],
-        views: Sequence[View] | None = None,
-        *,
-        links: bool = True,
-        refresh: bool,
-        check: bool,
-        progress: Progress,
-    ) -> Answer:
-        """The best hits of some sources together; `narrowed` are the filters that not every source knows."""
-        from lurcher.answer.page import answer_of, with_notes
-        from lurcher.corpora.links import Linker
-
+    def search(self, request: SearchRequest, sources: Sequence[str]) -> Answer:
+        """The best hits of some sources together, each hit linked with those of other sources that belong to it."""
         clock = Clock()
-        own_modes = {"mode": query.mode if query.mode in ("auto", "hybrid", "lexical", "dense") else "auto"}
-        shared: dict[str, Any] = {
-            "limit": query.limit, "budget": query.budget, "context": query.context, "snippet_lines": query.snippet_lines,
-            "fusion": query.fusion, "alpha": query.alpha, "mmr": query.mmr, "files": query.filter, **own_modes,
-            "since": narrowed["since"], "until": narrowed["until"],
-        }  # fmt: skip
+        query = code_query(request, self._services, commits="history" in sources)
+        # Patterns are for files alone; the other sources read the text as words then.
+        mode = query.mode if query.mode in ("auto", "hybrid", "lexical", "dense") else "auto"
+        others = replace(request, text=query.text, mode=mode, ranking=None, rerank=(), cursor=None)
 
-        def work(damage: tuple[Degraded, ...]) -> Answer:
-            seen = None if damage else views  # what turned out to be damaged has been made anew
-            if seen is None:
-                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
+        def attempt(damage: tuple[Degraded, ...]) -> Answer:
+            views = None if damage else request.views  # what turned out to be damaged has been rebuilt
+            if views is None:
+                views = self._workspace.views(request.progress, refresh=request.refresh, check=request.check)
             clock.lap("refresh")
             parts: list[Findings] = []
             if "code" in sources:
-                code = replace(query, prose="notes" not in sources)
-                parts.append(self._found(code, clock, (refresh, check), progress, views=seen))
+                seen = replace(request, views=views)
+                parts.append(self._code.findings(replace(query, prose="notes" not in sources), seen, clock))
                 if not parts[0].reranked:
-                    # Exact text and syntax are looked for in files, notes among them; commits have no such question.
-                    whole = self._found(query, clock, (refresh, check), progress, views=seen)
-                    answer = answer_of(whole, query, self.settings, self._together.places[0], self._warm, clock.lap)
-                    said = Degraded("history", f"files alone are searched by {whole.mode} patterns", "use --mode hybrid")
-                    return with_notes(answer, damage + (said,) * ("history" in sources))
-            if "history" in sources:
-                damage += self._asked_of_history(query, narrowed, shared, parts, clock, refresh, progress)
+                    # Exact text and syntax are looked for in files, notes among them; commits cannot be searched so.
+                    whole = self._code.findings(query, seen, clock)
+                    note = Degraded("history", f"files alone are searched by {whole.mode} patterns", "use --mode hybrid")
+                    answer = self._services.page(whole, query, clock)
+                    return with_notes(answer, damage + (note,) * ("history" in sources))
+            commits, problems = self._commits(others, clock) if "history" in sources else (None, ())
+            if commits is not None:
+                parts.append(commits)
             if "notes" in sources:
-                noted, dated = self._note_query(query.text, tags=narrowed["tags"], rerank=(), **shared)
-                parts.append(self._sections(noted, dated, seen, clock.lap))
-            found = merged(parts, query, self._together.snapshot(seen))
+                parts.append(self._notes.find(replace(others, views=views), clock))
+            snapshot = self._workspace.snapshot(views)
+            found = merged(parts, query, snapshot)
             clock.lap("merge")
-            answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
-            if not links:
-                return with_notes(answer, damage)
-            asked = any("history" in part.sources for part in parts)
-            pasts = [root for root, _ in self._past_roots(False, progress)[0]] if asked else []
-            linker = Linker(self._together.snapshot(seen), pasts)
-            answer = replace(answer, hits=tuple(map(linker.linked, answer.hits)))
-            clock.lap("links")
-            return with_notes(answer, damage)
+            answer = self._services.page(found, query, clock)
+            if request.links:
+                answer = self._linked(answer, snapshot, request, commits is not None)
+                clock.lap("links")
+            return with_notes(answer, damage + problems)
 
-        return replace(self._sound(work, progress), timings_ms=clock.total())
+        return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
 
-    def _asked_of_history(
-        self, query: Query, narrowed: Mapping[str, Any], shared: Mapping[str, Any], parts: list[Findings], clock: Clock,
-        refresh: bool, progress: Progress,
-    ) -> tuple[Degraded, ...]:  # fmt: skip
-        """Adds what history has, if there is one; a history that cannot be read is told of, and the others answer."""
+    def _commits(self, request: SearchRequest, clock: Clock) -> tuple[Findings | None, tuple[Degraded, ...]]:
+        """What history has; where it cannot be read, None and a note: the other sources answer."""
         try:
-            found, _ = self._commits(
-                query.text, lap=clock.lap, refresh=refresh, progress=progress, rerank=(), author=narrowed["author"],
-                outcomes=narrowed["outcomes"], **shared,
-            )  # fmt: skip
+            return self._history.find(request, clock), ()
         except PathError as problem:
-            return (Degraded("history", problem.message, ""),)
+            return None, (Degraded("history", problem.message, ""),)
         except UsageError:
             raise
         except LurcherError as problem:
-            return (Degraded("history", problem.message, problem.hint),)
-        parts.append(found)
-        return ()
+            return None, (Degraded("history", problem.message, problem.hint),)
+
+    def _linked(self, answer: Answer, snapshot: Snapshot, request: SearchRequest, commits: bool) -> Answer:
+        from lurcher.corpora.links import Linker
+
+        roots = self._history.roots(refresh=False, progress=request.progress) if commits else []
+        return replace(answer, hits=tuple(map(Linker(snapshot, roots).linked, answer.hits)))
+
 
 # ----------------------------------------------------------------------------------------------------------------------
 # The lists of several sources as one: each hit by its source's strength and its share of the source's best score.

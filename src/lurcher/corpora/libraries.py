@@ -1,41 +1,42 @@
-"""Questions that an engine asks of installed libraries, and the upkeep of their indexes."""
+"""Searches installed libraries, and keeps their indexes."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lurcher.answer.page import with_notes
+from lurcher.corpora.code import CodeCorpus, code_query
 from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, UsageError
 from lurcher.indexing.root_index import UNCHECKED, Project, View, allowed, files_settings
-from lurcher.indexing.workspace import Together
+from lurcher.indexing.workspace import Workspace
+from lurcher.query.validate import several
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.files import Listing
-from lurcher.sources.packages.base import ECOSYSTEMS, PREFIX, Asked, Library, find, list_library
+from lurcher.sources.packages.base import ECOSYSTEMS, PREFIX, Asked, Library, asked_for, find, list_library
 from lurcher.sources.roots import Root
 from lurcher.sources.signature import mark_of
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.manifest import MARK
-from lurcher.types import Answer, Degraded, Hit, Progress, Query, silent
+from lurcher.types import Answer, Degraded, Hit, Progress, silent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
-    from typing import Any
 
-    from lurcher.engine import Engine
+    from lurcher.answer.page import Findings
+    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.runtime.timings import Clock
 
 
 SOURCE = "libraries"
 
 
-class Shelf(Together):
+class LibraryWorkspace(Workspace):
     """Libraries seen as one: paths of each begin with `lib:NAME/`."""
 
     def __init__(self, projects: Sequence[LibraryProject]) -> None:
@@ -51,29 +52,28 @@ class Shelf(Together):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """The libraries as they were opened last, what tells whether they still are so, and engines of some of them."""
+class _Opened:
+    """The libraries as they were opened last."""
 
-    standing: tuple[object, ...]
+    identity: tuple[object, ...]
+    """Tells whether they are still the same."""
     projects: list[LibraryProject]
     notes: tuple[Degraded, ...]
-    engines: dict[tuple[Path, ...], Engine]
+    """About those that could not be opened."""
+    searched: dict[tuple[Path, ...], tuple[LibraryWorkspace, CodeCorpus]]
+    """By the index folders of the libraries that were searched together."""
 
 
-class Libraries(ABC):
-    """The part of an engine that answers from installed libraries."""
+class LibrariesCorpus:
+    """Installed libraries that have an index."""
 
-    _together: Together
-    _known: _Known | None = None
+    def __init__(self, services: Services) -> None:
+        self._services, self._workspace = services, services.workspace
+        self._opened: _Opened | None = None
 
-    def index_library(self, name: str, *, rebuild: bool = False, progress: Progress = silent) -> dict[str, Any]:
-        """Make or update the index of an installed library: what it holds then, as in `libraries`.
-
-        `name` is how code names it; `python:`, `node:`, `go:` or `cargo:` before it and `@VERSION` after it say which is meant.
-        """
-        from lurcher.sources.packages.base import asked_for, find
-
-        asked, owner = asked_for(name), self._together.projects[0]
+    def index(self, name: str, *, rebuild: bool = False, progress: Progress = silent) -> dict[str, Any]:
+        """Make or update the index of an installed library; its entry in `status`, with `degraded` if need be."""
+        asked, owner = asked_for(name), self._workspace.projects[0]
         library = find(asked, owner.root.path)
         project = LibraryProject(owner, replace(asked, ecosystem=library.ecosystem), library)
         owner.store.prepare()
@@ -81,12 +81,10 @@ class Libraries(ABC):
         entry = _entry(project)
         return {**entry, **({"degraded": [note.to_dict() for note in view.degraded]} if view.degraded else {})}
 
-    def clear_library(self, name: str) -> bool:
+    def clear(self, name: str) -> bool:
         """Remove the index of a library. True if there was one."""
-        from lurcher.sources.packages.base import ECOSYSTEMS, Asked, Library, asked_for
-
         asked, cleared = asked_for(name), False
-        for owner in self._together.projects:
+        for owner in self._workspace.projects:
             for ecosystem in (asked.ecosystem,) if asked.ecosystem else ECOSYSTEMS:
                 meant = Asked(ecosystem, asked.name, asked.version)
                 if folder_of(owner, meant).is_dir():  # even where what is in there cannot be read
@@ -94,56 +92,68 @@ class Libraries(ABC):
                     cleared = LibraryProject(owner, meant, nothing).clear() or cleared
         return cleared
 
-    def libraries(self) -> list[dict[str, Any]]:
-        """The libraries that have an index: name, ecosystem, version, where they are, and what the index holds."""
-        return [_entry(project) for project in self._kept().projects]
+    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
+        """Bring every library that has an index up to date with what is installed."""
+        views = [project.make(progress, rebuild=rebuild) for project in self._open().projects]
+        return tuple(note for view in views for note in view.degraded)
 
-    def _kept(self) -> _Known:
-        """The libraries with an index, opened once as long as their indexes are the same, and what is wrong with others."""
+    def status(self) -> list[dict[str, Any]]:
+        """Of each library that has an index: name, ecosystem, version, where it is, and what the index holds."""
+        return [_entry(project) for project in self._open().projects]
 
-        standing = tuple(standing_of(owner) for owner in self._together.projects)
-        known = self._known
-        if known is None or known.standing != standing:
-            found: list[LibraryProject] = []
-            notes: list[Degraded] = []
-            for owner in self._together.projects:
-                kept, said = kept_in(owner)
-                found += [item for item in kept if not any(_same(item, other) for other in found)]
-                notes += said
-            known = self._known = _Known(standing, found, tuple(notes), {})
-        return known
-
-    @abstractmethod
-    def _beside(self, together: Together) -> Engine:
-        """Another engine with the same settings."""
-
-    def _of_libraries(
-        self, query: Query, names: Sequence[str], *, refresh: bool, check: bool, progress: Progress
-    ) -> Answer:
+    def search(self, request: SearchRequest) -> Answer:
         """The answer of the libraries that are named, or of all that have an index."""
-        known = self._kept()
-        notes = known.notes
-        projects = _chosen(known.projects, names) if names else known.projects
-        if not projects:
-            none = Degraded("libraries", "no library is indexed", "run: lurcher index --library NAME")
-            said = notes[0] if notes else none
-            raise UsageError(said.reason, said.hint)
-        key = tuple(project.store.folder for project in projects)
-        engine = known.engines.get(key) or known.engines.setdefault(key, self._beside(Shelf(projects)))
-        answer = engine._sound(lambda damage: engine._answer(query, (refresh, check), progress, damage), progress)
-        hits = tuple(_labelled(hit, projects, engine.labels) for hit in answer.hits)
-        return with_notes(replace(answer, hits=hits, sources=(SOURCE,)), () if names else notes)
+        query = code_query(request, self._services)
+        projects, workspace, code = self._chosen(request)
 
-    def _in_library(self, path: str) -> Path | None:
-        """The file that the path of a hit in a library stands for."""
-        if not path.startswith("lib:"):
-            return None
-        known = self._known
-        for engine in list(known.engines.values()) if known is not None else ():
-            for project, label in zip(engine.projects, engine.labels, strict=True):
+        def attempt(damage: tuple[Degraded, ...]) -> Answer:
+            return code.answer(query, replace(request, views=None), damage)
+
+        answer = workspace.with_repair(attempt, request.progress)
+        hits = tuple(_labelled(hit, projects, workspace.labels()) for hit in answer.hits)
+        notes = () if several(request.libraries) else self._open().notes
+        return with_notes(replace(answer, hits=hits, sources=(SOURCE,)), notes)
+
+    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+        return self._chosen(request)[2].find(replace(request, views=None), clock)
+
+    def locate(self, path: str) -> Path | None:
+        """The file that the path of a hit stands for; None for the path of no hit of ours."""
+        opened = self._opened
+        for workspace, _ in list(opened.searched.values()) if opened is not None else ():
+            for project, label in zip(workspace.projects, workspace.labels(), strict=True):
                 if path.startswith(label):
                     return project.root.path / path[len(label) :]
         return None
+
+    def _open(self) -> _Opened:
+        """The libraries with an index, opened anew once one of the indexes was made, changed or removed."""
+        identity = tuple(standing_of(owner) for owner in self._workspace.projects)
+        opened = self._opened
+        if opened is None or opened.identity != identity:
+            found: list[LibraryProject] = []
+            notes: list[Degraded] = []
+            for owner in self._workspace.projects:
+                kept, said = kept_in(owner)
+                found += [item for item in kept if not any(_same(item, other) for other in found)]
+                notes += said
+            opened = self._opened = _Opened(identity, found, tuple(notes), {})
+        return opened
+
+    def _chosen(self, request: SearchRequest) -> tuple[list[LibraryProject], LibraryWorkspace, CodeCorpus]:
+        """The libraries that a request is about, as one."""
+        opened, names = self._open(), several(request.libraries)
+        projects = _named(opened.projects, names) if names else opened.projects
+        if not projects:
+            none = Degraded("libraries", "no library is indexed", "run: lurcher index --library NAME")
+            note = opened.notes[0] if opened.notes else none
+            raise UsageError(note.reason, note.hint)
+        key = tuple(project.store.folder for project in projects)
+        known = opened.searched.get(key)
+        if known is None:
+            workspace = LibraryWorkspace(projects)
+            known = opened.searched.setdefault(key, (workspace, CodeCorpus(self._services.over(workspace))))
+        return projects, *known
 
 
 def _labelled(hit: Hit, projects: Sequence[LibraryProject], labels: Sequence[str]) -> Hit:
@@ -155,10 +165,8 @@ def _same(one: LibraryProject, other: LibraryProject) -> bool:
     return (one.asked, one.library.root, one.library.version) == (other.asked, other.library.root, other.library.version)
 
 
-def _chosen(kept: Sequence[LibraryProject], names: Sequence[str]) -> list[LibraryProject]:
+def _named(kept: Sequence[LibraryProject], names: Sequence[str]) -> list[LibraryProject]:
     """Those that are named, in the order of all; one that has no index is an error that says how to make it."""
-    from lurcher.sources.packages.base import asked_for
-
     chosen: list[LibraryProject] = []
     for name in names:
         asked = asked_for(name)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.chunking.code import parse
 from lurcher.chunking.notes import parse_note
-from lurcher.corpora.notes.files import is_note
+from lurcher.indexing.note_files import is_note
 from lurcher.languages.detect import HEAD, detect
 from lurcher.runtime.light import replace
 from lurcher.sources.decode import Skip, Text, read_text

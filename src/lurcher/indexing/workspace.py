@@ -1,4 +1,7 @@
-"""Several roots seen as one: what tells their files apart, which of them are meant, and one snapshot of them all."""
+"""The roots that an engine was opened for, as one: their labels, their paths, one snapshot of them all, and repair.
+
+A label is what stands before a path to tell the roots' files apart; with a single root it is empty.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import posixpath
 
 from lurcher import config
 from lurcher.config import Settings
-from lurcher.errors import PathError, UsageError
+from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
 from lurcher.indexing.root_index import Project, View, files_settings, root_digest
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
 from lurcher.sources.files import list_files
@@ -15,16 +18,21 @@ from lurcher.sources.roots import Root, find_root
 from lurcher.storage.manifest import WAITING
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.types import Filter, IndexState
+from lurcher.types import Degraded, Filter, IndexState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import Any
+    from typing import Any, TypeVar
+
+    from lurcher.types import Progress
+    from lurcher.vectors.model import Model
+
+    Result = TypeVar("Result")
 
 
-class Together:
-    """Projects in the order they were asked for, each with the folders of it that may answer (None: all of it)."""
+class Workspace:
+    """Projects in the order they were named, each with the folders of it that may answer (None: all of it)."""
 
     def __init__(self, projects: Sequence[Project], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
         self.projects = list(projects)
@@ -32,7 +40,13 @@ class Together:
         self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
 
     def forget(self) -> None:
+        """Drop the combined snapshot."""
         self._combined = None
+
+    def close(self) -> None:
+        for project in self.projects:
+            project.close()
+        self.forget()
 
     def replace(self, old: Project, new: Project) -> None:
         self.projects[self.projects.index(old)] = new
@@ -61,8 +75,8 @@ class Together:
             labels.append(label)
         return [f"{label}/" for label in labels]
 
-    def narrowed(self, filter: Filter) -> Filter:
-        """The query's filter within the folders that were asked for."""
+    def narrow(self, filter: Filter) -> Filter:
+        """The filter, limited to the folders that the engine was opened for."""
         if all(prefixes is None for prefixes in self.prefixes.values()):
             return filter
         labels = self.labels()
@@ -72,8 +86,44 @@ class Together:
             inside += [label.rstrip("/")] if prefixes is None else [label + prefix for prefix in prefixes]
         return Filter(filter.languages, filter.globs, filter.excludes, tuple(inside))
 
+    @property
+    def model(self) -> Model:
+        """The model of all roots; one that fails when it is used where they have different models."""
+        models = [project.model for project in self.projects]
+        if len({model.digest for model in models}) == 1:
+            return models[0]
+        return models[0].broken(ModelError("the folders have different models", "set dense.model alike for all of them"))
+
+    def views(self, progress: Progress, *, refresh: bool = True, check: bool = True, meaning: bool = True) -> list[View]:
+        """Each root's index, brought up to date unless told otherwise; see `Project.view`."""
+        return [project.view(progress, refresh=refresh, check=check, meaning=meaning) for project in self.projects]
+
+    def with_repair(self, work: Callable[[tuple[Degraded, ...]], Result], progress: Progress) -> Result:
+        """Runs `work(())`; if the index turns out to be damaged, rebuilds it and runs `work` again with a note about that.
+
+        Checksums are verified when a block is first read, so damage may show in the middle of a query.
+        """
+        try:
+            return work(())
+        except CorruptIndex as damage:
+            reason = damage.message
+        except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
+            # Checksums can be right and numbers wrong in a file that somebody else has written. In one of ours it is a bug.
+            if all(project.is_ours() for project in self.projects):
+                raise
+            reason = "the index holds what cannot be"
+        self.repair(progress)
+        return work((Degraded("index", f"{reason}; it was rebuilt", ""),))
+
+    def repair(self, progress: Progress) -> None:
+        """Rebuild the damaged indexes; all of them where no damage can be located."""
+        if not any([project.heal(progress) for project in self.projects]):
+            for project in self.projects:
+                project.rebuild(progress)
+        self.forget()
+
     def snapshot(self, views: Sequence[View]) -> Snapshot:
-        """All views as one, made once for the same ones."""
+        """One snapshot of all views, kept for as long as the views are the same."""
         if self.labels() == [""]:
             return views[0].snapshot
         parts = tuple(view.snapshot for view in views)
@@ -94,7 +144,7 @@ class Together:
             self._combined = (parts, Snapshot(segments, generation, order))
         return self._combined[1]
 
-    def meant(self, path: str | Path) -> tuple[str, ...]:
+    def candidate_paths(self, path: str | Path) -> tuple[str, ...]:
         """What a path may be called in the index: as a hit has it, or as seen from the current folder."""
         from pathlib import Path
 

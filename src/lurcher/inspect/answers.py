@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Basis:
     """What every answer says of the index behind it."""
 
     index: IndexState
@@ -74,7 +74,7 @@ class ImpactAnswer:
     hops: int
     dependents: tuple[Dependent, ...]
     by_hop: tuple[Hop, ...]
-    standing: Standing
+    standing: Basis
 
     @property
     def total(self) -> int:
@@ -136,7 +136,7 @@ class OutlineAnswer:
     path: str
     kinds: tuple[str, ...]
     files: tuple[OutlineFile, ...]
-    standing: Standing
+    standing: Basis
 
     @property
     def total(self) -> int:
@@ -178,7 +178,7 @@ class ContextAnswer:
     sections: tuple[Section, ...]
     text: str
     """The whole package, ready to be put into a prompt; `tokens` is what it costs."""
-    standing: Standing
+    standing: Basis
 
     def to_dict(self) -> dict[str, Any]:
         out = _fields(self)
@@ -196,7 +196,7 @@ class ExistsAnswer:
     path: str | None
     """Where it was found, if it was looked for."""
     line: int | None
-    standing: Standing
+    standing: Basis
 
     @property
     def verdict(self) -> str:

@@ -16,7 +16,7 @@ from lurcher.corpora.history.outcomes.verdicts import HOTFIXED, MENDED, REVERTED
 from lurcher.corpora.history.reader import Past
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import graph_around
-from lurcher.inspect.answers import Section, Standing
+from lurcher.inspect.answers import Basis, Section
 from lurcher.inspect.context import packed
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable, printable_lines
@@ -45,7 +45,7 @@ class BriefAnswer:
     dependents: int
     sections: tuple[Section, ...]
     text: str
-    standing: Standing
+    standing: Basis
 
     def to_dict(self) -> dict[str, Any]:
         apart = ("sections", "standing")
@@ -55,7 +55,7 @@ class BriefAnswer:
 
 def brief(
     target: str, snapshot: Snapshot, file: int, definition: Definition | None, past: Past, verdicts: Verdicts, budget: int,
-    standing: Standing, formerly: Callable[[str], str | None] = lambda path: None,
+    standing: Basis, formerly: Callable[[str], str | None] = lambda path: None,
 ) -> BriefAnswer:  # fmt: skip
     """`formerly` tells what a file was called that was renamed since the last commit."""
     if budget < 1:

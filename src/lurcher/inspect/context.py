@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from lurcher.answer.budget import count
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import graph_around
-from lurcher.inspect.answers import ContextAnswer, OutlineSymbol, Section, Standing
+from lurcher.inspect.answers import Basis, ContextAnswer, OutlineSymbol, Section
 from lurcher.inspect.outline import nested
 from lurcher.lanes.symbol import SymbolMatch, count_references
 from lurcher.runtime.plural import counted
@@ -37,7 +37,7 @@ _ASIDE = TEST | EXAMPLE | LEGACY | STUB | VENDORED
 
 
 def context(
-    snapshot: Snapshot, path: str, files: Sequence[int], whole: bool, budget: int, index: Standing
+    snapshot: Snapshot, path: str, files: Sequence[int], whole: bool, budget: int, index: Basis
 ) -> ContextAnswer:
     if budget < 1:
         raise QueryError(f"the budget is {budget} tokens", "use 1 or more, or leave it out")

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.corpora.notes.files import PARSED, is_note
-from lurcher.inspect.answers import Standing
+from lurcher.indexing.note_files import PARSED, is_note
+from lurcher.inspect.answers import Basis
 from lurcher.runtime.arrays import np
 from lurcher.sources.git import command
 from lurcher.sources.roles import TEST, VENDORED
@@ -44,14 +44,14 @@ class Example:
 @dataclass(frozen=True, slots=True)
 class Examples:
     examples: tuple[Example, ...]
-    standing: Standing
+    standing: Basis
 
     def to_dict(self) -> dict[str, Any]:
         found = [{"text": one.text, "source": one.source, "what": one.what} for one in self.examples]
         return {"examples": found, **self.standing.to_dict()}
 
 
-def examples(snapshot: Snapshot, tops: Sequence[str], standing: Standing) -> Examples:
+def examples(snapshot: Snapshot, tops: Sequence[str], standing: Basis) -> Examples:
     """One of each kind, as far as there is something to make it of; `tops` are the work trees with a history."""
     names = list(_names(snapshot))
     found: list[Example] = []

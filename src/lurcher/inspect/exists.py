@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from lurcher.errors import QueryError
 from lurcher.indexing.coverage import together, unread_in, unread_note
-from lurcher.inspect.answers import ExistsAnswer, Standing
+from lurcher.inspect.answers import Basis, ExistsAnswer
 from lurcher.storage.bloom import hashes_of, may_hold
 from lurcher.storage.manifest import UNREADABLE, WAITING
 from lurcher.storage.segment import UNIT_FIELDS
@@ -28,7 +28,7 @@ MOST_CHARACTERS = 1000
 
 
 def exists(
-    snapshot: Snapshot, pattern: str, exact: bool, index: Standing, labels: Sequence[str] = ("",),
+    snapshot: Snapshot, pattern: str, exact: bool, index: Basis, labels: Sequence[str] = ("",),
     inside: NDArray[np.bool_] | None = None,
 ) -> ExistsAnswer:  # fmt: skip
     """`labels` are what the paths of each root begin with; `inside` says which files count, where not all do."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lurcher.indexing.import_graph import graph_around
-from lurcher.inspect.answers import Standing
+from lurcher.inspect.answers import Basis
 from lurcher.languages.graph import Link
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot
@@ -23,7 +23,7 @@ class FileAnswer:
     language: str
     lines: int
     text: str
-    standing: Standing
+    standing: Basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -73,7 +73,7 @@ class GraphAnswer:
     edges: tuple[Arrow, ...]
     total: int
     """Files within reach, those that are not drawn included."""
-    standing: Standing
+    standing: Basis
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -82,12 +82,12 @@ class GraphAnswer:
         }  # fmt: skip
 
 
-def whole(snapshot: Snapshot, file: int, standing: Standing) -> FileAnswer:
+def whole(snapshot: Snapshot, file: int, standing: Basis) -> FileAnswer:
     text = snapshot.file_text(file).decode("utf-8", "replace")
     return FileAnswer(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), text, standing)
 
 
-def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing: Standing) -> GraphAnswer:
+def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing: Basis) -> GraphAnswer:
     """At most so many files, the nearest and most certain first; of both directions alike."""
     prefix, bare = snapshot.prefix(file), snapshot.bare_path(file)
     graph = graph_around(snapshot, file)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from lurcher.errors import QueryError
 from lurcher.indexing.coverage import given_up, without_grammar
 from lurcher.indexing.import_graph import graph_around
-from lurcher.inspect.answers import Dependent, Hop, ImpactAnswer, Standing
+from lurcher.inspect.answers import Basis, Dependent, Hop, ImpactAnswer
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
 from lurcher.query.intent import parts_of
@@ -21,7 +21,7 @@ IMPORTED, MENTIONED = "imported", "mentioned"
 
 
 def impact(
-    snapshot: Snapshot, file: int, symbol: str | None, hops: int, most: int, index: Standing
+    snapshot: Snapshot, file: int, symbol: str | None, hops: int, most: int, index: Basis
 ) -> ImpactAnswer:
     """The dependents of a file, at most so many for each hop; the totals count all."""
     prefix = snapshot.prefix(file)
@@ -37,7 +37,7 @@ def impact(
         shown += [_dependent(snapshot, prefix, link, tests[link.path], name) for link in here[:most]]
     notes = index.degraded + given_up(snapshot) + without_grammar(snapshot) + _notes(snapshot, file, name)
     return ImpactAnswer(
-        snapshot.path(file), snapshot.language(file), symbol, hops, tuple(shown), tuple(by_hop), Standing(index.index, notes)
+        snapshot.path(file), snapshot.language(file), symbol, hops, tuple(shown), tuple(by_hop), Basis(index.index, notes)
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lurcher.errors import FilterError
 from lurcher.indexing.coverage import given_up, without_grammar
-from lurcher.inspect.answers import OutlineAnswer, OutlineFile, OutlineSymbol, Standing
+from lurcher.inspect.answers import Basis, OutlineAnswer, OutlineFile, OutlineSymbol
 from lurcher.storage.segment import KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition
@@ -26,7 +26,7 @@ def check_kinds(kinds: Sequence[str]) -> tuple[str, ...]:
 
 
 def outline(
-    snapshot: Snapshot, path: str, files: Sequence[int], whole: bool, kinds: tuple[str, ...], index: Standing
+    snapshot: Snapshot, path: str, files: Sequence[int], whole: bool, kinds: tuple[str, ...], index: Basis
 ) -> OutlineAnswer:
     """Of one file (`whole`) everything, nested; of several the outermost; with `kinds` those of any depth, in a flat list."""
     found = []
@@ -41,7 +41,7 @@ def outline(
         if symbols or whole:
             found.append(OutlineFile(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), symbols))
     notes = index.degraded + given_up(snapshot, files) + without_grammar(snapshot, files)
-    return OutlineAnswer(path, kinds, tuple(found), Standing(index.index, notes))
+    return OutlineAnswer(path, kinds, tuple(found), Basis(index.index, notes))
 
 
 def nested(definitions: Sequence[Definition]) -> tuple[OutlineSymbol, ...]:

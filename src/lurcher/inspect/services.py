@@ -6,7 +6,7 @@ Only what somebody set is asked: who uses no service hears of none, and nothing 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ SECONDS = 3.0
 """How long `lurcher doctor` waits for each service; hand-set."""
 _TEXT = "where is this"
 _LONGEST = 200
-_COLUMNS = ("version", "model", "dims", "url", "latency")
-"""What a store tells that has a place of its own."""
 
 Ask = Callable[..., Any]
 """Of a service: asks it for a path within a deadline."""
@@ -50,17 +48,20 @@ class Health:
         return asdict(self)
 
 
-def stack(settings: Settings, root: Path) -> Iterator[Health]:
-    """Every service that is set, one after the other."""
-    for check in (embedding, sparse, reranker, judge, store):
+Check = Callable[[Settings, Path], Health | None]
+"""Asks one service; None where it is not set."""
+
+
+def stack(settings: Settings, root: Path, further: Sequence[Check] = ()) -> Iterator[Health]:
+    """Every service that is set, one after the other; `further` are checks of services that are known elsewhere."""
+    for check in (embedding, sparse, reranker, judge, *further):
         found = check(settings, root)
         if found is not None:
             yield found
 
 
 def embedding(settings: Settings, root: Path) -> Health | None:
-    from lurcher.registry import provider_named
-    from lurcher.vectors.service import Wanted
+    from lurcher.vectors.service import Wanted, provider_named
 
     chosen = settings.embedding
     if chosen.provider in ("builtin", "onnx") or settings.dense.model == "none":
@@ -71,12 +72,12 @@ def embedding(settings: Settings, root: Path) -> Health | None:
         service = getattr(embedder, "service", embedder)
         about = replace(about, address=_address(getattr(service, "base", None)))
         once = getattr(embedder, "once", embedder.embed)
-        rows, took = _timed(lambda: once([f"{chosen.query_prefix}{_TEXT}"], deadline))
+        rows, took = timed(lambda: once([f"{chosen.query_prefix}{_TEXT}"], deadline))
         told = _about(chosen.provider, getattr(service, "ask", None), deadline)
         return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""),
                        dims=int(rows.shape[1]), latency_ms=took)  # fmt: skip
 
-    return _looked(Health("embedding", chosen.provider, chosen.url), look)
+    return examine(Health("embedding", chosen.provider, chosen.url), look)
 
 
 def sparse(settings: Settings, root: Path) -> Health | None:
@@ -90,12 +91,12 @@ def sparse(settings: Settings, root: Path) -> Health | None:
         embedder = sparse_of(settings)
         assert embedder is not None
         about = replace(about, address=_address(embedder.base))
-        found, took = _timed(lambda: embedder.once([_TEXT], deadline))
+        found, took = timed(lambda: embedder.once([_TEXT], deadline))
         told = _about("tei", embedder.ask, deadline)
         return replace(about, model=told.get("model") or chosen.model, version=told.get("version", ""), latency_ms=took,
                        state=f"{len(found[0].numbers)} terms of {len(_TEXT.split())} words")  # fmt: skip
 
-    return _looked(Health("sparse", chosen.provider, chosen.url), look)
+    return examine(Health("sparse", chosen.provider, chosen.url), look)
 
 
 def reranker(settings: Settings, root: Path) -> Health | None:
@@ -109,12 +110,12 @@ def reranker(settings: Settings, root: Path) -> Health | None:
     def look(about: Health, deadline: Deadline) -> Health:
         server = server_of(settings, user_setting(settings, "reranker.url"))
         about = replace(about, address=_address(server.base))
-        _, took = _timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
+        _, took = timed(lambda: server.scores(_TEXT, ["here", "there"], deadline))
         told = _about(chosen.protocol, server.ask, deadline)
         asked = chosen.model if chosen.protocol == "infinity" else ""
         return replace(about, model=asked or told.get("model", ""), version=told.get("version", ""), latency_ms=took)
 
-    return _looked(Health("reranker", chosen.protocol, chosen.url), look)
+    return examine(Health("reranker", chosen.protocol, chosen.url), look)
 
 
 def judge(settings: Settings, root: Path) -> Health | None:
@@ -127,50 +128,25 @@ def judge(settings: Settings, root: Path) -> Health | None:
     def look(about: Health, deadline: Deadline) -> Health:
         chat = chat_of(settings)
         about = replace(about, address=_address(chat.base))
-        models, took = _timed(lambda: chat.models(deadline))
+        models, took = timed(lambda: chat.models(deadline))
         wanted = chat.model or (OLLAMA_MODEL if chat.protocol == "ollama" else next(iter(models), ""))
         there = bool({wanted, f"{wanted}:latest"} & set(models))
         state = f"{len(models)} chat models" + ("" if there else f", {wanted or 'none'} is not among them")
         told = _about(chosen.protocol, chat.ask, deadline) if chosen.protocol == "ollama" else {}
         return replace(about, model=wanted, version=told.get("version", ""), latency_ms=took, state=state)
 
-    return _looked(Health("judge", chosen.protocol, chosen.url), look)
+    return examine(Health("judge", chosen.protocol, chosen.url), look)
 
 
-def store(settings: Settings, root: Path) -> Health | None:
-    from lurcher.config.trust import user_setting
-    from lurcher.registry import store_at
-    from lurcher.stores.address import shown
-
-    url = settings.store.url
-    if not url or url == "local":
-        return None
-
-    def look(about: Health, deadline: Deadline) -> Health:
-        soon = replace(settings.store, seconds=min(settings.store.seconds, deadline.seconds))
-        where = user_setting(settings, "store.url")
-        opened = store_at(where, replace(settings, store=soon))
-        try:
-            told, took = _timed(opened.state)
-        finally:
-            opened.close()
-        rest = ", ".join(f"{name} {value}" for name, value in told.items() if name not in _COLUMNS)
-        dims = told.get("dims", "")
-        return replace(about, version=told.get("version", ""), model=told.get("model", ""), latency_ms=took, state=_line(rest),
-                       dims=int(dims) if dims.isdecimal() else 0)  # fmt: skip
-
-    return _looked(Health("store", url.partition("://")[0], shown(url)), look)
-
-
-def _looked(about: Health, look: Callable[[Health, Deadline], Health]) -> Health:
+def examine(about: Health, look: Callable[[Health, Deadline], Health]) -> Health:
     try:
         return replace(look(about, Deadline.after(SECONDS)), reachable=True)
     except LurcherError as problem:
         wrong = isinstance(problem, ConfigError)
         tried = problem.tried or ("nothing" if wrong else about.address)
-        return replace(about, problem=_line(problem.message), hint=problem.hint, tried=tried, misconfigured=wrong)
+        return replace(about, problem=one_line(problem.message), hint=problem.hint, tried=tried, misconfigured=wrong)
     except Exception as error:  # a store's own client may fail in any way, and the others are asked still
-        said = _line(f"{type(error).__name__}: {error}")
+        said = one_line(f"{type(error).__name__}: {error}")
         return replace(about, problem=said, hint="see the service's own log", tried=about.address)
 
 
@@ -187,7 +163,7 @@ def _about(protocol: str, ask: Ask | None, deadline: Deadline) -> dict[str, str]
         except (ServerError, LookupError, TypeError, ValueError):
             continue  # others that speak the same way need not tell
         if isinstance(value, str):
-            found[name] = _line(value)
+            found[name] = one_line(value)
     return found
 
 
@@ -199,7 +175,7 @@ _TELLS: dict[str, tuple[tuple[str, str, str], ...]] = {
 """Where each kind of server tells what, by the way to it in the answer."""
 
 
-def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
+def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     started = time.perf_counter()
     found = work()
     return found, round(1000 * (time.perf_counter() - started), 1)
@@ -209,5 +185,5 @@ def _address(base: Any) -> str:
     return f"{base.scheme}://{base.netloc}{base.path.rstrip('/')}" if base is not None else ""
 
 
-def _line(text: str) -> str:
+def one_line(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:_LONGEST]

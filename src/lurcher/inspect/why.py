@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.indexing.root_index import Project, View
-from lurcher.inspect.answers import Standing
+from lurcher.inspect.answers import Basis
 from lurcher.inspect.resolve_path import file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.expand import Group
@@ -98,7 +98,7 @@ class WhyAnswer:
     effects: tuple[Effect, ...]
     """What each stage did, in order."""
     words: tuple[Word, ...]
-    standing: Standing
+    standing: Basis
 
     @property
     def shown(self) -> bool:
@@ -153,7 +153,7 @@ def _unlisted(root: Path, path: str, in_git: bool) -> str:
     return "it is not listed: .lurcherignore or a setting leaves it out, or its kind (pictures, archives), or it is a link"
 
 
-def unknown(query: Query, path: str, line: int | None, reason: str, context: Context, standing: Standing) -> WhyAnswer:
+def unknown(query: Query, path: str, line: int | None, reason: str, context: Context, standing: Basis) -> WhyAnswer:
     """The answer for a file that is not in the index."""
     plan = context.plan
     return WhyAnswer(
@@ -164,7 +164,7 @@ def unknown(query: Query, path: str, line: int | None, reason: str, context: Con
 
 def why(
     context: Context, ranking: Ranking, name: str, query: Query, candidates: Sequence[str], line: int | None,
-    standing: Standing,
+    standing: Basis,
 ) -> WhyAnswer:  # fmt: skip
     snapshot = context.snapshot
     file = file_at(snapshot, candidates)

@@ -7,9 +7,9 @@ A lane is one file of this folder (or an entry point in the group `lurcher.lanes
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError
+from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError, UsageError
 from lurcher.query.plan import Plan
-from lurcher.registry import lane_named
+from lurcher.registry import find
 from lurcher.runtime.cancel import check
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.storage.snapshot import Snapshot
@@ -59,6 +59,14 @@ class Located(Protocol):
 def located(found: Found) -> TypeGuard[Located]:
     """Whether a lane knows where exactly its matches are."""
     return all(hasattr(found, name) for name in ("extent", "starts", "matches"))
+
+
+def lane_named(name: str) -> Callable[[Request], Found]:
+    found = find("lanes", name, "run")
+    if found is None:
+        raise UsageError(f"unknown lane '{name}'", "a lane is a file of lurcher.lanes, or an entry point in that group")
+    lane: Callable[[Request], Found] = found
+    return lane
 
 
 def run_lanes(

@@ -6,9 +6,8 @@ Such a lane gives every unit a score, on a scale of its own; what counts is how 
 from __future__ import annotations
 
 from lurcher.errors import ConfigError, CorruptIndex
-from lurcher.lanes.base import Request, failure
+from lurcher.lanes.base import Request, failure, lane_named
 from lurcher.query.plan import LANES
-from lurcher.registry import lane_named
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.types import Degraded, LaneWhy

@@ -24,12 +24,12 @@ _FLAGS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Chosen:
     sources: tuple[str, ...]
     notes: tuple[Degraded, ...] = ()
 
 
-def wanted_sources(sources: Sequence[str] | None, **filters: object) -> Wanted:
+def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
     """The sources that a question goes to. Of all sources those that know its filters; one that is named must know them."""
     named = ("code",) if sources is None else several(sources)
     for source in named:
@@ -54,7 +54,7 @@ def wanted_sources(sources: Sequence[str] | None, **filters: object) -> Wanted:
         notes += (Degraded(unable[0], f"{' and '.join(unable)} left out: not known to {flag}", ""),)
     if not found:
         raise UsageError("no source knows all of these filters", "leave one of them out")
-    return Wanted(found, notes)
+    return Chosen(found, notes)
 
 
 def installed_source(sources: Sequence[str] | None) -> str | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from lurcher.errors import QueryError
 from lurcher.query.filters import check_globs, resolve_languages
-from lurcher.registry import ranking_named
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, pattern, replace
 from lurcher.runtime.terminal import without_controls
 from lurcher.types import CASES, CONTEXTS, MODES, Filter, Query
@@ -109,7 +108,6 @@ def checked(query: Query) -> Query:
     check_page(query)
     if query.mode not in MODES:
         raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
-    ranking_named(query.ranking)
     check_fusion(query)
     if query.case not in CASES:
         raise QueryError(f"unknown case '{query.case}'", f"known are: {', '.join(CASES)}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from lurcher.config import Settings
+from lurcher.errors import UsageError
 from lurcher.lanes import lexical
 from lurcher.lanes.base import Found
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
 from lurcher.query.plan import Plan
+from lurcher.registry import find
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, field, lru_cache
 from lurcher.storage.snapshot import Snapshot
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+
+RANKINGS = ("default", "classic")
+"""The rankings that error messages offer."""
 
 
 @dataclass(slots=True)
@@ -171,3 +177,17 @@ def lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
         if why is not None:
             whys[name] = why
     return whys
+
+
+def ranking_named(name: str) -> Callable[[Context], Ranking]:
+    found = find("ranking", name, "rank")
+    if found is None:
+        raise UsageError(f"unknown ranking '{name}'", f"known are: {', '.join(RANKINGS)}")
+    ranking: Callable[[Context], Ranking] = found
+    return ranking
+
+
+def ranking_lanes(name: str, plan: Plan, settings: Settings) -> tuple[str, ...]:
+    """The lanes that a ranking uses for a plan: what its `lanes` function returns, else all that the plan allows."""
+    choose: Callable[[Plan, Settings], tuple[str, ...]] | None = find("ranking", name, "lanes")
+    return plan.lanes if choose is None else choose(plan, settings)

@@ -11,12 +11,14 @@ It raises a LurcherError where it cannot do its work; the order then stays as it
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.parts import Warm
+from lurcher.errors import UsageError
+from lurcher.registry import find
+from lurcher.runtime.cache import Cache
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, field
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 
@@ -38,7 +40,8 @@ class Request:
     settings: Settings
     root: Path
     """The folder that the project's own settings may name files of."""
-    warm: Warm = field(default_factory=Warm)
+    warm: Cache = field(default_factory=Cache)
+    """Holds loaded models from one request to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +54,12 @@ class Judged:
     notes: tuple[Degraded, ...] = ()
     hint: str = ""
     """What to do where some got no score; that it is so is told without it."""
+
+
+def reranker_named(name: str) -> tuple[Callable[[Request], Judged], Callable[[Settings], int]]:
+    """A reranker's `rerank` function, and its `top`: how many candidates it looks at."""
+    rerank, top = find("rerank", name, "rerank"), find("rerank", name, "top")
+    if rerank is None or top is None:
+        hint = "a reranker is a file of lurcher.rerank, or an entry point in that group"
+        raise UsageError(f"unknown reranker '{name}'", hint)
+    return rerank, top

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.errors import CursorError, LurcherError, QueryError, ServerError, UsageError
-from lurcher.parts import Warm
-from lurcher.registry import reranker_named
-from lurcher.rerank.base import Candidate, Judged, Request
+from lurcher.rerank.base import Candidate, Judged, Request, reranker_named
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.types import Degraded, Hit, StageWhy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
+
+    from lurcher.runtime.cache import Cache
 
 NEUTRAL = 0.5
 _SCALE = 10_000
@@ -75,7 +75,7 @@ def look_again(
     head: Head,
     settings: Settings,
     root: str,
-    warm: Warm,
+    cache: Cache,
     *,
     said: tuple[Said, ...] | None = None,
     factors: Mapping[str, tuple[int, Factor]] | None = None,
@@ -118,7 +118,7 @@ def look_again(
         if said is None:
             from pathlib import Path
 
-            request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, Path(root), warm)
+            request = Request(query, [_scored(head, order[i], scores[i]) for i in range(count)], settings, Path(root), cache)
             entry, new, hint = _asked(name, rerank, request)
             notes += new
         else:

@@ -19,9 +19,17 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from lurcher.errors import ConfigError
+from lurcher.net.address import shown
+from lurcher.registry import find
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from lurcher.config import Settings
+
+ADDRESSES = ("qdrant://", "postgres://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +208,14 @@ class Store(Protocol):
         ...
 
     def close(self) -> None: ...
+
+
+def store_at(url: str, settings: Settings) -> Store:
+    """Opens the store at an address, by `open_store` of the module or entry point that its scheme names."""
+    scheme = url.partition("://")[0].partition("+")[0].lower()
+    name = {"postgresql": "postgres", "qdrants": "qdrant"}.get(scheme, scheme)
+    open_store = find("stores", name, "open_store") if "://" in url else None
+    if open_store is None:
+        raise ConfigError(f"no store is known for the address {shown(url)!r}", f"known are: {', '.join(ADDRESSES)}")
+    store: Store = open_store(url, settings)
+    return store

@@ -6,17 +6,16 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.errors import ConfigError, StoreError, UsageError
-from lurcher.registry import store_at
+from lurcher.net.address import shown
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roots import INDEX_FOLDER
-from lurcher.stores.address import shown
+from lurcher.stores.base import store_at
 from lurcher.stores.names import default_name, split_names
 from lurcher.types import Degraded, IndexState
 
@@ -246,12 +245,3 @@ def commit_at(root: Path) -> str:
 
     found = head_of(root) if (root / ".git").exists() else None
     return found.sha if found is not None else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Stand:
-    """What an answer out of a store says of where it comes from."""
-
-    index: IndexState
-    root: str
-    checksum: str

@@ -26,11 +26,14 @@ from lurcher.config.trust import authorization, service_key, user_setting
 from lurcher.errors import ConfigError, ServerError
 from lurcher.net.breaker import Breaker, breaker_of
 from lurcher.net.http import Deadline, ask, checked_url, place
+from lurcher.registry import find
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
+PROVIDERS = ("builtin", "onnx", "tei", "openai", "infinity", "ollama")
 
 Identity = Mapping[str, Any]
 
@@ -161,3 +164,11 @@ def breaker_for(base: SplitResult) -> Breaker:
 
 def most_chars(wanted: Wanted) -> int:
     return wanted.settings.tokens * CHARS_PER_TOKEN
+
+
+def provider_named(name: str) -> tuple[Callable[[Wanted], Identity], Callable[[Wanted], Embedder]]:
+    """A provider's `identity` and `connect` functions."""
+    identity, connect = find("vectors.providers", name, "identity"), find("vectors.providers", name, "connect")
+    if identity is None or connect is None:
+        raise ConfigError(f"unknown embedding.provider {name!r}", f"known are: {', '.join(PROVIDERS)}")
+    return identity, connect

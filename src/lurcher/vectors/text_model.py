@@ -19,10 +19,9 @@ from lurcher.config import Settings
 from lurcher.config.trust import user_setting
 from lurcher.errors import LurcherError, MissingExtra, ModelError, ServerError
 from lurcher.net.http import Deadline
-from lurcher.registry import provider_named
 from lurcher.runtime.light import cached_property
 from lurcher.vectors.model import UNAVAILABLE, Model
-from lurcher.vectors.service import Embedder, Wanted
+from lurcher.vectors.service import Embedder, Wanted, provider_named
 
 if TYPE_CHECKING:
     import numpy as np

@@ -78,7 +78,7 @@ def test_so_it_does_where_the_index_is_made_by_the_server_itself(cold: Path) -> 
     """As for small trees: here one whose files never come to an end."""
     before = (
         "import threading, lurcher.engine as engine\n"
-        "engine.Engine.refresh = lambda self, **_: self._projects[0]._lock.__enter__() and threading.Event().wait()\n"
+        "engine.Engine.refresh = lambda self, **_: self.projects[0]._lock.__enter__() and threading.Event().wait()\n"
     )
     with serving(cold, before=before) as served:
         until(lambda: httpx.get(f"{served.url}api/symbol?name=x", timeout=60).status_code == 503, 60)

@@ -13,9 +13,8 @@ from lurcher.corpora.history.filters import allowed_commits
 from lurcher.corpora.history.hits import PastShown
 from lurcher.corpora.history.index import PastView
 from lurcher.corpora.history.query import PastPlan, PastQuery, plan_past
-from lurcher.corpora.history.ranking.base import PastContext, PastRanking
+from lurcher.corpora.history.ranking.base import PastContext, PastRanking, past_ranking_named
 from lurcher.errors import ModelError, PathError
-from lurcher.registry import past_ranking_named
 from lurcher.rerank.base import Candidate
 from lurcher.rerank.outcome import lasting
 from lurcher.storage.vectors import Direction

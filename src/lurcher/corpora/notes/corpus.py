@@ -1,174 +1,101 @@
-"""The questions about notes that an engine answers."""
+"""Searches notes: refresh → filter → plan → lanes → ranking → Findings."""
 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
-from lurcher.config import Settings
-from lurcher.indexing.root_index import View
-from lurcher.indexing.workspace import Together
-from lurcher.parts import Warm
+from lurcher.answer import cursor as cursors
+from lurcher.answer.page import Findings, Lap, with_notes
+from lurcher.corpora.history import dates
+from lurcher.corpora.notes.query import NoteQuery, checked
+from lurcher.corpora.notes.search import found
 from lurcher.query.validate import filter_of, several
-from lurcher.runtime.light import TYPE_CHECKING, replace
+from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Clock
-from lurcher.types import Answer, Degraded, Filter, Progress, silent
-from lurcher.vectors.model import Model
+from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import TypeVar
+    from collections.abc import Sequence
 
-    from lurcher.answer.cursor import Fingerprint
-    from lurcher.answer.page import Findings, Lap
-    from lurcher.corpora.notes.query import NoteQuery
-
-    Kind = TypeVar("Kind")
+    from lurcher.corpora.base import SearchRequest, Services
+    from lurcher.indexing.root_index import View
 
 
-class Notes(ABC):
-    """The part of an engine that answers from notes."""
+class NotesCorpus:
+    """The notes among the files of a workspace; they are in the same index as its code."""
 
-    settings: Settings
-    _together: Together
-    _warm: Warm
+    def __init__(self, services: Services) -> None:
+        self._services, self._settings, self._workspace = services, services.settings, services.workspace
 
-    @abstractmethod
-    def _rerankers(self, asked: Sequence[str] | None) -> tuple[str, ...]:
-        """The second looks that were asked for, else those that are set."""
+    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
+        views = [
+            project.rebuild(progress) if rebuild else project.view(progress, limited=False)
+            for project in self._workspace.projects
+        ]
+        return tuple(note for view in views for note in view.degraded)
 
-    @property
-    @abstractmethod
-    def _model(self) -> Model:
-        """The model of all roots."""
+    def status(self) -> list[dict[str, Any]]:
+        from lurcher.indexing.status import index_status
 
-    @property
-    @abstractmethod
-    def _options(self) -> str:
-        """What an order of hits depends on besides the query."""
+        return [index_status(project) for project in self._workspace.projects]
 
-    @abstractmethod
-    def _local(self, question: str) -> tuple[Degraded, ...]:
-        """What to say of a store that cannot answer a question."""
-
-    @abstractmethod
-    def _sound(self, work: Callable[[tuple[Degraded, ...]], Kind], progress: Progress) -> Kind:
-        """Do some work, and once more if the index turned out to be damaged."""
-
-    def notes(
-        self,
-        text: str,
-        *,
-        limit: int | None = None,
-        mode: str | None = None,
-        tags: Sequence[str] = (),
-        since: str | None = None,
-        until: str | None = None,
-        languages: Sequence[str] = (),
-        paths: Sequence[str] = (),
-        excludes: Sequence[str] = (),
-        rerank: Sequence[str] | None = None,
-        fusion: str | None = None,
-        alpha: float | None = None,
-        mmr: float | None = None,
-        budget: int | None = None,
-        cursor: str | None = None,
-        context: str | None = None,
-        snippet_lines: int | None = None,
-        refresh: bool = True,
-        check: bool = True,
-        progress: Progress = silent,
-        views: Sequence[View] | None = None,
-    ) -> Answer:
-        """The sections of notes that answer a question best, the best one of each note first.
-
-        What stands in quotes must be found as it is. A note has to have all of `tags`, where `area` takes in `area/home`;
-        `since` and `until` go by the date in its front matter, else by when its file was written. `views` are for who has
-        looked at the tree already.
-        """
-        from lurcher.answer.page import answer_of, with_notes
-
-        here = self._local("what notes say")
+    def search(self, request: SearchRequest) -> Answer:
+        """The sections that answer best, the best one of each note first."""
         clock = Clock()
-        query, dated = self._note_query(
-            text, limit=limit, mode=mode, tags=tags, since=since, until=until, files=filter_of(languages, paths, excludes),
-            rerank=rerank, fusion=fusion, alpha=alpha, mmr=mmr, budget=budget, cursor=cursor, context=context,
-            snippet_lines=snippet_lines,
-        )  # fmt: skip
+        query = self._query(request)
 
-        def work(damage: tuple[Degraded, ...]) -> Answer:
-            seen = None if damage else views  # what turned out to be damaged has been made anew
-            if seen is None:
-                seen = [project.view(progress, refresh=refresh, check=check) for project in self._together.projects]
+        def attempt(damage: tuple[Degraded, ...]) -> Answer:
+            current = replace(request, views=None) if damage else request  # what was damaged has been rebuilt
+            views = self._views(current)
             clock.lap("refresh")
-            found = self._sections(query, dated, seen, clock.lap)
-            answer = answer_of(found, query, self.settings, self._together.places[0], self._warm, clock.lap)
-            return with_notes(answer, here + damage)
+            answer = self._services.page(self._findings(query, current, views, clock.lap), query, clock)
+            return with_notes(answer, damage)
 
-        return replace(self._sound(work, progress), timings_ms=clock.total())
+        return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
 
-    def _note_query(
-        self,
-        text: str,
-        *,
-        files: Filter,
-        limit: int | None = None,
-        mode: str | None = None,
-        tags: Sequence[str] = (),
-        since: str | None = None,
-        until: str | None = None,
-        rerank: Sequence[str] | None = None,
-        fusion: str | None = None,
-        alpha: float | None = None,
-        mmr: float | None = None,
-        budget: int | None = None,
-        cursor: str | None = None,
-        context: str | None = None,
-        snippet_lines: int | None = None,
-    ) -> tuple[NoteQuery, str]:
-        """A question as it is understood, and its dates as they were written: `30d` is another second with each page."""
-        from lurcher.corpora.history import dates
-        from lurcher.corpora.notes.query import NoteQuery, checked
+    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+        return self._findings(self._query(request), request, self._views(request), clock.lap)
 
-        now = int(time.time())
-        first = None if since is None else dates.parse(since, now=now)
-        last = None if until is None else dates.parse(until, now=now, until=True)
+    def _views(self, request: SearchRequest) -> Sequence[View]:
+        if request.views is not None:
+            return request.views
+        return self._workspace.views(request.progress, refresh=request.refresh, check=request.check)
+
+    def _query(self, request: SearchRequest) -> NoteQuery:
+        defaults, now = self._settings.search, int(time.time())
+        first = None if request.since is None else dates.parse(request.since, now=now)
+        last = None if request.until is None else dates.parse(request.until, now=now, until=True)
         dates.check(first, last)
-        query = checked(
+        return checked(
             NoteQuery(
-                text, self.settings.search.limit if limit is None else limit, mode or "auto", files, several(tags), first,
-                last, self._rerankers(rerank), fusion, alpha, mmr, budget, cursor, context or self.settings.search.context,
-                snippet_lines,
+                request.text, defaults.limit if request.limit is None else request.limit, request.mode or "auto",
+                filter_of(request.languages, request.paths, request.excludes), several(request.tags), first, last,
+                self._services.rerankers(request.rerank), request.fusion, request.alpha, request.mmr, request.budget,
+                request.cursor, request.context or defaults.context, request.snippet_lines,
             )
         )  # fmt: skip
-        return query, repr((since, until))
 
-    def _sections(self, query: NoteQuery, dated: str, views: Sequence[View], lap: Lap) -> Findings:
-        """Every section that answers a question, in order."""
-        from lurcher.corpora.notes.search import found
-
-        snapshot = self._together.snapshot(views)
+    def _findings(self, query: NoteQuery, request: SearchRequest, views: Sequence[View], lap: Lap) -> Findings:
+        """Every section that answers, in order."""
+        snapshot = self._workspace.snapshot(views)
+        # Dates go into the cursor as they were written: `30d` is another second with each page.
+        fingerprint = cursors.fingerprint(
+            replace(query, since=None, until=None),
+            root="\0".join(str(root) for root in self._workspace.roots),
+            generation=snapshot.generation,
+            checksum=",".join(name for view in views for name in view.manifest.segments),
+            options=self._services.options + repr((request.since, request.until)),
+        )
         return found(
-            snapshot, views, query, self._together.narrowed(query.filter), self.settings, self._model,
-            lambda: self._written(views), self._print(query, dated, views, snapshot.generation), lap,
+            snapshot, views, query, self._workspace.narrow(query.filter), self._settings, self._workspace.model,
+            lambda: self._modified(views), fingerprint, lap,
         )  # fmt: skip
 
-    def _written(self, views: Sequence[View]) -> dict[str, int]:
+    def _modified(self, views: Sequence[View]) -> dict[str, int]:
+        """When each file was last written, in seconds."""
         return {
             label + path: row.mtime_ns // 1_000_000_000
-            for view, label in zip(views, self._together.labels(), strict=True)
+            for view, label in zip(views, self._workspace.labels(), strict=True)
             for path, row in view.manifest.rows.items()
         }
-
-    def _print(
-        self, query: NoteQuery, dated: str, views: Sequence[View], generation: int
-    ) -> Fingerprint:
-        from lurcher.answer import cursor as cursors
-
-        return cursors.fingerprint(
-            replace(query, since=None, until=None),
-            root="\0".join(str(root) for root in self._together.roots),
-            generation=generation,
-            checksum=",".join(name for view in views for name in view.manifest.segments),
-            options=self._options + dated,
-        )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lurcher.indexing.root_index import Project
 from lurcher.inspect.doctor import folder, history, installation, libraries, models, segments, tree
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, guarded
+from lurcher.inspect.services import Check
 from lurcher.types import Progress
 
 __all__ = ["NOTE", "OK", "PROBLEM", "Finding", "examine", "examine_installation"]
@@ -18,11 +19,16 @@ def examine_installation() -> Iterator[Finding]:
         yield from guarded(check.__name__.removesuffix("_program"), check)
 
 
-def examine(project: Project, progress: Progress, *, quick: bool = False) -> Iterator[Finding]:
-    """One root: its settings, model, index folder, the index in it, and the tree. `quick` leaves out what reads everything."""
+def examine(
+    project: Project, progress: Progress, *, quick: bool = False, services: Sequence[Check] = ()
+) -> Iterator[Finding]:
+    """One root: its settings, model, index folder, the index in it, and the tree. `quick` leaves out what reads everything.
+
+    `services` are checks of services besides those that models use.
+    """
     root = str(project.root.path)
     yield from guarded("settings", lambda: tree.settings(project), root)
-    asked = list(guarded("services", lambda: models.examine_services(project), root))
+    asked = list(guarded("services", lambda: models.examine_services(project, services), root))
     down = {finding.check for finding in asked if finding.health is not None}
     yield from asked
     if "model" not in down:

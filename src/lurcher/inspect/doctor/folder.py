@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lurcher.indexing.root_index import Project
+from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
-from lurcher.inspect.status import folder_bytes
 from lurcher.storage import lock
 from lurcher.storage.folder import MARK_TEXT
 from lurcher.storage.manifest import MARK, NAME

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
 
 from lurcher.errors import ConfigError, LurcherError
 from lurcher.indexing.root_index import Project
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, few
-from lurcher.inspect.services import Health, stack
+from lurcher.inspect.services import Check, Health, stack
 
 _SECONDS = 3.0
 """How long a server may take to list its models."""
@@ -73,8 +73,8 @@ _OPTIONAL = ("reranker", "judge")
 """Without these answers are there, in the order they had before."""
 
 
-def examine_services(project: Project) -> Iterator[Finding]:
-    for health in stack(project.settings, project.root.path):
+def examine_services(project: Project, further: Sequence[Check] = ()) -> Iterator[Finding]:
+    for health in stack(project.settings, project.root.path, further):
         if health.reachable:
             yield Finding("service", OK, said_of(health), health=health)
         else:

@@ -52,7 +52,7 @@ def model(project: Project) -> Iterator[Finding]:
 
 def provider(project: Project) -> Iterator[Finding]:
     """Whether the embedding provider can be reached, what it has, how long it takes, and what the index lacks."""
-    from lurcher.inspect.status import embedded_entry
+    from lurcher.indexing.status import embedded_entry
     from lurcher.vectors.text_model import describe_text
 
     told = describe_text(project.model)

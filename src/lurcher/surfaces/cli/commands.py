@@ -330,7 +330,7 @@ def run_config(parsed: Namespace) -> int:
 
     root = find_root(Path(parsed.path[0] if parsed.path else "."))
     settings = config.load(root.path, overrides_of(parsed.set))
-    from lurcher.stores.address import shown
+    from lurcher.net.address import shown
 
     rows = [
         (key, shown(value) if isinstance(value, str) else value, origin, doc) for key, value, origin, doc in settings.rows()
@@ -412,7 +412,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     from lurcher import config
     from lurcher.engine import Engine
     from lurcher.evaluation import evaluate
-    from lurcher.stores.address import shown
+    from lurcher.net.address import shown
 
     # Trees and histories are evaluated whole, whatever that takes.
     overrides = {"history.refresh_seconds": "3600", "index.first_answer_seconds": "0", **overrides_of(parsed.set), **more}

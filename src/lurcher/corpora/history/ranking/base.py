@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from lurcher.config import Settings
 from lurcher.corpora.history.query import PastPlan
 from lurcher.corpora.history.reader import Past
+from lurcher.errors import UsageError
+from lurcher.registry import find
 from lurcher.storage.vectors import Direction
 from lurcher.types import Degraded, Why
 
@@ -74,3 +76,11 @@ def ranked(context: PastContext, scores: NDArray[np.float64], why: Callable[[int
     commits = commits[in_order(context.past, commits, scores[commits])]
     commits = commits[once_each(context.past, commits)]
     return PastRanking(commits, scores[commits], why)
+
+
+def past_ranking_named(name: str) -> Callable[[PastContext], PastRanking]:
+    found = find("corpora.history.ranking", name, "rank")
+    if found is None:
+        raise UsageError(f"unknown ranking '{name}' of history", "a ranking is a file of lurcher.corpora.history.ranking")
+    ranking: Callable[[PastContext], PastRanking] = found
+    return ranking

@@ -12,7 +12,7 @@ from lurcher.inspect.explain import Related, Writer
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
-    from lurcher.corpora.history.index import PastView
+    from lurcher.corpora.history.index import PastProject, PastView
 
 _NUMBER = re.compile(r"(?<![\w&/])#(\d{1,7})\b|\bGH-(\d{1,7})\b|/(?:issues|pull|merge_requests)/(\d{1,7})\b")
 """How a message names an issue."""
@@ -22,6 +22,15 @@ _NEIGHBOURS, _DAYS = 30, 14
 _LEAST_SHARED = 0.5
 _MOST_FILES, _MOST_NAMED = 50, 12
 """A commit of more files is near everything; a number that more commits name says little."""
+
+
+def known_commits(index: PastProject) -> Known | None:
+    """What an index has of the commits; None where nothing is indexed, or it cannot be read. Nothing is indexed for it."""
+    try:
+        view = index.glance() if index.has_index() else None
+    except LurcherError:
+        return None
+    return None if view is None else Known(view)
 
 
 class Known:

@@ -1,4 +1,4 @@
-"""Addresses of stores as they may be shown: without what is secret in them."""
+"""Addresses of services as they may be shown: without passwords and keys."""
 
 from __future__ import annotations
 

@@ -1,0 +1,113 @@
+"""What a corpus is, what it is asked, and what each is made from.
+
+A corpus is something that can be searched: the code of a workspace, its history, its notes, installed libraries, documents
+of other packages. A corpus knows neither the engine nor shared stores; `corpora.federation` merges several into one answer.
+"""
+
+from __future__ import annotations
+
+from lurcher.answer.page import answer_of
+from lurcher.query.validate import several
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
+from lurcher.types import Answer, Degraded, Progress, silent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from lurcher.answer.page import Findings, Paged
+    from lurcher.config import Settings
+    from lurcher.indexing.root_index import View
+    from lurcher.indexing.workspace import Workspace
+    from lurcher.runtime.cache import Cache
+    from lurcher.runtime.timings import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """The parameters of `Engine.search` as they were given: each corpus checks those it knows and fills in its defaults."""
+
+    text: str
+    sources: Sequence[str] | None = None
+    """None where the caller named none: then notes may answer in the place of code."""
+    limit: int | None = None
+    mode: str | None = None
+    ranking: str | None = None
+    languages: Sequence[str] = ()
+    paths: Sequence[str] = ()
+    excludes: Sequence[str] = ()
+    budget: int | None = None
+    cursor: str | None = None
+    context: str | None = None
+    snippet_lines: int | None = None
+    fixed: bool = False
+    case: str = "smart"
+    word: bool = False
+    multiline: bool = False
+    rerank: Sequence[str] | None = None
+    fusion: str | None = None
+    alpha: float | None = None
+    mmr: float | None = None
+    since: str | None = None
+    until: str | None = None
+    author: str | None = None
+    outcomes: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    libraries: Sequence[str] = ()
+    refresh: bool = True
+    check: bool = True
+    progress: Progress = silent
+    views: Sequence[View] | None = None
+    """Each root's index, where the caller has compared the tree with it already."""
+    reasons: bool = True
+    links: bool = True
+
+
+class Corpus(Protocol):
+    """Something that can be searched; built from `Services`, and safe to use from several threads."""
+
+    def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
+        """Index all that changed, however much that is, or everything anew; notes say what could not be done."""
+
+    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+        """Everything that matches, best first. Its `listing.why(i)` explains the rank of a hit."""
+
+    def search(self, request: SearchRequest) -> Answer:
+        """One page of what `find` returns, reranked and packed into the budget."""
+
+    def status(self) -> list[dict[str, Any]]:
+        """What each index holds, read without changing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the corpora of one engine share."""
+
+    settings: Settings
+    workspace: Workspace
+    models: Cache
+    """Loaded models of rerankers."""
+
+    def over(self, workspace: Workspace) -> Services:
+        """The same for another workspace."""
+        return replace(self, workspace=workspace)
+
+    def page(self, found: Findings, query: Paged, clock: Clock) -> Answer:
+        """One page of what a corpus found; its timings are still to be set."""
+        return answer_of(found, query, self.settings, self.workspace.places[0], self.models, clock.lap)
+
+    @property
+    def options(self) -> str:
+        """What the order of hits depends on besides the query, for cursors. Settings of the index are in its own digest."""
+        decisive = [(key, value) for key, value in self.settings.changed() if not key.startswith("index.")]
+        return repr(decisive) + repr(sorted(self.workspace.prefixes.items()))
+
+    def rerankers(self, names: Sequence[str] | None, *, commits: bool = False) -> tuple[str, ...]:
+        """The rerankers that were named, else those of the settings; `outcome` works only where `commits` are searched."""
+        configured = self.settings.search.rerank.split()
+        chosen = [name for name in configured if commits or name != "outcome"] if names is None else several(names)
+        if all(name == "none" for name in chosen):
+            return ()
+        from lurcher.rerank.stage import checked_names
+
+        return checked_names(chosen, ("outcome",) if commits else ())

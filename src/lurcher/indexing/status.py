@@ -1,0 +1,171 @@
+"""What the index of a root holds and how it relates to the tree, read without changing anything."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from dataclasses import replace
+
+from lurcher.errors import BroadRoot, IndexError_
+from lurcher.indexing.freshness import compare
+from lurcher.runtime.arrays import np
+from lurcher.runtime.kernel import description
+from lurcher.runtime.light import TYPE_CHECKING
+from lurcher.storage.lock import holder
+from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
+from lurcher.storage.segment import GAVE_UP, NO_GRAMMAR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from lurcher.indexing.root_index import Project
+    from lurcher.storage.segment_reader import Segment
+    from lurcher.storage.snapshot import Snapshot
+    from lurcher.vectors.model import Model
+
+_MOST_PATHS = 100
+_VECTORS = ("vectors", "vector_scales", "cards", "card_scales")
+
+
+def model_entry(model: Model) -> dict[str, Any]:
+    """The model in use, in a few words."""
+    if model.problem is not None:
+        return {"name": model.setting, "problem": model.problem.message, "hint": model.problem.hint}
+    if model.textual:
+        return {"name": model.setting, "digest": model.digest}
+    if model.table is None:
+        return {"name": "none"}
+    return {"name": model.table.meta.name, "dims": model.table.dims, "digest": model.table.digest}
+
+
+def embedded_entry(model: Model, manifest: Manifest, snapshot: Snapshot) -> dict[str, Any]:
+    """What there is of vectors that a provider made, and how many are missing."""
+    if not model.textual or model.problem is not None:
+        return {}
+    from lurcher.indexing.reembed import lack_in
+    from lurcher.storage.sidecar import VECTOR_GROUPS
+
+    apart = manifest.vectors.get(model.digest)
+    missing, total = lack_in(snapshot.segments, VECTOR_GROUPS)
+    return {**({"dims": apart.dims, "about": dict(apart.about)} if apart else {}), "texts": total, "missing": missing}
+
+
+def index_status(project: Project, *, skipped: bool = False) -> dict[str, Any]:
+    """Fields are added over time, never renamed. With `skipped` also the paths of files that were read and left out."""
+    folder = project.store.folder
+    status: dict[str, Any] = {
+        "root": str(project.root.path), "index": str(folder), "exists": False, "lock": lock_entry(folder),
+        "kernel": description(),
+    }  # fmt: skip
+    try:
+        found = project.on_disk()
+        listing = project.list_files()
+        if found is None:
+            return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
+        manifest, snapshot = found
+        changes = compare(manifest, listing)
+        content = _content(manifest.segments, snapshot.segments)
+        disk_bytes = folder_bytes(folder)
+    except (IndexError_, BroadRoot) as problem:
+        return {**status, "problem": problem.message, "hint": problem.hint}
+    except OSError as error:
+        return {**status, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}
+    stale = project.stale_in(manifest, changes)
+    return {
+        **status,
+        "exists": True,
+        "generation": manifest.generation,
+        "format": manifest.fingerprint["format"],
+        "age_seconds": max(0, round((time.time_ns() - manifest.checked_ns) / 1e9)),
+        "fresh": stale == 0,
+        "stale_paths": stale,
+        "waiting": manifest.skipped.get(WAITING, 0),
+        "listed_by": listing.method,
+        "files": sum(row.segment != NO_SEGMENT for row in manifest.rows.values()),
+        **content,
+        "by_lines": by_lines_entry(snapshot),
+        "disk_bytes": disk_bytes,
+        "ratio": round(disk_bytes / content["text_bytes"], 3) if content["text_bytes"] else None,
+        "model": {**model_entry(project.model), **embedded_entry(project.model, manifest, snapshot)},
+        # What is left out unread is no part of the index: one that came or went since makes no new generation.
+        "skipped": replace(manifest, skipped=listing.skipped).skip_counts(),
+        **({"skipped_paths": skipped_paths(manifest)} if skipped else {}),
+    }
+
+
+def by_lines_entry(snapshot: Snapshot) -> dict[str, Any]:
+    """Files that are cut by lines since a grammar gave up on them, by path, or is missing, by language."""
+    paths = sorted(map(snapshot.path, snapshot.flagged(GAVE_UP)))
+    missing: dict[str, int] = {}
+    for file in snapshot.flagged(NO_GRAMMAR):
+        language = snapshot.language(file)
+        missing[language] = missing.get(language, 0) + 1
+    return {"gave_up": len(paths), "paths": paths[:_MOST_PATHS], "no_grammar": dict(sorted(missing.items()))}
+
+
+def lock_entry(folder: Path) -> dict[str, Any]:
+    """Whether somebody is writing the index, and who, as far as that can be told."""
+    try:
+        pid = holder(folder)
+    except OSError as error:
+        return {"held": False, "pid": None, "problem": error.strerror or str(error)}
+    return {"held": pid is not None, "pid": pid or None}
+
+
+def folder_bytes(folder: Path) -> int:
+    """All that the index takes on disk; files may come and go while another process writes."""
+    total = 0
+    for path in folder.iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            total += path.lstat().st_size
+    return total
+
+
+def skipped_paths(manifest: Manifest) -> dict[str, list[str]]:
+    """The files that were read and left out, by reason; what the listing left out unread is only counted."""
+    found: dict[str, list[str]] = {}
+    for path, row in manifest.rows.items():
+        if row.segment == NO_SEGMENT:
+            found.setdefault(SKIP_REASONS[row.place], []).append(path)
+    return {reason: sorted(found[reason]) for reason in sorted(found)}
+
+
+def _content(names: Sequence[str], segments: Sequence[Segment]) -> dict[str, Any]:
+    totals = {"units": 0, "definitions": 0, "terms": 0, "text_bytes": 0, "vector_bytes": 0}
+    languages: dict[str, int] = {}
+    entries = []
+    for name, segment in zip(names, segments, strict=True):
+        counts = _segment(segment, languages)
+        count = int(segment.meta["files"])
+        entries.append({
+            "name": name, "bytes": segment.container.size, "files": count,
+            "live": counts["files"], "dead": count - counts["files"], "text_bytes": counts["text_bytes"],
+        })  # fmt: skip
+        for key in ("units", "definitions", "text_bytes"):
+            totals[key] += counts[key]
+        holders = {id(holder): holder for holder in (segment.container, segment.vectors) if holder is not None}
+        totals["vector_bytes"] += sum(holder.length(name) for holder in holders.values() for name in _VECTORS)
+        totals["terms"] = max(totals["terms"], int(segment.meta["terms"]))
+    return {
+        **totals,
+        "bytes": sum(entry["bytes"] for entry in entries),
+        "segments": entries,
+        "languages": dict(sorted(languages.items(), key=lambda item: (-item[1], item[0]))),
+    }
+
+
+def _segment(segment: Segment, languages: dict[str, int]) -> Mapping[str, int]:
+    """What the live files of a segment come to."""
+    rows = segment.files if segment.live is None else segment.files[segment.live]
+    for number, count in enumerate(np.bincount(rows["language"]).tolist()):
+        if count:
+            name = segment.meta["languages"][number]
+            languages[name] = languages.get(name, 0) + count
+    return {
+        "files": len(rows),
+        "units": int(rows["units"].sum()),
+        "definitions": int(rows["definitions"].sum()),
+        "text_bytes": int(rows["size"].sum()),
+    }

@@ -1,0 +1,244 @@
+"""Questions about files and folders of a workspace, answered from the current generation of its index."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from typing import TYPE_CHECKING, TypeVar
+
+from lurcher.corpora.base import SearchRequest
+from lurcher.errors import PathError, QueryError, UsageError
+from lurcher.indexing.workspace import state_of
+from lurcher.inspect.answers import Basis
+from lurcher.inspect.resolve_path import file_at, file_or_symbol, files_at, unit_at
+from lurcher.query.filters import allowed_files
+from lurcher.query.validate import several
+from lurcher.runtime.light import replace
+from lurcher.types import Filter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from lurcher.corpora.base import Services
+    from lurcher.corpora.code import CodeCorpus
+    from lurcher.corpora.history.corpus import HistoryCorpus
+    from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
+    from lurcher.inspect.brief import BriefAnswer
+    from lurcher.inspect.examples import Examples
+    from lurcher.inspect.explain import ExplainAnswer, Judged, Near
+    from lurcher.inspect.file_view import FileAnswer, GraphAnswer
+    from lurcher.inspect.line_ages import HeatAnswer
+    from lurcher.inspect.why import WhyAnswer
+    from lurcher.query.plan import Plan
+    from lurcher.storage.snapshot import Snapshot
+    from lurcher.types import Answer, Degraded, Progress
+
+    Result = TypeVar("Result")
+
+HOPS = 2
+"""How many imports away `impact` looks unless a number is given, as far as the classic ranking's import proximity."""
+FAN_IN = 100
+"""Dependents that `impact` lists for each hop; all are counted. Hand-set."""
+CONTEXT_BUDGET = 4000
+"""Tokens that `context` takes unless a budget is given; hand-set."""
+BRIEF_BUDGET = 1500
+"""Tokens that `brief` takes unless a budget is given: about a page."""
+
+
+class Inspection:
+    """One question: how fresh the index must be for it, and the notes that its answer begins with."""
+
+    def __init__(
+        self, services: Services, notes: tuple[Degraded, ...], progress: Progress, *, refresh: bool = True, check: bool = True
+    ) -> None:
+        self._settings, self._workspace = services.settings, services.workspace
+        self._services, self._notes = services, notes
+        self._refresh, self._check, self._progress = refresh, check, progress
+
+    def _answer(self, work: Callable[[Snapshot, Basis], Result]) -> Result:
+        """What `work` makes of the current generation; rebuilt, and once more, if the index turns out to be damaged."""
+
+        def attempt(damage: tuple[Degraded, ...]) -> Result:
+            views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, meaning=False)
+            snapshot = self._workspace.snapshot(views)
+            notes = self._notes + damage + tuple(note for view in views for note in view.degraded)
+            return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
+
+        return self._workspace.with_repair(attempt, self._progress)
+
+    def _file(self, snapshot: Snapshot, names: Sequence[str]) -> int:
+        """The file that one of some paths names, within the folders that the engine was opened for."""
+        file = file_at(snapshot, names)
+        if not allowed_files(snapshot, self._workspace.narrow(Filter()))[file]:
+            raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
+        return file
+
+    # -- structure --------------------------------------------------------------------------------------------------------
+
+    def impact(self, path: str | Path, symbol: str | None, hops: int | None) -> ImpactAnswer:
+        from lurcher.inspect.impact import impact
+
+        hops = HOPS if hops is None else hops
+        _check_hops(hops)
+
+        def work(snapshot: Snapshot, basis: Basis) -> ImpactAnswer:
+            file = file_at(snapshot, self._workspace.candidate_paths(path))
+            return impact(snapshot, file, symbol, hops, FAN_IN, basis)
+
+        return self._answer(work)
+
+    def outline(self, path: str | Path, kinds: Sequence[str]) -> OutlineAnswer:
+        from lurcher.inspect.outline import check_kinds, outline
+
+        wanted = check_kinds(several(kinds))
+        return self._answer(
+            lambda snapshot, basis: outline(snapshot, *files_at(snapshot, self._workspace.candidate_paths(path)), wanted, basis)
+        )
+
+    def context(self, path: str | Path, budget: int | None) -> ContextAnswer:
+        from lurcher.inspect.context import context
+
+        most = CONTEXT_BUDGET if budget is None else budget
+        return self._answer(
+            lambda snapshot, basis: context(snapshot, *files_at(snapshot, self._workspace.candidate_paths(path)), most, basis)
+        )
+
+    def graph(self, path: str | Path, hops: int, most: int | None) -> GraphAnswer:
+        from lurcher.inspect.file_view import MOST_NODES, neighbourhood
+
+        _check_hops(hops)
+        names = self._workspace.candidate_paths(path)
+        return self._answer(
+            lambda snapshot, basis: neighbourhood(snapshot, self._file(snapshot, names), hops, most or MOST_NODES, basis)
+        )
+
+    # -- content ----------------------------------------------------------------------------------------------------------
+
+    def exists(self, pattern: str, exact: bool) -> ExistsAnswer:
+        from lurcher.inspect.exists import exists
+
+        def work(snapshot: Snapshot, basis: Basis) -> ExistsAnswer:
+            narrowed = self._workspace.narrow(Filter())
+            inside = None if narrowed.prefixes is None else allowed_files(snapshot, narrowed)
+            return exists(snapshot, pattern, exact, basis, self._workspace.labels(), inside)
+
+        return self._answer(work)
+
+    def file(self, path: str | Path) -> FileAnswer:
+        from lurcher.inspect.file_view import whole
+
+        names = self._workspace.candidate_paths(path)
+        return self._answer(lambda snapshot, basis: whole(snapshot, self._file(snapshot, names), basis))
+
+    def listed(self, path: str) -> str:
+        """The file that hits call by this very path. The file system is not read, so an error tells nothing about it."""
+        names = (posixpath.normpath(path),)
+        return self._answer(lambda snapshot, _: snapshot.path(self._file(snapshot, names)))
+
+    def examples(self) -> Examples:
+        from lurcher.inspect.examples import examples
+
+        tops = [project.root.place for project in self._workspace.projects if project.root.git]
+        return self._answer(lambda snapshot, basis: examples(snapshot, tops, basis))
+
+    # -- hits -------------------------------------------------------------------------------------------------------------
+
+    def related(self, code: CodeCorpus, path: str | Path, line: int, request: SearchRequest) -> Answer:
+        """Units like the one around a line; `request` says which files may answer, and how much of the answer to show."""
+        from lurcher.answer.page import with_notes
+        from lurcher.corpora.code import code_query
+        from lurcher.ranking.related import RELATED, plan_like
+
+        names = self._workspace.candidate_paths(path)
+        request = replace(request, text=f"{names[-1]}:{line}", mode="auto", ranking="default", rerank=())
+        query = replace(code_query(request, self._services), mode=RELATED)
+
+        def plan(snapshot: Snapshot) -> Plan:
+            return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, names), line), query.text)
+
+        answer = self._workspace.with_repair(lambda damage: code.answer(query, request, damage, plan), self._progress)
+        return with_notes(answer, self._notes)
+
+    def why(self, code: CodeCorpus, path: str | Path, line: int | None, request: SearchRequest) -> WhyAnswer:
+        """Why a file, or the unit around one of its lines, is or is not among the hits for a request."""
+        from lurcher.corpora.code import code_query
+        from lurcher.inspect.why import left_out, unknown, why
+        from lurcher.runtime.timings import Clock
+
+        query = code_query(replace(request, rerank=()), self._services)
+        names = self._workspace.candidate_paths(path)
+
+        def attempt(damage: tuple[Degraded, ...]) -> WhyAnswer:
+            ranked = code.rank(query, request, Clock())
+            notes = self._notes + damage + ranked.notes + tuple(note for view in ranked.views for note in view.degraded)
+            basis = Basis(state_of(ranked.snapshot, ranked.views), notes)
+            missing = left_out(
+                ranked.snapshot, names, ranked.views, self._workspace.projects, self._workspace.labels()
+            )
+            if missing is not None:
+                return unknown(query, missing[0], line, missing[1], ranked.context, basis)
+            return why(ranked.context, ranked.ranking, ranked.name, query, names, line, basis)
+
+        return self._workspace.with_repair(attempt, self._progress)
+
+    # -- the past of a file -----------------------------------------------------------------------------------------------
+
+    def brief(self, history: HistoryCorpus, target: str | Path, budget: int | None) -> BriefAnswer:
+        from lurcher.corpora.history.search import coverage_of
+        from lurcher.inspect.brief import brief
+
+        most = BRIEF_BUDGET if budget is None else budget
+
+        def work(snapshot: Snapshot, basis: Basis) -> BriefAnswer:
+            file, definition, notes = file_or_symbol(snapshot, str(target), self._workspace.candidate_paths(target))
+            number = self._workspace.labels().index(snapshot.prefix(file))
+            index = history.index_of(self._workspace.projects[number])
+            view = index.view(self._progress, refresh=self._refresh)
+            covered = replace(basis.index, coverage=coverage_of([view]))
+            of_both = Basis(covered, basis.degraded + notes + view.degraded)
+            return brief(str(target), snapshot, file, definition, view.past, view.verdicts, most, of_both, index.formerly)
+
+        return self._answer(work)
+
+    def line_ages(self, path: str | Path) -> HeatAnswer:
+        from lurcher.inspect.line_ages import heat
+
+        names = self._workspace.candidate_paths(path)
+
+        def work(snapshot: Snapshot, basis: Basis) -> HeatAnswer:
+            name = snapshot.path(self._file(snapshot, names))
+            return replace(heat(self._workspace.locate(name), name, self._settings.blame), degraded=basis.degraded)
+
+        return self._answer(work)
+
+    def explain(
+        self, history: HistoryCorpus, path: str | Path, first: int | None, last: int | None, limit: int | None,
+        outcome: Judged | None, related: Near | None,
+    ) -> ExplainAnswer:  # fmt: skip
+        """The commits that wrote some lines. Needs no index; one of history adds outcomes and related commits."""
+        from lurcher.indexing.root_index import allowed
+        from lurcher.inspect.explain import explain_file, labelled
+        from lurcher.inspect.related_commits import known_commits
+
+        names = self._workspace.candidate_paths(path)
+        name = next((name for name in names if os.path.lexists(self._workspace.locate(name))), names[0])
+        for project, label in zip(self._workspace.projects, self._workspace.labels(), strict=True):
+            if name.startswith(label):
+                known = known_commits(history.index_of(project))
+                if known is not None:
+                    outcome, related = outcome or known.outcome, related or known.related
+                answer = explain_file(
+                    project.root.path / name[len(label) :], first, last, below=project.root.path,
+                    settings=project.settings.blame, limit=limit, outcome=outcome, related=related,
+                    secrets=allowed(project.settings, "secrets"),
+                )  # fmt: skip
+                notes = known.notes if known is not None else ()
+                return labelled(replace(answer, degraded=(*self._notes, *answer.degraded, *notes)), label)
+        roots = ", ".join(map(str, self._workspace.roots))
+        raise UsageError(f"{path} is in none of the roots", f"name a path below {roots}")
+
+
+def _check_hops(hops: int) -> None:
+    if hops < 1:
+        raise QueryError(f"hops are {hops}", "use 1 or more")

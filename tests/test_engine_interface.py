@@ -1,0 +1,62 @@
+"""The engine's methods are there as they are written: nothing is added to the class when it is used."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lurcher import Engine
+from lurcher.runtime.cache import Cache
+
+METHODS = {
+    "begin_history", "brief", "check_here", "clear", "clear_library", "close", "context", "elsewhere", "examples", "exists",
+    "explain", "file", "graph", "heat", "history", "impact", "index", "index_library", "indexed", "labels", "libraries",
+    "listed", "locate", "look", "name_of", "notes", "open", "outline", "overrides", "past_indexed", "projects", "refresh",
+    "related", "roots", "search", "shares", "status", "symbol", "watch", "why",
+}  # fmt: skip
+
+
+def test_all_that_is_public_is_in_dir_and_on_the_class_itself() -> None:
+    assert {name for name in vars(Engine) if not name.startswith("_")} == METHODS
+    assert set(dir(Engine)) >= METHODS
+    assert Engine.__mro__ == (Engine, object)
+
+
+@pytest.mark.parametrize("name", sorted(METHODS))
+def test_each_has_a_docstring_and_named_parameters(name: str) -> None:
+    member = inspect.getattr_static(Engine, name)
+    if name not in ("close", "roots"):
+        assert inspect.getdoc(member)
+    if inspect.isfunction(member):
+        kinds = {parameter.kind for parameter in inspect.signature(member).parameters.values()}
+        assert not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+
+
+def test_importing_the_engine_loads_no_corpus_but_code() -> None:
+    script = "import sys, lurcher.engine; print(*(name for name in sys.modules if name.startswith('lurcher.')))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    later = ("corpora.history", "corpora.notes", "corpora.libraries", "corpora.documents", "corpora.federation", "inspect",
+             "stores", "rerank.stage")  # fmt: skip
+    assert not [name for name in done.stdout.split() if name.startswith(tuple(f"lurcher.{part}" for part in later))]
+
+
+def test_hits_are_located_without_loading_what_has_none(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("def redirect():\n    pass\n")
+    script = (
+        "import sys; from lurcher import Engine\n"
+        f"engine = Engine.open({str(tmp_path)!r}, root={str(tmp_path)!r}, index_dir={str(tmp_path / 'index')!r})\n"
+        "print(engine.locate(engine.search('redirect').hits[0].path), 'lurcher.corpora.libraries' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == [str(tmp_path / "a.py"), "False"]
+
+
+def test_a_cache_makes_each_value_once_and_a_value_may_need_another() -> None:
+    cache = Cache()
+    assert cache.peek("a") is None
+    first = cache.get("a", lambda: [cache.get("b", list)])
+    assert cache.get("a", list) is first and first[0] is cache.get("b", dict) and cache.peek("a") is first
