@@ -14,7 +14,8 @@ from lurcher.config import Settings, apply
 from lurcher.engine import Engine
 from lurcher.errors import ModelError, ServerError
 from lurcher.rerank import cross
-from lurcher.rerank.base import Candidate, Request, Warm
+from lurcher.rerank.base import Candidate, Request
+from lurcher.runtime.cache import Cache
 from tests.rerank.onnx_model import make_model
 from tests.rerank.server import Played, playing, send
 
@@ -24,9 +25,9 @@ pytest.importorskip("tokenizers")
 WORDS = "parcel weigh scale stamp post letter the a is how".split()
 
 
-def request(texts: list[str], query: str = "weigh parcel", warm: Warm | None = None, **values: Any) -> Request:
+def request(texts: list[str], query: str = "weigh parcel", warm: Cache | None = None, **values: Any) -> Request:
     settings = apply(Settings(), {key.replace("__", "."): value for key, value in values.items()}, "flag")
-    return Request(query, [Candidate("", text, 1.0) for text in texts], settings, Path(), warm or Warm())
+    return Request(query, [Candidate("", text, 1.0) for text in texts], settings, Path(), warm or Cache())
 
 
 def sigmoid(value: float) -> float:
@@ -99,7 +100,7 @@ def test_a_damaged_model_is_told(tmp_path: Path, broken: str) -> None:
 
 
 def test_it_is_loaded_once_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    warm = Warm()
+    warm = Cache()
     cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder)))
     monkeypatch.setattr("lurcher.rerank.cross.Encoder.__init__", None)  # a second one could not be made
     assert cross.rerank(request(["parcel"], warm=warm, reranker__model=str(folder))).scores == pytest.approx([0.5])

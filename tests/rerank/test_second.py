@@ -15,7 +15,7 @@ from lurcher.config import Settings
 from lurcher.engine import Engine, diagnose
 from lurcher.errors import CursorError, QueryError
 from lurcher.rerank import stage as second
-from lurcher.rerank.base import Candidate, Judged, Warm
+from lurcher.rerank.base import Candidate, Judged
 from lurcher.rerank.stage import Head, Second, look_again
 from lurcher.types import Answer
 from tests.history.repo import Repo
@@ -29,7 +29,7 @@ def look(monkeypatch: pytest.MonkeyPatch, count: int, judged: dict[str, Judged],
 
     monkeypatch.setattr(second, "reranker_named", named)
     head = Head(count, lambda i: 2.0 - i / 100, lambda i: Candidate("", str(i), 0.0))
-    return look_again(list(judged), "q", head, Settings(), Path(), Warm(), said=said)
+    return look_again(list(judged), "q", head, Settings(), Path(), Cache(), said=said)
 
 
 def test_the_best_comes_first_and_equals_stay_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
