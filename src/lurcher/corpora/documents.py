@@ -1,4 +1,13 @@
-"""Searches documents of sources that installed packages bring."""
+"""Searches documents of sources that installed packages bring.
+
+A source is one module, named by an entry point in the group `lurcher.sources`, with
+
+    stamp(request)     -> a text that changes when the documents do; called for each search, so it has to be cheap
+    documents(request) -> all documents as they are now, each with a name of its own
+
+They are kept as files in a folder of the user and indexed as any others are: a name that ends in `.md` is a note with headings
+and tags, one that ends in `.py` is code.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +41,35 @@ if TYPE_CHECKING:
 
 _NOTE_FILTERS = ("tags", "since", "until")
 _COMMIT_FILTERS = {"author": "--author", "outcomes": "--outcome"}
+_STAMP, _LOCK, _FILES, _INDEX = "stamp", "gathering", "files", "index"
+"""What is in the folder of a source. The stamp is written last, so that whoever is interrupted begins again."""
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    root: Path
+    """The folder that the question is about."""
+    settings: Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    name: str
+    """With an ending that says what it is; slashes make folders."""
+    text: str
+
+
+Stamp = Callable[[Request], str]
+Documents = Callable[[Request], Iterable[Document]]
+
+
+def source_named(name: str) -> tuple[Stamp, Documents]:
+    """The functions of a source: `stamp` tells whether its documents have changed, `documents` fetches them."""
+    stamp, documents = find("sources", name, "stamp"), find("sources", name, "documents")
+    if stamp is None or documents is None:
+        raise UsageError(f"unknown source '{name}'", "a source is an entry point in the group lurcher.sources")
+    return stamp, documents
 
 
 class DocumentsCorpus:
@@ -78,7 +116,7 @@ class DocumentsCorpus:
         return self._notes if dated else self._code, replace(request, sources=None, libraries=(), views=None)
 
     def _fetch(self, progress: Progress) -> tuple[Degraded, ...]:
-        return tuple(note for project in self._projects for note in project.gather(progress))
+        return tuple(note for project in self._projects for note in project.fetch(progress))
 
 
 class _DocumentsWorkspace(Workspace):
@@ -92,26 +130,12 @@ class _DocumentsWorkspace(Workspace):
         return self._labels
 
 
-def source_named(name: str) -> tuple[Stamp, Documents]:
-    """The functions of a source: `stamp` tells whether its documents have changed, `documents` fetches them."""
-    stamp, documents = find("sources", name, "stamp"), find("sources", name, "documents")
-    if stamp is None or documents is None:
-        raise UsageError(f"unknown source '{name}'", "a source is an entry point in the group lurcher.sources")
-    return stamp, documents
-
-
-# ----------------------------------------------------------------------------------------------------------------------
-# The documents of one source, kept as files with an index of their own.
-#
-# They lie in the user's cache, or in the folder that the user chose for indexes, never inside of a repository: what came with a
-# repository could lead our writing elsewhere. The stamp is written last, so that who is interrupted begins again.
-
-
-_STAMP, _LOCK, _FILES, _INDEX = "stamp", "gathering", "files", "index"
-
-
 class DocumentsProject(Project):
-    """Made for a source by its name; `gather` brings its files up to date."""
+    """The documents of one source as files with an index; `fetch` brings the files up to date.
+
+    They lie in the user's cache, or in the folder that the user chose for indexes, never inside of a repository: what came
+    with a repository could lead our writing elsewhere.
+    """
 
     def __init__(self, owner: Project, name: str) -> None:
         self.folder = _folder(owner, name)
@@ -124,13 +148,13 @@ class DocumentsProject(Project):
         self._stamp: Stamp = stamp
         self._documents: Documents = documents
 
-    def gather(self, progress: Progress) -> tuple[Degraded, ...]:
+    def fetch(self, progress: Progress) -> tuple[Degraded, ...]:
         """Fetch the documents if they have changed. Where that fails, those that are there will do, and the answer says so."""
         try:
             stamp = blake2b(f"1\0{self._stamp(self._request)}".encode("utf-8", "replace"), digest_size=16).hexdigest()
-            if stamp == self._kept_stamp():
+            if stamp == self._read_stamp():
                 return ()
-            documents = self._fetched(progress)
+            documents = self._read_all(progress)
             lock = Lock.take(self.folder / _LOCK, self.settings.index.lock_seconds)
             try:
                 disk.remove(self.folder / _STAMP)  # until all are written, no stamp is true of them
@@ -143,17 +167,17 @@ class DocumentsProject(Project):
             reason = f"{self.name} is being gathered by another process"
         except Exception as error:  # whatever a package does wrong must not cost the answer
             reason = f"the source {self.name} failed: {type(error).__name__}: {error}"
-        if not self._kept_stamp():
+        if not self._read_stamp():
             raise IndexError_(reason, "see to the package that brings it")
         return (Degraded(self.name, f"{reason}; these are its documents as they were", ""),)
 
-    def _kept_stamp(self) -> str:
+    def _read_stamp(self) -> str:
         try:
             return (self.folder / _STAMP).read_text("ascii")
         except (OSError, ValueError):
             return ""
 
-    def _fetched(self, progress: Progress) -> dict[str, bytes]:
+    def _read_all(self, progress: Progress) -> dict[str, bytes]:
         """All documents by name, before any file is touched: a source may fail at its last one."""
         found: dict[str, bytes] = {}
         for document in self._documents(self._request):
@@ -194,36 +218,6 @@ def _make(folder: Path) -> None:
     except OSError as error:
         hint = "set LURCHER_INDEX_DIR to a folder that can be written"
         raise IndexError_(f"documents cannot be kept in {folder}: {error.strerror}", hint) from error
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a source of documents is: one file, told of by an entry point in the group `lurcher.sources`, with
-#
-# stamp(request)     -> a text that changes when the documents do; asked for on each question, so it has to be cheap
-# documents(request) -> all documents as they are now, each with a name of its own
-#
-# They are kept as files in a folder of the user and indexed as any others are: a name that ends in `.md` is a note with
-# headings and tags, one that ends in `.py` is code.
-
-
-LONGEST_NAME = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    root: Path
-    """The folder that the question is about."""
-    settings: Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    name: str
-    """With an ending that says what it is; slashes make folders."""
-    text: str
-
-
-Stamp = Callable[[Request], str]
-Documents = Callable[[Request], Iterable[Document]]
 
 
 def checked_name(name: object) -> str:

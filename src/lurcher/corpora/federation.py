@@ -92,15 +92,16 @@ class Federation:
         return replace(answer, hits=tuple(map(Linker(snapshot, roots).linked, answer.hits)))
 
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The lists of several sources as one: each hit by its source's strength and its share of the source's best score.
-#
-# The order within a source is kept, so that `--in all` never disagrees with `--in code` about code. The first hit of the
-# strongest source has the score that its source gives it, so that a weak answer looks weak here too.
+# -- merging -----------------------------------------------------------------------------------------------------------
 
 
 def merged(parts: Sequence[Findings], query: Query, snapshot: Snapshot) -> Findings:
-    """What several sources found as one; the first of them says how the question was read."""
+    """The findings of several sources as one; the first of them says how the question was read.
+
+    Each hit is scored by its source's strength and its share of the source's best score. The order within a source stays, so
+    that `--in all` never disagrees with `--in code` about code. The first hit of the strongest source has the score that its
+    source gives it, so that a weak answer looks weak here too.
+    """
     strengths = strengths_of(parts, query.text, snapshot)
     listing = Merged(parts, strengths, query.limit)
     first = parts[0]
@@ -219,14 +220,14 @@ def _in_order(
         if i + 1 < len(parts[part].listing):
             heapq.heappush(waiting, (-scored(part, i + 1), part, i + 1))
 
-# ----------------------------------------------------------------------------------------------------------------------
-# How much a source has to say about a question, on one scale for all sources.
+
+# -- strength of a source ----------------------------------------------------------------------------------------------
 #
-# Code is what questions are about unless something speaks against it, so it is 0 on the scale and the others are told as odds
-# against it, in logarithms. What speaks for notes: the code's best hit scores low, notes say words of the question that the
-# code does not, and the question asks for advice. What speaks for history: the question asks about the past, or complains.
-# The weights were fitted on questions about code, documents and commits of 36 repositories and rounded; they are kept low
-# enough that a question about code loses little (see benchmarks/across.py).
+# How much a source has to say about a question, on one scale for all sources: code is 0, the others are log odds against it.
+# What speaks for notes: the code's best hit scores low, notes have words of the question that the code lacks, and the question
+# asks for advice. What speaks for history: the question asks about the past, or complains. The weights were fitted on questions
+# about code, documents and commits of 36 repositories and rounded; they are kept low enough that a question about code loses
+# little (see benchmarks/across.py).
 
 
 _OF_THE_PAST = re.compile(

@@ -1,4 +1,8 @@
-"""Searches installed libraries, and keeps their indexes."""
+"""Searches installed libraries, and keeps their indexes.
+
+The index of a library says of which version it is, and is made by `lurcher index --library` alone: a search reads a file or two
+that change with the version, and says so if they did, but does not walk what is installed.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,8 @@ if TYPE_CHECKING:
 
 
 SOURCE = "libraries"
+FOLDER = "libraries"
+"""In the index folder of the project that uses them."""
 
 
 class LibraryWorkspace(Workspace):
@@ -128,15 +134,15 @@ class LibrariesCorpus:
 
     def _open(self) -> _Opened:
         """The libraries with an index, opened anew once one of the indexes was made, changed or removed."""
-        identity = tuple(standing_of(owner) for owner in self._workspace.projects)
+        identity = tuple(identity_of(owner) for owner in self._workspace.projects)
         opened = self._opened
         if opened is None or opened.identity != identity:
             found: list[LibraryProject] = []
             notes: list[Degraded] = []
             for owner in self._workspace.projects:
-                kept, said = kept_in(owner)
-                found += [item for item in kept if not any(_same(item, other) for other in found)]
-                notes += said
+                usable, problems = libraries_of(owner)
+                found += [item for item in usable if not any(_same(item, other) for other in found)]
+                notes += problems
             opened = self._opened = _Opened(identity, found, tuple(notes), {})
         return opened
 
@@ -186,21 +192,12 @@ def _entry(project: LibraryProject) -> dict[str, Any]:
     }  # fmt: skip
     changed = project.changed()
     if changed is not None:
-        entry |= {"problem": changed, "hint": project.mend}
+        entry |= {"problem": changed, "hint": project.repair_hint}
     view = project.view(silent, check=False, meaning=False)
     return {
         **entry, "fresh": changed is None, "files": view.snapshot.file_count, "units": view.snapshot.unit_count,
         "skipped": view.manifest.skip_counts(),
     }  # fmt: skip
-
-# ----------------------------------------------------------------------------------------------------------------------
-# One library and its index, which tells of which version it is.
-#
-# The index is a folder of the project's own index. It is made by `lurcher index --library` alone: a question looks at a file or
-# two that change with the version, and says if they did, but does not walk what is installed.
-
-
-FOLDER = "libraries"
 
 
 class LibraryProject(Project):
@@ -250,11 +247,11 @@ class LibraryProject(Project):
     def _found_again(self) -> Library:
         found = find(self.asked, self.owner.root.path)
         if (found.root, found.version) != (self.library.root, self.library.version):
-            raise IndexError_(f"the index of {self.name} is of another version than the one installed", self.mend)
+            raise IndexError_(f"the index of {self.name} is of another version than the one installed", self.repair_hint)
         return found
 
     @property
-    def mend(self) -> str:
+    def repair_hint(self) -> str:
         return f"run: lurcher index --library {self.asked.ecosystem}:{self.asked.text}"
 
     def make(self, progress: Progress, *, rebuild: bool) -> View:
@@ -270,7 +267,7 @@ class LibraryProject(Project):
         changed = self.changed() if check else None
         if changed is None:
             return replace(view, degraded=kept if check else view.degraded, checked=check)
-        return replace(view, degraded=(*kept, Degraded("libraries", changed, self.mend)), checked=False)
+        return replace(view, degraded=(*kept, Degraded("libraries", changed, self.repair_hint)), checked=False)
 
     def changed(self) -> str | None:
         """What to say where another version is installed by now, or none."""
@@ -300,7 +297,7 @@ def folder_of(owner: Project, asked: Asked) -> Path:
     return owner.store.folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9._-]', '_', text)[:60]}-{digest}"
 
 
-def standing_of(owner: Project) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def identity_of(owner: Project) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """What changes when the index of a library is made, made anew or removed."""
     return tuple((path, mark_of(f"{path}/{manifests.NAME}", follow=False)) for path in _folders(owner))
 
@@ -313,13 +310,13 @@ def _folders(owner: Project) -> list[str]:
         return []
 
 
-def kept_in(owner: Project) -> tuple[list[LibraryProject], list[Degraded]]:
+def libraries_of(owner: Project) -> tuple[list[LibraryProject], list[Degraded]]:
     """The libraries that a project has indexes of, by name, and what to say of those that cannot be used."""
     found: list[LibraryProject] = []
     notes: list[Degraded] = []
     for folder in map(Path, _folders(owner)):
         try:
-            project = _kept(owner, folder)
+            project = _read_library(owner, folder)
             if project is not None and project.on_disk() is not None:
                 found.append(project)
         except (CorruptIndex, OutdatedIndex, OSError, ValueError) as problem:
@@ -328,24 +325,24 @@ def kept_in(owner: Project) -> tuple[list[LibraryProject], list[Degraded]]:
     return sorted(found, key=lambda project: (project.asked.text, project.asked.ecosystem)), notes
 
 
-def _kept(owner: Project, folder: Path) -> LibraryProject | None:
+def _read_library(owner: Project, folder: Path) -> LibraryProject | None:
     """What an index of a library says of itself, checked; whether it is to be believed shows when it is read."""
     if not (folder / MARK).exists() or not (folder / manifests.NAME).exists():
         return None
     meta: Any = Container.open(folder / manifests.NAME).meta
     try:
-        told = meta["fingerprint"]["library"]
-        name, version = told["asked"]
-        texts = [told["ecosystem"], name, version, told["version"], told["root"], *told["evidence"]]
-        marks = tuple(tuple(mark) for mark in told["marks"])
-        sound = all(isinstance(text, str) and "\0" not in text for text in texts) and told["ecosystem"] in ECOSYSTEMS
-        if not sound or not told["evidence"] or len(marks) != len(told["evidence"]):
+        entry = meta["fingerprint"]["library"]
+        name, version = entry["asked"]
+        texts = [entry["ecosystem"], name, version, entry["version"], entry["root"], *entry["evidence"]]
+        marks = tuple(tuple(mark) for mark in entry["marks"])
+        sound = all(isinstance(text, str) and "\0" not in text for text in texts) and entry["ecosystem"] in ECOSYSTEMS
+        if not sound or not entry["evidence"] or len(marks) != len(entry["evidence"]):
             raise ValueError
     except (KeyError, TypeError, ValueError):
         raise CorruptIndex(f"{folder.name} does not say which library it is of", "") from None
-    evidence = tuple(Path(path) for path in told["evidence"])
-    library = Library(told["ecosystem"], name, told["version"], Path(told["root"]), None, evidence)
-    project = LibraryProject(owner, Asked(told["ecosystem"], name, version), library, marks)
+    evidence = tuple(Path(path) for path in entry["evidence"])
+    library = Library(entry["ecosystem"], name, entry["version"], Path(entry["root"]), None, evidence)
+    project = LibraryProject(owner, Asked(entry["ecosystem"], name, version), library, marks)
     if project.store.folder != folder:
         raise CorruptIndex(f"{folder.name} holds the index of another library", "")
     return project
