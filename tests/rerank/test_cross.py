@@ -45,11 +45,12 @@ def test_scores_are_the_models_through_a_sigmoid(folder: Path) -> None:
     assert not found.notes
 
 
-def test_batches_and_lengths_change_nothing(folder: Path) -> None:
+def test_batches_and_lengths_change_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = ["parcel " * (count % 3) + "stamp " * count for count in range(12)]
     expected = [sigmoid(count % 3 - 1) for count in range(12)]
     for batch in (1, 2, 5, 50):
-        found = cross.rerank(request(texts, reranker__model=str(folder), reranker__batch=batch))
+        monkeypatch.setattr(cross, "BATCH", batch)
+        found = cross.rerank(request(texts, reranker__model=str(folder)))
         assert found.scores == pytest.approx(expected)
 
 
