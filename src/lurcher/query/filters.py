@@ -20,7 +20,7 @@ def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
         return ()
     from lurcher.languages.detect import LANGUAGES, resolve
 
-    found = []
+    found: list[str] = []
     for name in names:
         language = resolve(name)
         if language is None:
