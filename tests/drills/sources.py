@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lurcher.chunking.code import parse
-from lurcher.languages.detect import detect
+from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.languages.grammar import grammar_of
 from tests.drills.drill import Drill
 from tests.languages.samples import samples
@@ -34,8 +34,8 @@ class Sources(Drill):
 
     def __init__(self, folder: Path, sources: Sequence[Path]) -> None:
         super().__init__(folder, sources)
-        known = {language: sample for language, sample in samples().items() if grammar_of(language)}
-        self._texts = sorted((language, sample.source.encode()) for language, sample in known.items())
+        known = [language for language in samples() if grammar_of(language) or LANGUAGES[language].script]
+        self._texts = sorted((language, samples()[language].source.encode()) for language in known)
         for tree in sources:
             self._texts += _texts_in(tree)
         self._languages = sorted({language for language, _ in self._texts})

@@ -38,6 +38,7 @@ def indexed(root: Path) -> Path:
     (root / "wide.txt").write_bytes("\ufeffwide text\n".encode("utf-16-le"))
     (root / "marked.py").write_bytes(b"\xef\xbb\xbfx = 1\n")
     (root / "broken.py").write_bytes("# ü".encode() + b" \xff\n")
+    (root / "study.ipynb").write_text('{"cells": [{"cell_type": "code", "source": ["y = 1"]}], "metadata": {}}')
     (root / "picture.py").write_bytes(b"\0\0\0")
     return in_two_segments(root)
 

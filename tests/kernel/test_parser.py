@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking import code
-from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.grammar import Grammar, KernelReader, TreeSitterReader, grammar_of, tree_sitter_reader
 from lurcher.languages.queries import compile_patterns
 from tests.kernel import kernel
@@ -24,7 +24,7 @@ from tests.languages.samples import samples
 
 pytestmark = kernel.needed
 # Its scanner reads outside of a table for characters beyond ASCII, and what it finds there is left to chance.
-WHOLE = [language for language in PARSED if language not in code.ASCII_ONLY]
+WHOLE = [language for language in PARSED if load_language(language).prepare is None]
 
 
 def capsule_of(language: str) -> Any:
@@ -49,7 +49,9 @@ def fields(language: str) -> list[str]:
 
 
 def shown(text: bytes, language: str) -> bytes:
-    return text.translate(code.LETTERS) if language in code.ASCII_ONLY else text
+    grammar = grammar_of(language)
+    assert grammar is not None
+    return grammar.prepared(text)
 
 
 def place(node: Any) -> tuple[str, int, int] | None:

@@ -41,7 +41,7 @@ def rules(language: str) -> KernelRules:
 def both(text: bytes, language: str, target: int) -> tuple[Any, Any]:
     grammar = grammar_of(language)
     assert grammar is not None
-    tree = code.tree_of(text.translate(code.LETTERS) if language in code.ASCII_ONLY else text, grammar)
+    tree = code.tree_of(grammar.prepared(text), grammar)
     if not text or tree is None:
         return None, None
     root, reader = tree

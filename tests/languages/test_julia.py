@@ -59,7 +59,7 @@ struct Geo.Box
 field Geo.Box.w
 function Geo.area
 function Geo.area
-method Geo.Base.show
+function Geo.Base.show
 macro Geo.twice
 module Geo.Bare
 enum Geo.Color

@@ -51,8 +51,8 @@ int helper(int a) { return a; }
         definitions="""
 constant MAX
 enum Color
-enumerator ColorBlue
-enumerator ColorRed
+enumerator Color.ColorRed
+enumerator Color.ColorBlue
 struct Point
 field Point.x
 variable kName

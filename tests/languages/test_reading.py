@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import import_module
 
 import pytest
 from tree_sitter import Language, Parser, Query, QueryCursor
@@ -17,6 +16,7 @@ from lurcher.languages.base import COMMENT, Captures, DefinitionRules, MatchRead
 from lurcher.languages.definitions import extract
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.grammar import definition_rules
+from lurcher.languages.installed import load_capsule
 from lurcher.languages.nodes import each, members, names
 
 PARSED = [name for name, language in LANGUAGES.items() if language.grammar]
@@ -26,7 +26,7 @@ def grammar(language: str) -> Language:
     entry = LANGUAGES[language].grammar
     assert entry is not None
     module, function = entry
-    return Language(getattr(import_module(module), function)())
+    return Language(load_capsule(module, function))
 
 
 def found(source: str, *patterns: tuple[str | MatchReader, str]) -> list[str]:

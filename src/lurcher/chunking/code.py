@@ -33,14 +33,6 @@ Real files, cut off there in the middle of a comment, reach 600; arbitrary words
 _UNRECOVERED = 8_192
 """Children of a tree without structure, over which a query takes quadratic time."""
 
-ASCII_ONLY = frozenset({"bash"})
-"""Grammars whose scanner asks the C library for the class of any code point as if it were a byte, which crashes now and then.
-
-They are shown a letter for each byte of a wider character: the text keeps its shape and every offset, and names are cut from
-the text itself."""
-LETTERS = bytes(byte if 0 < byte < 128 else ord("x") for byte in range(256))
-
-
 def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
     """Cut `text` (UTF-8) into chunks of about `target` characters and find what it defines and imports.
 
@@ -74,7 +66,7 @@ def parse_alone(text: bytes, language: str, target: int, with_rules: bool) -> Pa
 def parse_by(grammar: Grammar, text: bytes, target: int) -> ParsedFile:
     """What `parse` does, by this grammar and in this process; GaveUp where the kernel does."""
     language = grammar.name
-    seen = text.translate(LETTERS) if language in ASCII_ONLY else text
+    seen = grammar.prepared(text)
     tree = tree_of(seen, grammar)
     if tree is None:
         return ParsedFile(language, chunk_lines(text, target), (), ())

@@ -21,6 +21,8 @@ from lurcher.chunking.lines import chunk_lines
 from lurcher.types import ParsedFile, Span
 
 _UNIT, _RECORD = "\x1f", "\x1e"
+NOTEBOOK = _UNIT.encode()
+"""What the text of a notebook begins with, and no other text."""
 _LANGUAGES = ("", "python", "julia", "r", "scala", "javascript", "typescript", "ruby", "bash", "csharp", "fsharp", "java",
               "kotlin", "go", "rust", "haskell", "sql", "powershell", "cpp", "perl", "ocaml", "elixir", "lua")  # fmt: skip
 """By the number of unit separators, less one."""
@@ -154,7 +156,7 @@ def _lines_in_place(cells: list[_Cell], header: str) -> list[str] | None:
 
 def cells_of(text: bytes) -> list[Cell]:
     """The cells of a text that `read_notebook` made; none of any other."""
-    if not text.startswith(_UNIT.encode()):
+    if not text.startswith(NOTEBOOK):
         return []
     record = _RECORD.encode()
     found: list[Cell] = []

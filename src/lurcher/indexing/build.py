@@ -12,7 +12,7 @@ from lurcher.chunking.notes import parse_note
 from lurcher.indexing.note_files import is_note
 from lurcher.languages.detect import HEAD, detect
 from lurcher.runtime.light import replace
-from lurcher.sources.decode import Skip, Text, read_text
+from lurcher.sources.decode import Skip, Text, is_minified, read_text
 from lurcher.sources.roles import roles
 from lurcher.storage.container import checksum
 from lurcher.storage.imports import ImportPool
@@ -168,7 +168,10 @@ class Tree(NamedTuple):
         if path.endswith(".ipynb") and isinstance(found, Text):
             from lurcher.chunking.notebook import read_notebook
 
-            return replace(found, data=read_notebook(found.data))
+            data = read_notebook(found.data)
+            if data is found.data and is_minified(data, "json"):
+                return Skip("minified", found.digest)
+            return replace(found, data=data)
         return found
 
 

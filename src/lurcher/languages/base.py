@@ -187,6 +187,8 @@ class Language:
 
     decide: Callable[[str, bytes], str] | None = None
     """The language of a file by its extension and first bytes, where this language shares extensions with another."""
+    prepare: Callable[[bytes], bytes] | None = None
+    """A text as its parser is to see it: of the same length, with every name where it was; names are cut from the text."""
     definitions: DefinitionRules | None = None
     imports: ImportRules | None = None
     resolver: Callable[[Tree], Resolver] | None = None

@@ -14,6 +14,15 @@ _PATTERNS = (
 _DEFINITIONS = DefinitionRules(patterns=_PATTERNS, leads=frozenset({"comment"}), exported=no_underscore)
 
 
+_LETTERS = bytes(byte if 0 < byte < 128 else ord("x") for byte in range(256))
+
+
+def _prepare(text: bytes) -> bytes:
+    """A letter for each byte of a wider character: the grammar's scanner asks the C library for the class of any code point as
+    if it were a byte, which crashes now and then."""
+    return text.translate(_LETTERS)
+
+
 LANGUAGES = (
     Language(
         name="bash",
@@ -22,6 +31,7 @@ LANGUAGES = (
         aliases=("sh", "shell", "zsh"),
         interpreters=("sh", "bash", "zsh", "ksh", "dash", "bats"),
         grammar=("tree_sitter_bash", "language"),
+        prepare=_prepare,
         sigil="$",
         definitions=_DEFINITIONS,
     ),

@@ -96,6 +96,11 @@ class Grammar:
     """What the kernel needs of the rules, where there is a kernel."""
     kernel: KernelReader | None
 
+    def prepared(self, text: bytes) -> bytes:
+        """The text as a parser is to see it."""
+        prepare = load_language(self.name).prepare
+        return text if prepare is None else prepare(text)
+
     def parsed(self, text: bytes) -> tuple[Node, Reader] | None:
         """The root of a text's tree, and who made it; None where the kernel gives up.
 

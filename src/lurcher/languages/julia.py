@@ -129,6 +129,7 @@ _DEFINITIONS = DefinitionRules(
     patterns=_PATTERNS,
     leads=frozenset({"line_comment", "block_comment", "string_literal"}),
     exported=no_underscore,
+    methods_in=frozenset({"struct"}),
     constructor_is_class=True,
     qualifiers=r"\.",
 )

@@ -64,25 +64,38 @@ def _declared(captures: Captures) -> Iterator[tuple[str, Captures]]:
             yield "field", {**captures, "name": [node]}
 
 
-_ENUM = re.compile(rb"typedef\s+NS_(?:CLOSED_|ERROR_)?(?:ENUM|OPTIONS)\s*\([^,()]*,\s*(\w+)\s*\)")
 _QUALIFIERS = re.compile(r"\b(?:const|_Nonnull|_Nullable|__nonnull|__nullable)\b")
 
 
-def _enum(captures: Captures) -> Iterator[tuple[str, Captures]]:
-    """`typedef NS_ENUM(NSInteger, Color) { … }`, which the grammar takes for the definition of several types."""
-    node = captures["def"][0]
-    found = _ENUM.match((node.text or b"")[:400])
-    if found is not None:
-        start = node.start_byte
-        yield "enum", {"def": [node], "name": [extent(start + found.start(1), start + found.end(1))]}
-
-
 def _refine(found: Found, text: bytes) -> Found | None:
+    """`NSString * const kName` names kName."""
     if found.kind == "variable":
         found.name = _QUALIFIERS.sub("", found.name)
-    elif found.kind == "type" and _ENUM.match(text, found.start, found.end):
-        found.kind = "enumerator"
     return C_DEFINITIONS.refine(found, text) if C_DEFINITIONS.refine is not None else found
+
+
+_MACRO = re.compile(
+    rb"\bNS_(?:CLOSED_|ERROR_)?(?:ENUM|OPTIONS)[ \t]*\([^,()\n]{0,100},[ \t]*(?P<enum>\w+)[ \t]*\)"
+    rb"|\b(?P<extern>FOUNDATION_EXPORT|FOUNDATION_EXTERN|UIKIT_EXTERN)\b"
+    rb"|\b(?:NS_ASSUME_NONNULL_BEGIN|NS_ASSUME_NONNULL_END|NS_DESIGNATED_INITIALIZER|NS_UNAVAILABLE|NS_REQUIRES_SUPER"
+    rb"|NS_REFINED_FOR_SWIFT|UI_APPEARANCE_SELECTOR|(?:NS_SWIFT_|NS_AVAILABLE|NS_CLASS_AVAILABLE|NS_ENUM_AVAILABLE|NS_DEPRECATED"
+    rb"|API_AVAILABLE|API_UNAVAILABLE|API_DEPRECATED)\w*[ \t]*\([^()\n]{0,200}\))"
+)
+
+
+def _prepare(text: bytes) -> bytes:
+    """Without the macros of Apple's frameworks, on which the grammar stumbles; `NS_ENUM(NSInteger, Color)` is `enum Color`."""
+    return _MACRO.sub(_replaced, text)
+
+
+def _replaced(match: re.Match[bytes]) -> bytes:
+    size = match.end() - match.start()
+    if match["extern"] is not None:
+        return b"extern".ljust(size)
+    if match["enum"] is None:
+        return b" " * size
+    before = match.start("enum") - match.start()
+    return (b"enum".ljust(before) + match["enum"]).ljust(size)
 
 
 _DEFINITIONS = DefinitionRules(
@@ -91,7 +104,6 @@ _DEFINITIONS = DefinitionRules(
         (_type("interface"), "(protocol_declaration) @def"),
         (_method, "[(method_declaration) (method_definition)] @def"),
         (_declared, "[(property_declaration) (instance_variable)] @def"),
-        (_enum, "(type_definition type: (macro_type_specifier)) @def"),
         *C_DEFINITIONS.patterns,
     ),
     leads=C_DEFINITIONS.leads,
@@ -130,6 +142,7 @@ LANGUAGES = (
         name="objective-c",
         extensions=("m", "mm"),
         decide=_decide,
+        prepare=_prepare,
         aliases=("objc", "objectivec"),
         grammar=("tree_sitter_objc", "language"),
         optional=True,

@@ -116,6 +116,7 @@ LANGUAGES = (
         definitions=DefinitionRules(
             patterns=_PATTERNS,
             leads=frozenset({"comment", "marginalia"}),
+            methods_in=frozenset(),
             qualifiers=r"\.",
             contains_nothing=frozenset({"view", "index", "function", "procedure", "trigger"}),
             refine=_refine,

@@ -60,7 +60,8 @@ def read_text(path: Path | str, max_bytes: int, *, follow_symlinks: bool = False
     extension = _extension(path)
     if not secrets and secret_text(data, extension):
         return Skip(REASON, digest)
-    if len(data) > MINIFIED_FILE and is_minified(data, extension):
+    # The pictures in a notebook are long lines; its cells are read out of it later.
+    if len(data) > MINIFIED_FILE and extension != "ipynb" and is_minified(data, extension):
         return Skip("minified", digest)
     return Text(data, digest, len(raw))
 

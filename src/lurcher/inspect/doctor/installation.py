@@ -11,6 +11,7 @@ from pathlib import Path
 
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding
 from lurcher.languages.detect import LANGUAGES
+from lurcher.languages.installed import load_capsule
 from lurcher.runtime.plural import counted
 from lurcher.sources.git import command
 from lurcher.version import VERSION
@@ -49,18 +50,26 @@ def _version(package: str) -> str:
 def grammars() -> Iterator[Finding]:
     from tree_sitter import Language
 
-    good = []
+    good, without = [], []
     for language in LANGUAGES.values():
         if language.grammar is None:
             continue
         module, function = language.grammar
         package = module.replace("_", "-")
         try:
-            Language(getattr(import_module(module), function)())
+            Language(load_capsule(module, function))
             good.append(language.name)
+        except ImportError as error:
+            if language.optional:
+                without.append(language.name)
+            else:
+                yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
         except Exception as error:  # files of that language are cut by lines then
             yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
     yield Finding("grammars", OK, f"{counted(len(good), 'language')}: {', '.join(sorted(good))}")
+    if without:
+        text = f"not installed, so files are cut by lines: {', '.join(sorted(without))}"
+        yield Finding("grammars", NOTE, text, "run: pip install 'lurcher[languages]'")
 
 
 def git_program() -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
+from lurcher.chunking.notebook import NOTEBOOK
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.coverage import given_up, without_grammar
 from lurcher.indexing.root_index import Project
@@ -222,8 +223,9 @@ def check_files(container: Container, rows: Mapping[int, tuple[str, Row]]) -> No
 
 
 def _is_text_of(text: bytes, digest: bytes) -> bool:
-    """Whether a file with this digest has this text. What decoding lost cannot be told any more: the checksum has to do."""
-    if hashlib.blake2b(text, digest_size=16).digest() == digest:
+    """Whether a file with this digest has this text. What decoding or the reading of a notebook left out is not known any more:
+    the checksum has to do."""
+    if text.startswith(NOTEBOOK) or hashlib.blake2b(text, digest_size=16).digest() == digest:
         return True
     decoded = text.decode("utf-8", "replace")
     if _LOST in decoded:

@@ -106,6 +106,8 @@ def _hit(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
     # Terminals make links of `path:line`: with the few lines that are shown it leads to the one that matched.
     place = str(hit.best_line) if painter.on else f"{hit.start_line}-{hit.end_line}"
     head = f"{painter.path(path)}:{place}"
+    if hit.cell is not None:
+        head += f"  cell {hit.cell['number']}"
     if hit.symbol:
         head += f"  {painter.symbol(hit.symbol)}"
     if painter.on:

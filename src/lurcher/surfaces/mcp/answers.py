@@ -80,7 +80,8 @@ def search(answer: Answer, budget: int) -> Told:
 def _hit_text(hit: Hit) -> str:
     commit = hit.commit
     if commit is None:
-        head = f"{hit.path}:{hit.start_line}-{hit.end_line}" + (f" {hit.symbol}" if hit.symbol else "")
+        head = f"{hit.path}:{hit.start_line}-{hit.end_line}" + (f" cell {hit.cell['number']}" if hit.cell is not None else "")
+        head += f" {hit.symbol}" if hit.symbol else ""
         head += f" ({hit.library} {hit.version})" if hit.library and hit.version else ""
     else:
         verdict = commit["outcome"]["verdict"]
@@ -108,6 +109,8 @@ def _hit_data(hit: Hit) -> dict[str, Any]:
         data["commit"] = {name: hit.commit[name] for name in names if name in hit.commit}
     if hit.note is not None:
         data["note"] = hit.note
+    if hit.cell is not None:
+        data["cell"] = hit.cell
     if hit.library is not None:
         data |= {"library": hit.library, "version": hit.version}
     return data

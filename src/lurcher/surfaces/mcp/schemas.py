@@ -31,10 +31,11 @@ COMMIT = thing(
     "files", "file_count", sha=TEXT, subject=TEXT, author=TEXT, date=TEXT, outcome={"type": "object"}, files=many(TEXT),
     file_count=WHOLE,
 )  # fmt: skip
+CELL = thing(number=WHOLE, type=TEXT, start_line=WHOLE, end_line=WHOLE)
 HIT = thing(
-    "commit", "note", "library", "version", source=TEXT, path=TEXT, start_line=WHOLE, end_line=WHOLE, line=WHOLE,
-    language=TEXT, symbol=MAYBE, kind=MAYBE, score=NUMBER, text=TEXT, commit=COMMIT, note={"type": "object"}, library=TEXT,
-    version=TEXT,
+    "commit", "note", "cell", "library", "version", source=TEXT, path=TEXT, start_line=WHOLE, end_line=WHOLE, line=WHOLE,
+    language=TEXT, symbol=MAYBE, kind=MAYBE, score=NUMBER, text=TEXT, commit=COMMIT, note={"type": "object"}, cell=CELL,
+    library=TEXT, version=TEXT,
 )  # fmt: skip
 SEARCH = thing("at_least", hits=many(HIT), total=WHOLE, at_least=YES, next=MAYBE, mode=TEXT, index=INDEX, degraded=DEGRADED)
 EXPLAIN = thing(path=TEXT, commits=many({"type": "object"}), total=WHOLE, degraded=DEGRADED)
