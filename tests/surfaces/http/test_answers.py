@@ -12,9 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from lurcher.engine import Engine
+from lurcher.surfaces.http.answer_cache import Known
 from lurcher.surfaces.http.app import Access, build_app
 from lurcher.surfaces.http.endpoints import ENDPOINTS
-from lurcher.surfaces.http.known import Known
 from lurcher.surfaces.http.service import Service
 from tests.conftest import Run, git
 from tests.surfaces.http.conftest import BASE, PORT, client_for, with_past

@@ -76,11 +76,11 @@ def _agreed(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], *, agreed: bool = False) -> int:
     from lurcher.surfaces.cli.declared import AGREED
-    from lurcher.surfaces.cli.straight import straight
+    from lurcher.surfaces.cli.fast_argv import straight
 
     usual: Any = straight(arguments)
     if usual is not None:
-        from lurcher.surfaces.cli.asking import run_search
+        from lurcher.surfaces.cli.search_cmd import run_search
 
         if agreed:
             usual.set.append(AGREED)
@@ -93,10 +93,10 @@ def _run(arguments: Sequence[str], *, agreed: bool = False) -> int:
         return FOUND
     if agreed:
         parsed.set.append(AGREED)
-    from lurcher.surfaces.cli import asking, commands
+    from lurcher.surfaces.cli import commands, search_cmd
 
     name = f"run_{parsed.command}"
-    status: int = getattr(asking if hasattr(asking, name) else commands, name)(parsed)
+    status: int = getattr(search_cmd if hasattr(search_cmd, name) else commands, name)(parsed)
     return status
 
 
@@ -129,7 +129,7 @@ def _discard_output() -> None:
 
 def _fail(error: LurcherError, *, as_json: bool) -> int:
     if as_json:
-        from lurcher.surfaces.cli.asking import print_json
+        from lurcher.surfaces.cli.search_cmd import print_json
 
         print_json({"error": error.to_dict()})
     drawing = error.hint.split("\n") if "\n" in error.hint else []

@@ -10,8 +10,12 @@ from pathlib import Path
 
 from lurcher.errors import UsageError
 from lurcher.runtime.light import TYPE_CHECKING, replace
-from lurcher.surfaces.cli import show
-from lurcher.surfaces.cli.asking import (
+from lurcher.surfaces.cli import printer
+from lurcher.surfaces.cli.declared import AGREED
+from lurcher.surfaces.cli.flags import overrides_of
+from lurcher.surfaces.cli.location import place_and_lines
+from lurcher.surfaces.cli.progress import Meter
+from lurcher.surfaces.cli.search_cmd import (
     as_json,
     engine_for,
     narrowed,
@@ -19,10 +23,6 @@ from lurcher.surfaces.cli.asking import (
     print_json,
     show_answer,
 )
-from lurcher.surfaces.cli.declared import AGREED
-from lurcher.surfaces.cli.flags import overrides_of
-from lurcher.surfaces.cli.places import place_and_lines
-from lurcher.surfaces.cli.progress import Meter
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ def run_symbol(parsed: Namespace) -> int:
     elif parsed.format == "vimgrep":
         from lurcher.surfaces.cli import vimgrep
 
-        show.notes(answer.degraded)
+        printer.notes(answer.degraded)
         vimgrep.symbols(answer, engine.locate)
     else:
-        show.symbols(answer, engine.locate)
+        printer.symbols(answer, engine.locate)
     return FOUND if answer.definitions else NOTHING
 
 
@@ -108,7 +108,7 @@ def run_why(parsed: Namespace) -> int:
 
 
 def run_impact(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import survey
+    from lurcher.surfaces.cli import print_inspect
 
     engine, place = _engine_around(parsed, parsed.file)
     with engine, Meter(parsed.quiet) as meter:
@@ -116,18 +116,18 @@ def run_impact(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     elif parsed.format in ("dot", "svg"):
-        from lurcher.surfaces.cli import picture
+        from lurcher.surfaces.cli import impact_image
 
-        show.notes(answer.standing.degraded)
-        sys.stdout.write(picture.dot(answer) if parsed.format == "dot" else picture.svg(answer))
-        survey.impact_totals(answer)
+        printer.notes(answer.standing.degraded)
+        sys.stdout.write(impact_image.dot(answer) if parsed.format == "dot" else impact_image.svg(answer))
+        print_inspect.impact_totals(answer)
     else:
-        survey.impact(answer, engine.locate)
+        print_inspect.impact(answer, engine.locate)
     return FOUND if answer.dependents else NOTHING
 
 
 def run_outline(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import survey
+    from lurcher.surfaces.cli import print_inspect
 
     engine, place = _engine_around(parsed, parsed.place or ".")
     with engine, Meter(parsed.quiet) as meter:
@@ -135,12 +135,12 @@ def run_outline(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        survey.outline(answer, engine.locate)
+        print_inspect.outline(answer, engine.locate)
     return FOUND if answer.total else NOTHING
 
 
 def run_context(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import survey
+    from lurcher.surfaces.cli import print_inspect
 
     engine, place = _engine_around(parsed, parsed.place or ".")
     with engine, Meter(parsed.quiet) as meter:
@@ -148,24 +148,24 @@ def run_context(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        survey.context(answer)
+        print_inspect.context(answer)
     return FOUND
 
 
 def run_exists(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import survey
+    from lurcher.surfaces.cli import print_inspect
 
     with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
         answer = engine.exists(parsed.pattern, exact=parsed.exact, progress=meter.update)
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        survey.exists(answer, engine.locate)
+        print_inspect.exists(answer, engine.locate)
     return FOUND if answer.exists else NOTHING
 
 
 def run_brief(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import past
+    from lurcher.surfaces.cli import print_history
 
     engine, place = _engine_around(parsed, parsed.target)
     with engine, Meter(parsed.quiet) as meter:
@@ -173,14 +173,14 @@ def run_brief(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        past.brief(answer)
+        print_history.brief(answer)
     return FOUND
 
 
 def run_explain(parsed: Namespace) -> int:
     from lurcher import config
     from lurcher.inspect.explain import explain, is_bare
-    from lurcher.surfaces.cli import past
+    from lurcher.surfaces.cli import print_history
 
     asked, first, last = place_and_lines(parsed.file)
     limit = 10 if parsed.limit is None else parsed.limit
@@ -197,7 +197,7 @@ def run_explain(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        past.explain(answer, locate)
+        print_history.explain(answer, locate)
     return FOUND if answer.writers else NOTHING
 
 
@@ -238,9 +238,9 @@ def run_index(parsed: Namespace) -> int:
         where = " from the store" if engine.shares else ""
         print(f"the index was removed{where}" if status["cleared"] else "there was no index")
     else:
-        show.status(status)
+        printer.status(status)
     notes = [Degraded(**note) for note in status.get("degraded", ())]
-    show.notes(notes)
+    printer.notes(notes)
     return ERROR if any(note.hint for note in notes) else FOUND  # what needs no mending has no hint
 
 
@@ -260,7 +260,7 @@ def run_status(parsed: Namespace) -> int:
     if parsed.json:
         print_json(status)
     else:
-        show.status(status)
+        printer.status(status)
     if "problem" in status.get("shared", {}):
         return ERROR
     shared = status.get("shared", {}).get("projects")
@@ -280,7 +280,7 @@ def run_doctor(parsed: Namespace) -> int:
             found.append(finding)
             meter.clear()
             if not parsed.json and not (finding.health and finding.health.reachable):
-                show.finding(finding)
+                printer.finding(finding)
     asked = [finding.health for finding in found if finding.health is not None]
     services = list({(health.service, health.address): health for health in asked}.values())  # roots may share them
     counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
@@ -289,8 +289,8 @@ def run_doctor(parsed: Namespace) -> int:
         told = {"services": [health.to_dict() for health in services]} if services else {}
         print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
     else:
-        show.services(services)
-        show.verdict(counts["problem"])
+        printer.services(services)
+        printer.verdict(counts["problem"])
     return NOTHING if counts["problem"] else FOUND
 
 
@@ -320,7 +320,7 @@ def run_model(parsed: Namespace) -> int:
     if parsed.json:
         print_json(found)
     else:
-        show.model(found)
+        printer.model(found)
     return FOUND if "digest" in found else NOTHING
 
 
@@ -420,7 +420,7 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     store = parsed.store or overrides.get("store.url") or "local"
     if store == "local" and config.load(None).store.url not in ("", "local"):
         note = Degraded("store", "a shared store is set; eval measures the local index", "ask through the store: --store URL")
-        show.notes([note])
+        printer.notes([note])
 
     @contextmanager
     def open_engine(folder: Path) -> Iterator[Engine]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lurcher.errors import UsageError
 from lurcher.runtime.terminal import printable
-from lurcher.surfaces.cli import show
+from lurcher.surfaces.cli import printer
 from lurcher.surfaces.cli.progress import Meter
 from lurcher.types import Degraded
 
@@ -35,9 +35,9 @@ def run(open_engine: Callable[[Namespace], Any], parsed: Namespace, print_json: 
             said = "the index of {} was removed" if entry["cleared"] else "there was no index of {}"
             print(said.format(printable(entry["library"])))
     else:
-        show.libraries(entries)
+        printer.libraries(entries)
     notes = [Degraded(**note) for entry in entries for note in entry.get("degraded", ())]
     if engine.shares:
         notes.append(Degraded("store", "a shared store has no libraries: their indexes are kept here", ""))
-    show.notes(notes)
+    printer.notes(notes)
     return ERROR if any(note.hint for note in notes) else FOUND

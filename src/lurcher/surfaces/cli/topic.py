@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lurcher.errors import UsageError
 from lurcher.surfaces.cli.flags import COMMANDS, build_parser
-from lurcher.surfaces.cli.topics import TOPICS
+from lurcher.surfaces.cli.help_topics import TOPICS
 
 
 def show(name: str | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lurcher.runtime.terminal import printable
-from lurcher.surfaces.cli.show import Locate, from_here
+from lurcher.surfaces.cli.printer import Locate, from_here
 from lurcher.types import Answer, Hit, SymbolAnswer
 
 

@@ -8,7 +8,7 @@ from lurcher.inspect.why import Place, WhyAnswer
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
-from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
+from lurcher.surfaces.cli.printer import Locate, colours, from_here, notes
 
 _SMALL = 0.0005
 

@@ -19,9 +19,9 @@ from lurcher.runtime.cancel import Abandoned, watch
 from lurcher.server.builder import Build, Unwritable, order_for
 from lurcher.server.session import SMALL
 from lurcher.server.unindexed import PATIENCE, Early, size_of
+from lurcher.surfaces.http.answer_cache import Known
 from lurcher.surfaces.http.endpoints import WORDS
 from lurcher.surfaces.http.events import Hub
-from lurcher.surfaces.http.known import Known
 from lurcher.surfaces.http.parameters import Endpoint
 from lurcher.surfaces.http.replies import Busy, encoded
 

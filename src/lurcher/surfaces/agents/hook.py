@@ -7,8 +7,8 @@ import stat
 import subprocess
 from pathlib import Path
 
-from lurcher.surfaces.init import sections
-from lurcher.surfaces.init.jsonc import NotEditable
+from lurcher.surfaces.agents import sections
+from lurcher.surfaces.agents.jsonc import NotEditable
 
 BEGIN, END = "# lurcher:begin", "# lurcher:end"
 SCRIPT = """# Brings the index up to date in the background. It does not wait, and what goes wrong here fails no commit.

@@ -89,20 +89,20 @@ def as_json(parsed: Namespace) -> bool:
 def show_answer(parsed: Namespace, answer: Answer, engine: Engine, *, timings: bool) -> int:
     """An answer as JSON, without what differs from run to run unless asked for, or as text."""
     if parsed.format == "vimgrep" and not as_json(parsed):
-        from lurcher.surfaces.cli import show, vimgrep
+        from lurcher.surfaces.cli import printer, vimgrep
 
-        show.notes(answer.degraded)
+        printer.notes(answer.degraded)
         vimgrep.answer(answer, engine.locate)
-        show.footer(answer, getattr(parsed, "timings", False))
+        printer.footer(answer, getattr(parsed, "timings", False))
     elif as_json(parsed):
         value = answer.to_dict()
         if not getattr(parsed, "timings", False):
             value["timings_ms"] = {}
         print_json(value)
     else:
-        from lurcher.surfaces.cli import show
+        from lurcher.surfaces.cli import printer
 
-        show.answer(answer, engine.locate, explain=parsed.explain, timings=timings)
+        printer.answer(answer, engine.locate, explain=parsed.explain, timings=timings)
     return FOUND if answer.hits else NOTHING
 
 

@@ -9,7 +9,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from lurcher.surfaces.init.jsonc import NotEditable
+from lurcher.surfaces.agents.jsonc import NotEditable
 
 MOST_BYTES = 1_000_000
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.surfaces.init import entries, files, hook, sections
-from lurcher.surfaces.init.clients import CLIENTS, COMMAND, Client, named
-from lurcher.surfaces.init.files import Change
-from lurcher.surfaces.init.jsonc import NotEditable
+from lurcher.surfaces.agents import entries, files, hook, sections
+from lurcher.surfaces.agents.clients import CLIENTS, COMMAND, Client, named
+from lurcher.surfaces.agents.files import Change
+from lurcher.surfaces.agents.jsonc import NotEditable
 
 AGENTS = "AGENTS.md"
 BEGIN, END = "<!-- lurcher:begin -->", "<!-- lurcher:end -->"

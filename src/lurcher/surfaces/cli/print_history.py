@@ -19,7 +19,7 @@ from lurcher.inspect.explain import WORK_TREE, ExplainAnswer, Writer
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
-from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
+from lurcher.surfaces.cli.printer import Locate, colours, from_here, notes
 from lurcher.types import Hit
 
 _SHORT = 10

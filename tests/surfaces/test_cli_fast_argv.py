@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from lurcher.errors import LurcherError
 from lurcher.surfaces.cli.declared import SEARCH, Flag
+from lurcher.surfaces.cli.fast_argv import straight
 from lurcher.surfaces.cli.flags import parse
-from lurcher.surfaces.cli.straight import straight
 
 WORDS = st.sampled_from(
     ["how are redirects followed", "-", "", "src", "a=b", "--", "-5", "-x y", "é", "5", "0.5", "1e400", "x\ny", "none", "local"]

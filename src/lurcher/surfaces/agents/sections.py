@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.surfaces.init.jsonc import NotEditable
+from lurcher.surfaces.agents.jsonc import NotEditable
 
 
 def added(text: str, section: str, begin: str, end: str) -> str:

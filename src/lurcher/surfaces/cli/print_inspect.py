@@ -9,7 +9,7 @@ from lurcher.inspect.answers import ContextAnswer, Dependent, ExistsAnswer, Impa
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
-from lurcher.surfaces.cli.show import Locate, colours, from_here, notes
+from lurcher.surfaces.cli.printer import Locate, colours, from_here, notes
 
 _MOST_NAMES = 8
 _SURE = 0.995

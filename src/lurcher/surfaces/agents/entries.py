@@ -8,9 +8,9 @@ from typing import Any
 
 from lurcher.config.load import parse_toml
 from lurcher.errors import ConfigError
-from lurcher.surfaces.init import jsonc
-from lurcher.surfaces.init.clients import COMMAND, Client
-from lurcher.surfaces.init.jsonc import NotEditable
+from lurcher.surfaces.agents import jsonc
+from lurcher.surfaces.agents.clients import COMMAND, Client
+from lurcher.surfaces.agents.jsonc import NotEditable
 
 
 def added(client: Client, text: str | None) -> str:

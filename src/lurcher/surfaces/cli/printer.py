@@ -73,7 +73,7 @@ def answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool) -> N
 
 def _of_source(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
     if hit.source == "history":
-        from lurcher.surfaces.cli.past import commit_hit
+        from lurcher.surfaces.cli.print_history import commit_hit
 
         return commit_hit(hit, painter)
     if hit.library is not None:  # where it lies is of no interest, of which version it is, is
