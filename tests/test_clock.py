@@ -17,7 +17,7 @@ from lurcher.errors import IndexLocked
 from lurcher.runtime.timings import ended, pause
 from lurcher.sources.git.command import finish, start
 from lurcher.storage.lock import NAME, Lock
-from lurcher.surfaces.cli.watch import _Stop
+from lurcher.surfaces.cli.index_cmd import _Stop
 from tests.conftest import git
 
 

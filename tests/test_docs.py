@@ -15,8 +15,9 @@ import pytest
 from lurcher.config import Settings, load
 from lurcher.config.load import SECRETS
 from lurcher.config.removed import REMOVED
-from lurcher.surfaces.cli.flags import COMMANDS, overrides_of, parse
+from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.cli.reference import render, services
+from lurcher.surfaces.cli.search_cmd import overrides_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *sorted((ROOT / "docs").glob("*.md"))]
@@ -64,7 +65,7 @@ def test_every_command_flag_and_setting_is_documented() -> None:
     for command in COMMANDS:
         section = page.split(f"### `lurcher {command.name}`")[1].split("\n### ")[0]
         assert command.example in section
-        for name in (name for flag in command.flags for name in flag.names if name.startswith("-")):
+        for name in (flag for parameter in command.parameters for flag in parameter.flags):
             assert re.search(rf"`{name}[ `]", section), f"{command.name} {name}"
     for key, _, _, meaning in Settings().rows():
         assert re.search(rf"^\| `{re.escape(key)}` \| .*{re.escape(meaning)} \|$", page, re.M), key

@@ -14,7 +14,7 @@ from lurcher import config
 from lurcher.answer.page import with_notes
 from lurcher.corpora.base import SearchRequest, Services
 from lurcher.corpora.code import CodeCorpus
-from lurcher.errors import ConfigError, LurcherError, UsageError
+from lurcher.errors import ConfigError, LurcherError, Template, UsageError
 from lurcher.indexing.root_index import Project
 from lurcher.indexing.workspace import Workspace, open_roots, state_of
 from lurcher.query.sources import LIBRARIES, choose_sources, installed_source
@@ -237,7 +237,7 @@ class Engine:
         )  # fmt: skip
         installed = installed_source(sources)
         if installed is not None:
-            local = self._local(f"--in {installed}")
+            local = self._local(Template("{in=*}", installed))
             return with_notes(self._documents(installed).search(request), local)
         if libraries and sources is None:
             request = replace(request, sources=[LIBRARIES])
@@ -245,7 +245,7 @@ class Engine:
             request.sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
         )
         if len(chosen.sources) > 1:
-            local = self._local("--in all")
+            local = self._local(Template("{in=all}"))
             return with_notes(self._federation.search(request, chosen.sources), local + chosen.notes)
         search = {
             "code": self._search_code, "history": self._search_history, "notes": self._search_notes,
@@ -274,7 +274,7 @@ class Engine:
         return with_notes(self._notes.search(request), local)
 
     def _search_libraries(self, request: SearchRequest) -> Answer:
-        local = self._local("--in libraries")
+        local = self._local(Template("{in=libraries}"))
         return with_notes(self._libraries.search(request), local)
 
     def history(
@@ -647,7 +647,10 @@ class Engine:
         from lurcher.indexing.watcher import Pace, watch
 
         if self._store is not None:
-            raise UsageError("--watch keeps the local index up to date, not a store", "add --store local, or leave --watch out")
+            raise UsageError(
+                Template("{watch} keeps the local index up to date, not a store"),
+                Template("add {store=local}, or leave {watch} out"),
+            )
         for project in self._workspace.projects if rebuild else ():
             project.rebuild(progress)
         watch(self._workspace.projects, self._reopened, tell, stop or Event(), progress, pace or Pace())

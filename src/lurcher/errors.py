@@ -27,6 +27,99 @@ Each has a stable `code`, a message of one line and a `hint` that says what to d
 
 from __future__ import annotations
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Protocol
+
+    class Wording(Protocol):
+        """What one surface calls parameters and commands."""
+
+        def parameter(self, name: str, value: str) -> str: ...
+        def command(self, name: str, options: list[tuple[str, str]], argument: str, *, run: bool) -> str: ...
+
+
+class Template(str):
+    """A message or hint that names parameters or commands, which every surface calls by names of its own.
+
+        {fixed}                         a parameter
+        {mode=hybrid}                   a parameter and its value
+        {index: history store=URL}      a command and its options; {run index: history} is an instruction to run it
+        {index: yes *}                  a command, its options and its first argument
+        {*}, {library=*}                the next one of `values`; one that is a template itself is rendered too
+
+    The string itself has the words of the command line, so that whoever knows nothing of templates can print it. `render` gives
+    the text in the words of another surface. Text that others wrote belongs into `values`, where braces mean nothing.
+    """
+
+    __slots__ = ("template", "values")
+    template: str
+    values: tuple[str, ...]
+
+    def __new__(cls, template: str, *values: object) -> Template:
+        texts = tuple(value if isinstance(value, str) else str(value) for value in values)
+        self = super().__new__(cls, _fill(template, texts, None))
+        self.template, self.values = template, texts
+        return self
+
+    def __getnewargs__(self) -> Any:
+        return self.template, *self.values
+
+    def render(self, wording: Wording) -> str:
+        return _fill(self.template, self.values, wording)
+
+    def to_json(self) -> list[Any]:
+        """For another process, which makes the same of it with `from_json`."""
+        return [self.template, *(value.to_json() if isinstance(value, Template) else value for value in self.values)]
+
+    @staticmethod
+    def from_json(value: Any) -> str:
+        return Template(value[0], *map(Template.from_json, value[1:])) if isinstance(value, list) else str(value)
+
+
+def _fill(template: str, values: tuple[str, ...], wording: Wording | None) -> str:
+    rest = iter(values)
+
+    def next_value() -> str:
+        value = next(rest)
+        return value.render(wording) if wording is not None and isinstance(value, Template) else value
+
+    first, *parts = template.split("{")
+    texts = [first]
+    for part in parts:
+        marker, _, after = part.partition("}")
+        name, colon, options = marker.partition(":")
+        if marker == "*":
+            texts.append(next_value())
+        elif colon:
+            run = name.startswith("run ")
+            pairs, argument = [], ""
+            for option in options.split():
+                if option == "*":
+                    argument = next_value()
+                    continue
+                key, _, value = option.partition("=")
+                pairs.append((key, next_value() if value == "*" else value))
+            texts.append((wording or _COMMAND_LINE).command(name.removeprefix("run "), pairs, argument, run=run))
+        else:
+            name, _, value = marker.partition("=")
+            texts.append((wording or _COMMAND_LINE).parameter(name, next_value() if value == "*" else value))
+        texts.append(after)
+    return "".join(texts)
+
+
+class _CommandLine:
+    """The words of the command line: a parameter is the flag of the same name."""
+
+    def parameter(self, name: str, value: str) -> str:
+        return f"--{name.replace('_', '-')} {value}".rstrip(" ")
+
+    def command(self, name: str, options: list[tuple[str, str]], argument: str, *, run: bool) -> str:
+        words = ["run: lurcher" if run else "lurcher", name, *(self.parameter(*option) for option in options)]
+        return " ".join(words + [argument] * bool(argument))
+
+
+_COMMAND_LINE = _CommandLine()
+
 
 class LurcherError(Exception):
     """Base of the tree; surfaces map this one class, once."""

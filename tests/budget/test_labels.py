@@ -12,7 +12,7 @@ from lurcher import Engine
 from lurcher.answer.excerpts import BELOW, densest
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
-from lurcher.surfaces.cli import vimgrep
+from lurcher.surfaces.cli import printer
 from lurcher.surfaces.mcp import answers
 from lurcher.types import Hit
 
@@ -82,10 +82,10 @@ def test_a_hit_leads_to_the_line_that_matched(tree: Path) -> None:
     row = (tree / hit.path).read_text().split("\n")[hit.line - 1]
     assert "merge" in row and "cookie" in row
     assert hit.to_dict()["line"] == hit.line
-    (told,) = answers.search(answer, 10_000).data["hits"]
+    (told,) = answers.render_search(answer, 10_000).data["hits"]
     assert (told["line"], told["symbol"]) == (hit.line, hit.symbol)
     with redirect_stdout(io.StringIO()) as out:
-        vimgrep.answer(answer, lambda path: tree / path)
+        printer.print_vimgrep(answer, lambda path: tree / path)
     assert out.getvalue().split(":")[1] == str(hit.line) and out.getvalue().rstrip("\n").endswith(row)
 
 

@@ -158,7 +158,7 @@ def names(table: dict[str, tuple[str, Any]], kind: str) -> list[str]:
 
 def test_every_command_says_what_a_store_does_for_it() -> None:
     assert {command.name for command in COMMANDS} == set(ON_THE_COMMAND_LINE)
-    takes = {command.name for command in COMMANDS if any("--store" in flag.names for flag in command.flags)}
+    takes = {command.name for command in COMMANDS if any("--store" in parameter.flags for parameter in command.parameters)}
     assert takes == {*names(ON_THE_COMMAND_LINE, FROM_STORE), "eval"}
 
 
@@ -255,12 +255,12 @@ def test_the_tool_for_search_asks_the_store(nowhere: Path) -> None:
 def called(name: str, folder: Path, **more: Any) -> Any:
     tools = pytest.importorskip("lurcher.surfaces.mcp.tools")
     from lurcher.surfaces.mcp.access import Access
-    from lurcher.surfaces.mcp.arguments import checked
+    from lurcher.surfaces.mcp.arguments import check_arguments
 
     tool = next(tool for tool in tools.TOOLS if tool.name == name)
     with Served.open(folder) as served:
         call = tools.Call(served, Access((folder.resolve(),)), lambda *_: None, lambda access: served)
-        return tool.run(call, checked(tool.parameters, {**OF_THE_TOOLS[name][1], **more}))
+        return tool.run(call, check_arguments(tool.parameters, {**OF_THE_TOOLS[name][1], **more}))
 
 
 @pytest.mark.parametrize("name", names(OF_THE_ENGINE, HERE))

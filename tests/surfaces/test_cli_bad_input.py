@@ -32,7 +32,7 @@ def refused(result: Any, *words: str) -> None:
         ((QUESTION, "-k", "0"), ["limit is 0", "1 to 1000"]),
         ((QUESTION, "-k", "-3"), ["limit is -3"]),
         ((QUESTION, "-k", "100000"), ["limit is 100000"]),
-        ((QUESTION, "-k", "ten"), ["ten", "--help"]),
+        ((QUESTION, "-k", "ten"), ["ten", "a whole number"]),
         ((QUESTION, "--budget", "-5"), ["budget is -5"]),
         ((QUESTION, "--budget", "0"), ["budget is 0"]),
         ((QUESTION, "--budget", "1e3"), ["1e3"]),

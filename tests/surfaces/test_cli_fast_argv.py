@@ -7,30 +7,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import LurcherError
-from lurcher.surfaces.cli.declared import SEARCH, Flag
-from lurcher.surfaces.cli.fast_argv import straight
+from lurcher.surfaces.cli.fast_argv import parse_search
 from lurcher.surfaces.cli.flags import parse
+from lurcher.surfaces.parameters import SEARCH, Parameter
 
 WORDS = st.sampled_from(
     ["how are redirects followed", "-", "", "src", "a=b", "--", "-5", "-x y", "é", "5", "0.5", "1e400", "x\ny", "none", "local"]
 )
 
 
-def given_to(flag: Flag) -> st.SearchStrategy[list[str]]:
+def given_to(parameter: Parameter) -> st.SearchStrategy[list[str]]:
     """A flag as people write it, and as they should not."""
-    name = st.sampled_from(flag.names)
-    if not flag.names[0].startswith("-"):
+    if parameter.place:
         return WORDS.map(lambda word: [word])
-    if flag.kind == "switch":
+    name = st.sampled_from(parameter.flags)
+    if parameter.kind == "switch":
         return name.map(lambda name: [name])
-    value = st.sampled_from(flag.choices) | WORDS if flag.choices else WORDS | st.integers(-3, 99).map(str)
+    value = st.sampled_from(parameter.choices) | WORDS if parameter.choices else WORDS | st.integers(-3, 99).map(str)
     apart = st.tuples(name, value).map(list)
     together = st.tuples(name, st.sampled_from(["=", ""]), value).map(lambda parts: ["".join(parts)])
     return apart | together | apart | apart
 
 
 LINES = st.lists(
-    st.one_of(*(given_to(flag) for flag in SEARCH.flags), st.sampled_from([["--lim", "3"], ["-qF"], ["--json=1"]])),
+    st.one_of(*(given_to(parameter) for parameter in SEARCH), st.sampled_from([["--lim", "3"], ["-qF"], ["--json=1"]])),
     max_size=6,
 ).map(lambda parts: ["search", *(word for part in parts for word in part)])
 USUAL = st.lists(
@@ -47,7 +47,7 @@ USUAL = st.lists(
 @settings(max_examples=500, deadline=None)
 @given(LINES)
 def test_both_read_the_same(line: list[str]) -> None:
-    found = straight(line)
+    found = parse_search(line)
     if found is not None:
         assert vars(found) == vars(parse(line))
 
@@ -55,7 +55,7 @@ def test_both_read_the_same(line: list[str]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(USUAL)
 def test_what_is_usual_needs_no_argparse(line: list[str]) -> None:
-    found = straight(line)
+    found = parse_search(line)
     assert found is not None
     assert vars(found) == vars(parse(line))
 
@@ -70,16 +70,16 @@ def test_what_is_usual_needs_no_argparse(line: list[str]) -> None:
     ids=" ".join,
 )  # fmt: skip
 def test_the_rest_is_left_to_it(line: list[str]) -> None:
-    assert straight(line) is None
+    assert parse_search(line) is None
 
 
 def test_every_call_has_lists_of_its_own() -> None:
-    first, second = straight(["search", "x", "--lang", "go"]), straight(["search", "x"])
+    first, second = parse_search(["search", "x", "--lang", "go"]), parse_search(["search", "x"])
     assert first is not None
     assert second is not None
     assert (vars(first)["lang"], vars(second)["lang"]) == (["go"], [])
 
 
-def test_an_error_is_told_as_before() -> None:
-    with pytest.raises(LurcherError, match="invalid int value"):
+def test_an_error_names_the_flag() -> None:
+    with pytest.raises(LurcherError, match="--limit is 'many'"):
         parse(["search", "x", "-k", "many"])

@@ -76,7 +76,7 @@ def test_a_setting_that_goes_before_is_pointed_out(at_home: Ask, tmp_path: Path,
         (("use", "nowhere.table"), "does not exist"),
         (("use", "."), "config.json cannot be read"),
         (("info", "nowhere.table"), "missing"),
-        (("forget",), "invalid choice"),
+        (("forget",), "unknown action 'forget'"),
     ],
 )
 def test_mistakes_are_one_line_and_a_hint(at_home: Ask, arguments: tuple[str, ...], words: str) -> None:

@@ -56,7 +56,7 @@ def test_no_is_not_certain_while_a_file_was_not_read(
     found = ask("exists", "begin", tmp_path, "--exact", "--json").json
     assert (found["exists"], found["certain"], found["degraded"]) == (True, True, [])
     with Engine.open(tmp_path) as engine:
-        told = answers.exists(engine.exists("xyzzy_word"))
+        told = answers.render_exists(engine.exists("xyzzy_word"))
     assert told.data["certain"] is False and told.text.splitlines()[0].startswith("note: 1 file or folder was not read")
     (tmp_path / path).unlink()
     if git:
@@ -142,7 +142,7 @@ def test_notes_come_before_the_hits(repository: Path, git_in: Callable[..., str]
         told = [number for number, line in enumerate(lines) if line.startswith("note: the clone is shallow")]
         assert told == [0], (asked, lines[:5])
     with Engine.open(tmp_path / "clone") as engine:
-        told_text = answers.search(engine.search("follow redirects", sources=["history"]), 2000).text
+        told_text = answers.render_search(engine.search("follow redirects", sources=["history"]), 2000).text
     assert told_text.startswith("note: the clone is shallow")
 
 
@@ -201,7 +201,7 @@ def test_how_often_a_name_occurs_is_told_apart_from_its_parts(tmp_path: Path, ke
     assert "1 hit; the name is in 2 places, 12 more have parts of it; more: --continue" in shown
     assert "named" not in run("search", "where do models write", tmp_path, "-k", "1", "--json", env=env).json
     with Engine.open(tmp_path) as engine:
-        assert "the name is in 2 places" in answers.search(engine.search("db_for_write", limit=1), 2000).text
+        assert "the name is in 2 places" in answers.render_search(engine.search("db_for_write", limit=1), 2000).text
 
 
 def test_one_was_taken_back(repository: Path, git_in: Callable[..., str]) -> None:

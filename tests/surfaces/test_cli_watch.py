@@ -8,7 +8,7 @@ import sys
 # Signals that come at any moment while somebody waits for one.
 INTERRUPTED = """
 import os, random, signal, threading, time
-from lurcher.surfaces.cli.watch import _Stop, _Stopped, _signals
+from lurcher.surfaces.cli.index_cmd import _Stop, _Stopped, _signals
 
 def send():
     time.sleep(random.random() / 1000)
@@ -34,7 +34,7 @@ def test_a_signal_ends_it_whatever_it_interrupts() -> None:
 
 UNHEARD = """
 import os, signal, time
-from lurcher.surfaces.cli.watch import _Stop, _Stopped, _signals
+from lurcher.surfaces.cli.index_cmd import _Stop, _Stopped, _signals
 
 class Deaf:
     def __del__(self):
@@ -56,7 +56,7 @@ def test_a_signal_where_no_error_is_let_through_comes_again() -> None:
 
 
 def test_a_wait_ends_when_its_time_is_over() -> None:
-    from lurcher.surfaces.cli.watch import _Stop
+    from lurcher.surfaces.cli.index_cmd import _Stop
 
     stop = _Stop()
     assert not stop.wait(0.01)

@@ -36,8 +36,8 @@ def test_it_knows_every_command_and_flag(shell: str) -> None:
     text = script(shell)
     for command in COMMANDS:
         assert command.name in text
-        for flag in command.flags:
-            for name in flag.names:
+        for parameter in command.parameters:
+            for name in parameter.flags:
                 if name.startswith("--"):
                     assert (f"-l {name[2:]}" if shell == "fish" else name) in text
 

@@ -1,4 +1,4 @@
-"""What surfaces without flags say instead of them."""
+"""Errors and notes name parameters in the words of the surface that shows them."""
 
 from __future__ import annotations
 
@@ -10,96 +10,152 @@ from pathlib import Path
 import pytest
 
 import lurcher
-from lurcher.surfaces.http.endpoints import WORDS as HTTP
-from lurcher.surfaces.mcp.words import WORDS as MCP
-from lurcher.surfaces.wording import Words
+from lurcher.errors import Template, UsageError
+from lurcher.surfaces.http.endpoints import PAGE_WORDING as PAGE
+from lurcher.surfaces.http.endpoints import WORDING as HTTP
+from lurcher.surfaces.mcp.arguments import ARGUMENTS
+from lurcher.surfaces.mcp.arguments import WORDING as MCP
+from lurcher.surfaces.wording import Wording
 
-SOURCES = Path(lurcher.__file__).parent
-_OWN = ("cli", "evaluation", "init")
-"""The command line itself, and what only it can ask for."""
+SOURCE = Path(lurcher.__file__).parent
+COMMAND_LINE = (
+    "surfaces/cli/", "surfaces/agents/", "surfaces/http/serve", "surfaces/mcp/access.py", "evaluation/", "index/doctor/",
+)  # fmt: skip
+"""Files whose errors only the command line can show: `lurcher serve` and `lurcher mcp` too, while they start."""
+FLAG = re.compile(r"(^|[^\w`])--[a-z]")
+OTHER_PROGRAMS = re.compile(r"\b(git|hf|pip|python3?|lurcher mcp) [^;,)]*")
+WORDINGS = pytest.mark.parametrize("wording", [HTTP, MCP, PAGE], ids=["http", "mcp", "page"])
 
 
-def said() -> Iterator[tuple[str, str]]:
-    """Every text that an error or a note is made with and that has a flag in it, wherever it stands."""
-    for path in sorted(SOURCES.rglob("*.py")):
-        if set(path.parts) & set(_OWN):
+def calls() -> Iterator[tuple[str, str, ast.Call]]:
+    """Every call in the source outside of the command line's own files, with the name of what is called."""
+    for path in sorted(SOURCE.rglob("*.py")):
+        name = path.relative_to(SOURCE).as_posix()
+        if name.startswith(COMMAND_LINE):
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            name = ""
             if isinstance(node, ast.Call):
-                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name != "Degraded" and not re.search(r"(Error|Index|Extra|Error_|Projects?|Gone)$", name):
-                continue
-            for given in [*node.args, *(keyword.value for keyword in node.keywords)]:
-                for part in ast.walk(given):
-                    text = part.value if isinstance(part, ast.Constant) else ""
-                    if isinstance(part, ast.JoinedStr):
-                        text = "".join(str(one.value) if isinstance(one, ast.Constant) else "NAME" for one in part.values)
-                    if isinstance(text, str) and re.search(r"(^|\W)--[a-z]", text):
-                        yield str(path.relative_to(SOURCES)), text
+                yield name, node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", ""), node
 
 
-TEXTS = sorted(set(said()))
+def literal(node: ast.expr) -> str | None:
+    """A string in the source, with NAME for what an f-string fills in."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "NAME" for part in node.values)
+    return None
 
 
-def test_there_are_such_texts() -> None:
-    assert len(TEXTS) > 25
+def templates() -> list[tuple[str, str]]:
+    found = []
+    for path, name, node in calls():
+        if name == "Template" and node.args:
+            texts = [text for part in ast.walk(node.args[0]) if isinstance(part, ast.expr) and (text := literal(part))]
+            found += [(path, text) for text in texts if "{" in text]
+    return sorted(set(found))
 
 
-@pytest.mark.parametrize("words", [HTTP, MCP], ids=["http", "mcp"])
-def test_no_error_or_note_names_a_flag(words: Words) -> None:
-    for path, text in TEXTS:
-        if "git " in text or "lurcher mcp" in text:  # another program's own, or what such a program is told to start
+TEMPLATES = templates()
+
+
+def test_there_are_templates() -> None:
+    assert len(TEMPLATES) > 30
+
+
+@WORDINGS
+@pytest.mark.parametrize(("path", "text"), TEMPLATES)
+def test_every_template_renders_without_a_flag(path: str, text: str, wording: Wording) -> None:
+    rendered = Template(text, *["VALUE"] * text.count("*")).render(wording)
+    assert rendered and "{" not in rendered and not FLAG.search(OTHER_PROGRAMS.sub("", rendered)), rendered
+
+
+def test_no_error_or_note_has_a_flag_outside_of_a_template() -> None:
+    for path, name, node in calls():
+        if name != "Degraded" and not re.search(r"(Error|Index|Extra|Error_|Projects?|Gone|Root|Checkout)$", name):
             continue
-        assert not re.search(r"(^|\W)--[a-z]", words.of(text)), (path, text, words.of(text))
+        inside = {id(part) for call in ast.walk(node) if _is_template(call) for part in ast.walk(call)}
+        for part in ast.walk(node):
+            text = literal(part) if isinstance(part, ast.expr) and id(part) not in inside else None
+            assert not text or not FLAG.search(OTHER_PROGRAMS.sub("", text)), (path, node.lineno, text)
+
+
+def _is_template(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Template"
 
 
 @pytest.mark.parametrize(
-    ("text", "http", "mcp"),
+    ("template", "command_line", "http", "mcp", "page"),
     [
-        ("use --mode hybrid to read it as words", "use mode=hybrid to read it as words", "use mode=hybrid to read it as words"),
-        ("use --fixed to look for it", "use fixed=true to look for it", "use the option fixed to look for it"),
-        ("leave --in out, or ask", "leave 'in' out, or ask", "leave 'source' out, or ask"),
-        ("--library is for --in libraries", "'library' is for in=libraries", "'library' is for source=libraries"),
-        ("--since is later than --until", "'since' is later than 'until'", "'since' is later than 'until'"),
-        ("for example: --path 'src/**/*.py'", "for example: path='src/**/*.py'", "for example: path='src/**/*.py'"),
-        ("for example: --tag area/home", "for example: tag=area/home", "for example: the option tag area/home"),
-        ("only with --lang", "only with 'lang'", "only with 'language'"),
-        ("or use --snippet-lines", "or use 'snippet_lines'", "or use 'lines'"),
+        ("use {mode=hybrid}", "use --mode hybrid", "use mode=hybrid", "use mode=hybrid", "use mode=hybrid in the address"),
         (
-            "run: lurcher index --history",
-            "run lurcher index in a terminal, with its option history",
-            "call index with history=true",
+            "use {fixed}", "use --fixed", "use fixed=true", "use the command-line option 'fixed'",
+            "use the switch Exact without .*",
         ),
         (
-            "run: lurcher index --history --rebuild",
+            "{library} is for {in=libraries}", "--library is for --in libraries", "'library' is for in=libraries",
+            "'library' is for source=libraries", "the command-line option 'library' is for the tabs with libraries",
+        ),
+        ("only with {lang}", "only with --lang", "only with 'lang'", "only with 'language'", "only with the filter Language"),
+        (
+            "or use {snippet_lines}", "or use --snippet-lines", "or use 'snippet_lines'", "or use 'lines'",
+            "or use the command-line option 'snippet-lines'",
+        ),
+        (
+            "{run index: history rebuild}", "run: lurcher index --history --rebuild",
             "run lurcher index in a terminal, with its options history and rebuild",
             "call index with history=true and rebuild=true",
+            "run lurcher index in a terminal, with its options history and rebuild",
         ),
         (
-            "to see what was left out: lurcher status --skipped",
-            "to see what was left out: call status with skipped=true",
-            "to see what was left out: run lurcher status in a terminal, with its option skipped",
+            "left out: {status: skipped}", "left out: lurcher status --skipped", "left out: call status with skipped=true",
+            "left out: run lurcher status in a terminal, with its option skipped",
+            "left out: run lurcher status in a terminal, with its option skipped",
         ),
-        ("run: lurcher doctor", "run: lurcher doctor", "run: lurcher doctor"),
-        ("nothing is named '--mode'", "nothing is named '--mode'", "nothing is named '--mode'"),
-        ("to have all: git fetch --unshallow", "to have all: git fetch --unshallow", "to have all: git fetch --unshallow"),
-        ("a -- b", "a -- b", "a -- b"),
+        (
+            "{index: store=URL}", "lurcher index --store URL", "run lurcher index in a terminal, with its option store URL",
+            "run lurcher index in a terminal, with its option store URL",
+            "run lurcher index in a terminal, with its option store URL",
+        ),
     ],
-)
-def test_each_surface_has_its_own_words(text: str, http: str, mcp: str) -> None:
-    assert (HTTP.of(text), MCP.of(text)) == (http, mcp)
+)  # fmt: skip
+def test_each_surface_has_its_own_words(template: str, command_line: str, http: str, mcp: str, page: str) -> None:
+    text = Template(template)
+    assert (text, text.render(HTTP), text.render(MCP), text.render(PAGE)) == (command_line, http, mcp, page)
+
+
+def test_a_first_argument_is_the_question() -> None:
+    text = Template("for example: {search: literal *}", "'a b'")
+    assert text == "for example: lurcher search --literal 'a b'"
+    assert text.render(MCP) == "for example: call search with mode=literal and query='a b'"
+    assert text.render(HTTP) == "for example: call search with mode=literal and q='a b'"
+    assert text.render(PAGE) == "for example: 'a b' with the switch Exact"
+
+
+def test_values_are_not_read_as_templates() -> None:
+    text = Template("{*} is not {mode=*}", "{fixed}", "{x}")
+    assert text == "{fixed} is not --mode {x}" and text.render(HTTP) == "{fixed} is not mode={x}"
+
+
+def test_a_template_in_a_template_is_rendered_too() -> None:
+    text = Template("{*}; then {*}", Template("{fixed}"), "stop")
+    assert text == "--fixed; then stop" and text.render(HTTP) == "fixed=true; then stop"
+    assert Template.from_json(text.to_json()) == text
 
 
 def test_what_repositories_hold_is_left_as_it_is() -> None:
+    hint = Template("use {mode=hybrid}")
     hits = [{"hint": "use --mode hybrid", "text": "--mode hybrid"}]
-    told = HTTP.told({"hits": hits, "query": "--mode hybrid", "degraded": [{"reason": "r", "hint": "use --mode hybrid"}]})
-    assert told["hits"] == hits and told["query"] == "--mode hybrid"
-    assert told["degraded"] == [{"reason": "r", "hint": "use mode=hybrid"}]
+    shown = HTTP.render_json({"hits": hits, "query": "--mode hybrid", "degraded": [{"reason": "r", "hint": hint}]})
+    assert shown["hits"] == hits and shown["query"] == "--mode hybrid"
+    assert shown["degraded"] == [{"reason": "r", "hint": "use mode=hybrid"}]
 
 
-def test_the_names_are_those_of_the_tools() -> None:
+def test_an_error_is_text_for_those_who_know_nothing_of_templates() -> None:
+    error = UsageError(Template("{since} is later than {until}"), "exchange them")
+    assert str(error) == error.to_dict()["message"] == "--since is later than --until"
+
+
+def test_every_tool_has_its_arguments() -> None:
     tools = pytest.importorskip("lurcher.surfaces.mcp.tools").TOOLS
-    known = {parameter.name for tool in tools for parameter in tool.parameters}
-    assert {name.partition("=")[0] for name in MCP.names.values()} <= known
-    assert MCP.commands <= {tool.name for tool in tools}
+    assert {tool.name for tool in tools} == set(ARGUMENTS)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from lurcher.answer import cursor as cursors
 from lurcher.answer.budget import START, pack
 from lurcher.config import Settings
+from lurcher.errors import Template
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, field, replace
 from lurcher.types import Answer, Degraded, Hit, IndexState, Why
 
@@ -103,7 +104,7 @@ def answer_of(found: Findings, query: Paged, settings: Settings, root: str, cach
         )  # fmt: skip
         lap("rerank")
     elif query.rerank:
-        notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", "use --mode hybrid"),)
+        notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", Template("use {mode=hybrid}")),)
     page = pack(
         lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
         start=came.place if came else START, patience=settings.search.patience,
@@ -133,7 +134,7 @@ def _oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ..
     return (
         Degraded(
             "budget", f"{many} larger than the whole budget: {places}",
-            f"raise the budget to {smallest}, or use --snippet-lines",
+            Template("raise the budget to {*}, or use {snippet_lines}", smallest),
         ),  # fmt: skip
     )
 

@@ -8,7 +8,7 @@ time and memory than the defaults do. `TABLE` has a rule for every setting; a pr
 from __future__ import annotations
 
 from lurcher.config.load import PROJECT_FILE, PYPROJECT, SECRETS, read_secret
-from lurcher.errors import ConfigError
+from lurcher.errors import ConfigError, Template
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def refusal(key: str, value: Any, origin: str) -> ConfigError | None:
     rule = TABLE.get(key, _UNKNOWN)
     if rule.allows(value):
         return None
+    variable = key.upper().replace(".", "_")
     return ConfigError(
         f"{origin}: {key} {rule.why}, which a project cannot",
-        f"{rule.allowed}set it yourself: in your own settings, as LURCHER_{key.upper().replace('.', '_')}, or with --set",
+        Template("{*}set it yourself: in your own settings, as LURCHER_{*}, or with {set}", rule.allowed, variable),
     )
 
 

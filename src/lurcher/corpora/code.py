@@ -5,7 +5,7 @@ from __future__ import annotations
 from lurcher.answer import cursor as cursors
 from lurcher.answer.hits import Focus, Shown, places_of
 from lurcher.answer.page import Findings, with_notes
-from lurcher.errors import ModelError
+from lurcher.errors import ModelError, Template
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.base import Found, Request, run_lanes
@@ -388,7 +388,8 @@ def _pattern_notes(query: Query, context: Context, hits: int) -> tuple[tuple[str
     if lane is not None:
         notes: tuple[Degraded, ...] = getattr(lane, "notes", ())
         if query.mode == "auto" and not hits:
-            notes += (Degraded("structural", "the query was read as a pattern", "use --mode hybrid to read it as words"),)
+            advice = Template("use {mode=hybrid} to read it as words")
+            notes += (Degraded("structural", "the query was read as a pattern", advice),)
         return getattr(lane, "languages", ()), notes
     if getattr(context.lanes.get("literal"), "partial", False):
         reason = "the pattern matches in too many places; these are from the first files by path"

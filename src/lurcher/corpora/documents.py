@@ -21,7 +21,7 @@ from lurcher.answer.page import with_notes
 from lurcher.config import Settings, folders
 from lurcher.corpora.code import CodeCorpus
 from lurcher.corpora.notes.corpus import NotesCorpus
-from lurcher.errors import IndexError_, IndexLocked, UsageError
+from lurcher.errors import IndexError_, IndexLocked, Template, UsageError
 from lurcher.indexing.root_index import Project, root_digest
 from lurcher.indexing.workspace import Workspace
 from lurcher.registry import find
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from lurcher.runtime.timings import Clock
 
 _NOTE_FILTERS = ("tags", "since", "until")
-_COMMIT_FILTERS = {"author": "--author", "outcomes": "--outcome"}
+_COMMIT_FILTERS = {"author": Template("{author}"), "outcomes": Template("{outcome}")}
 _STAMP, _LOCK, _FILES, _INDEX = "stamp", "gathering", "files", "index"
 """What is in the folder of a source. The stamp is written last, so that whoever is interrupted begins again."""
 LONGEST_NAME = 200
@@ -109,9 +109,9 @@ class DocumentsCorpus:
 
     def _prepare(self, request: SearchRequest) -> tuple[Corpus, SearchRequest]:
         """Who answers, and what it is asked: documents that are notes have tags and dates, none has authors or outcomes."""
-        for option, flag in _COMMIT_FILTERS.items():
+        for option, parameter in _COMMIT_FILTERS.items():
             if getattr(request, option):
-                raise UsageError(f"{flag} is not for {self._name}", "only history can be asked with it")
+                raise UsageError(Template("{*} is not for {*}", parameter, self._name), "only history can be asked with it")
         dated = any(getattr(request, option) for option in _NOTE_FILTERS)
         return self._notes if dated else self._code, replace(request, sources=None, libraries=(), views=None)
 

@@ -11,7 +11,7 @@ from math import exp, log
 from lurcher.answer import cursor as cursors
 from lurcher.answer.page import Findings, Listing, with_notes
 from lurcher.corpora.code import code_query
-from lurcher.errors import LurcherError, PathError, UsageError
+from lurcher.errors import LurcherError, PathError, Template, UsageError
 from lurcher.query.expand import expand, query_terms
 from lurcher.query.intent import REPORT, SYMBOL, wants_change
 from lurcher.rerank.base import Candidate
@@ -55,7 +55,8 @@ class Federation:
                 if not parts[0].reranked:
                     # Exact text and syntax are looked for in files, notes among them; commits cannot be searched so.
                     whole = self._code.findings(query, seen, clock)
-                    note = Degraded("history", f"files alone are searched by {whole.mode} patterns", "use --mode hybrid")
+                    reason = f"files alone are searched by {whole.mode} patterns"
+                    note = Degraded("history", reason, Template("use {mode=hybrid}"))
                     answer = self._services.page(whole, query, clock)
                     return with_notes(answer, damage + (note,) * ("history" in sources))
             commits, problems = self._commits(others, clock) if "history" in sources else (None, ())

@@ -15,7 +15,7 @@ from typing import Any
 
 from lurcher.answer.page import with_notes
 from lurcher.corpora.code import CodeCorpus, code_query
-from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, UsageError
+from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, Template, UsageError
 from lurcher.indexing.root_index import UNCHECKED, Project, View, allowed, files_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import several
@@ -151,7 +151,7 @@ class LibrariesCorpus:
         opened, names = self._open(), several(request.libraries)
         projects = _named(opened.projects, names) if names else opened.projects
         if not projects:
-            none = Degraded("libraries", "no library is indexed", "run: lurcher index --library NAME")
+            none = Degraded("libraries", "no library is indexed", Template("{run index: library=NAME}"))
             note = opened.notes[0] if opened.notes else none
             raise UsageError(note.reason, note.hint)
         key = tuple(project.store.folder for project in projects)
@@ -178,7 +178,7 @@ def _named(kept: Sequence[LibraryProject], names: Sequence[str]) -> list[Library
         asked = asked_for(name)
         found = [project for project in kept if asked.means(project.asked)]
         if not found:
-            raise UsageError(f"the library {asked.text} is not indexed", f"run: lurcher index --library {name}")
+            raise UsageError(f"the library {asked.text} is not indexed", Template("{run index: library=*}", name))
         chosen += found
     return [project for project in kept if project in chosen]
 
@@ -252,7 +252,7 @@ class LibraryProject(Project):
 
     @property
     def repair_hint(self) -> str:
-        return f"run: lurcher index --library {self.asked.ecosystem}:{self.asked.text}"
+        return Template("{run index: library=*}", f"{self.asked.ecosystem}:{self.asked.text}")
 
     def make(self, progress: Progress, *, rebuild: bool) -> View:
         """Bring the index up to date with what is installed."""
@@ -321,7 +321,7 @@ def libraries_of(owner: Project) -> tuple[list[LibraryProject], list[Degraded]]:
                 found.append(project)
         except (CorruptIndex, OutdatedIndex, OSError, ValueError) as problem:
             reason = problem.message if isinstance(problem, LurcherError) else str(problem)
-            notes.append(Degraded("libraries", f"a library is left out: {reason}", "run: lurcher index --library NAME"))
+            notes.append(Degraded("libraries", f"a library is left out: {reason}", Template("{run index: library=NAME}")))
     return sorted(found, key=lambda project: (project.asked.text, project.asked.ecosystem)), notes
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError
+from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError, Template
 from lurcher.net.http import Deadline
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import Builder
@@ -338,7 +338,7 @@ class _Work:
         if before and now and now != before:
             raise ModelError(
                 f"the server has the model {now} now, and the vectors are of {before}",
-                "set embedding.model to tell them apart, or run: lurcher index --rebuild",
+                Template("set embedding.model to tell them apart, or {run index: rebuild}"),
             )
         if now:
             self._about["served"] = now

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, TypeVar
 
 from lurcher.config import Settings
-from lurcher.errors import IndexLocked, LurcherError
+from lurcher.errors import IndexLocked, LurcherError, Template
 from lurcher.indexing.embed import Described, complete, described
 from lurcher.runtime.plural import counted
 from lurcher.storage.container import PACKED, Container
@@ -251,7 +251,7 @@ def lack_told(lacking: int, total: int, problem: LurcherError | None, command: s
     if not lacking:
         return []
     why = f": {problem.message}" if problem is not None else ""
-    hint = command if problem is None or not problem.hint else f"{problem.hint}; then {command}"
+    hint = command if problem is None or not problem.hint else Template("{*}; then {*}", problem.hint, command)
     return [Degraded("dense", f"{lacking:,} of {total:,} texts have no vectors yet{why}", hint)]
 
 

@@ -18,6 +18,7 @@ from lurcher.errors import (
     OutdatedIndex,
     PathError,
     RootGone,
+    Template,
 )
 from lurcher.indexing.freshness import Changes, Glance, compare, differing, glance, settle, stale
 from lurcher.languages.installed import outdated
@@ -389,7 +390,7 @@ class Project:
 
             raise BroadRoot(
                 f"{self.root.place} is {what}, and has no index yet",
-                f"name a folder in it; or, to index all of it: lurcher index --yes {quoted(self.root.place)}",
+                Template("name a folder in it; or, to index all of it: {index: yes *}", quoted(self.root.place)),
             )
 
     def list_files(self) -> Listing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from lurcher.errors import QueryError
+from lurcher.errors import QueryError, Template
 from lurcher.indexing.coverage import given_up, without_grammar
 from lurcher.indexing.import_graph import graph_around
 from lurcher.inspect.answers import Basis, Dependent, Hop, ImpactAnswer
@@ -44,7 +44,7 @@ def impact(
 def _last_part(symbol: str) -> str:
     parts = parts_of(symbol)
     if not parts:
-        raise QueryError(f"'{symbol}' is no name", "for example: --symbol Client.retry")
+        raise QueryError(f"'{symbol}' is no name", Template("for example: {symbol=Client.retry}"))
     return parts[-1]
 
 

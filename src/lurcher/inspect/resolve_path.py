@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 
-from lurcher.errors import PathError, QueryError
+from lurcher.errors import PathError, QueryError, Template
 from lurcher.runtime.plural import counted
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition, Degraded
@@ -76,7 +76,7 @@ def _unknown(snapshot: Snapshot, asked: str) -> PathError:
     near = _near(snapshot, asked.rstrip("/"))
     asked = asked if len(asked) <= _MOST_NAMED else f"{asked[:_MOST_NAMED]}…"
     if not near:
-        return PathError(f"{asked} is not in the index", "to see what was left out: lurcher status --skipped")
+        return PathError(f"{asked} is not in the index", Template("to see what was left out: {status: skipped}"))
     return PathError(f"{asked} is not in the index", f"did you mean {', '.join(near)}?")
 
 

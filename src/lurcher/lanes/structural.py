@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from lurcher.errors import Template
 from lurcher.lanes.base import Request
 from lurcher.query.syntax_pattern import Flaw, Pattern, checked, flawed, read, shown_to_grammar, told
 from lurcher.runtime.arrays import np
@@ -157,7 +158,7 @@ def _left_out(
     if unread:
         reasons.append(f"it does not parse as {_listed(list(unread))}")
     if aside:
-        reasons.append(f"{_listed(aside)} only with --lang")
+        reasons.append(Template("{*} only with {lang}", _listed(aside)))
     if without:
         reasons.append(f"there is no grammar for {_listed(without)}")
     if not reasons:
@@ -167,7 +168,7 @@ def _left_out(
     readers = [language for language in files if language in patterns or language in unread]
     most = max(readers, key=lambda language: (len(files[language]), language), default="")
     hint = f"as {most}: {unread[most]}" if most in unread else ""
-    return (Degraded("structural", f"{searched}; {'; '.join(reasons)}", hint),)
+    return (Degraded("structural", Template("; ".join(["{*}"] * (1 + len(reasons))), searched, *reasons), hint),)
 
 
 def _failures(failed: dict[str, str]) -> tuple[Degraded, ...]:
@@ -175,7 +176,8 @@ def _failures(failed: dict[str, str]) -> tuple[Degraded, ...]:
         return ()
     (path, reason), *_ = failed.items()
     more = f", and {len(failed) - 1} more files were left out" if len(failed) > 1 else ""
-    return (Degraded("structural", f"{path} was not searched: it {reason}{more}", "use --mode lexical for such files"),)
+    hint = Template("use {mode=lexical} for such files")
+    return (Degraded("structural", f"{path} was not searched: it {reason}{more}", hint),)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.errors import FilterError
+from lurcher.errors import FilterError, Template
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.snapshot import Snapshot
@@ -36,7 +36,7 @@ def check_globs(globs: tuple[str, ...]) -> tuple[str, ...]:
     for glob in globs:
         broken = not glob.isascii() and any("\ud800" <= c <= "\udfff" for c in glob)
         if not glob or len(glob) > _MAX_GLOB or "\0" in glob or glob.count("**") > 8 or broken:
-            raise FilterError(f"not a usable glob: {glob[:40]!r}", "for example: --path 'src/**/*.py'")
+            raise FilterError(f"not a usable glob: {glob[:40]!r}", Template("for example: {path='src/**/*.py'}"))
     return globs
 
 

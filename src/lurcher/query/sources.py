@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.errors import UsageError
+from lurcher.errors import Template, UsageError
 from lurcher.query.validate import several
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.types import Degraded
@@ -20,7 +20,7 @@ _KNOWN_TO = {
     "tags": ("notes",), "libraries": (LIBRARIES,),
 }  # fmt: skip
 """Which sources know what a filter is about."""
-_FLAGS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
+_PARAMETERS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,19 @@ def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
     if LIBRARIES in named and len(set(named)) > 1:
         raise UsageError("libraries are asked by themselves", "leave the other sources out, or ask twice")
     if filters.get("libraries") and LIBRARIES not in named:
-        raise UsageError("--library is for --in libraries", "leave one of them out")
+        raise UsageError(Template("{library} is for {in=libraries}"), "leave one of them out")
     found = named[:1] if LIBRARIES in named else tuple(source for source in SOURCES if source in named or ALL in named)
     notes: tuple[Degraded, ...] = ()
     for name, value in filters.items():
         unable = [source for source in found if value not in (None, (), []) and source not in _KNOWN_TO[name]]
         if not unable:
             continue
-        flag = f"--{_FLAGS.get(name, name)}"
+        parameter = Template(f"{{{_PARAMETERS.get(name, name)}}}")
         if ALL not in named:
-            raise UsageError(f"{flag} is not for {unable[0]}", f"only {' and '.join(_KNOWN_TO[name])} can be asked with it")
+            message = Template("{*} is not for {*}", parameter, unable[0])
+            raise UsageError(message, f"only {' and '.join(_KNOWN_TO[name])} can be asked with it")
         found = tuple(source for source in found if source not in unable)
-        notes += (Degraded(unable[0], f"{' and '.join(unable)} left out: not known to {flag}", ""),)
+        notes += (Degraded(unable[0], Template("{*} left out: not known to {*}", " and ".join(unable), parameter), ""),)
     if not found:
         raise UsageError("no source knows all of these filters", "leave one of them out")
     return Chosen(found, notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.errors import MissingExtra, QueryError
+from lurcher.errors import MissingExtra, QueryError, Template
 from lurcher.runtime.light import TYPE_CHECKING, bisect_right, cached_property, dataclass, pattern
 from lurcher.types import CASES
 
@@ -85,13 +85,13 @@ class Pattern:
         options.max_mem = _MEMORY
         inner = re2.escape(self.text) if self.fixed else self.text
         if not self.multiline and "\n" in self.text:
-            raise QueryError("a line never holds a line break", "use --multiline for patterns over several lines")
+            raise QueryError("a line never holds a line break", Template("use {multiline} for patterns over several lines"))
         try:
             groups = re2.compile(inner, options).groups
             source = f"(?m:(?:^|{_NO_WORD})({inner})(?:$|{_NO_WORD}))" if self.word else f"(?m)(?:{inner})"
             compiled = re2.compile(source, options)
         except re2.error as error:
-            hint = "use --fixed to look for it as it stands"
+            hint = Template("use {fixed} to look for it as it stands")
             raise QueryError(f"not a regular expression: {_reason(error)}", hint) from error
         if groups > _MOST_GROUPS:
             raise QueryError(f"the pattern has {groups:,} groups", "groups that need no number are written (?:…)")
@@ -110,7 +110,7 @@ class Pattern:
     def check(self) -> None:
         """Raise unless the pattern can be used."""
         if not self.text:
-            raise QueryError("the pattern is empty", "for example: lurcher search --literal 'def \\w+_error'")
+            raise QueryError("the pattern is empty", Template("for example: {search: literal *}", "'def \\w+_error'"))
         if self.plain is None and self._small is None:
             _ = self._expression
 

@@ -1,23 +1,24 @@
-"""What a caller may ask: every value of a query checked, with an error that says what would be right."""
+"""Checks every value of a query; an error says which values are allowed, in the words that all surfaces use."""
 
 from __future__ import annotations
 
-from lurcher.errors import QueryError
+from lurcher.errors import QueryError, Template, UsageError
 from lurcher.query.filters import check_globs, resolve_languages
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, pattern, replace
 from lurcher.runtime.terminal import without_controls
 from lurcher.types import CASES, CONTEXTS, MODES, Filter, Query
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 MAX_QUERY_CHARS = 100_000
+MAX_LIMIT = 1000
 _TERMINAL_CODE = pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
-"""Colours and the like, which come along when a terminal's output is pasted."""
+"""Colours and other codes in pasted terminal output."""
 
 
 def filter_of(languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = ()) -> Filter:
-    """What a caller lets through, checked."""
+    """The filter of these globs and languages, checked."""
     return Filter(resolve_languages(several(languages)), check_globs(several(paths)), check_globs(several(excludes)))
 
 
@@ -26,8 +27,8 @@ def several(values: Sequence[str]) -> tuple[str, ...]:
     return (values,) if isinstance(values, str) else tuple(values)
 
 
-class Asked(Protocol):
-    """What every query has, whatever it asks."""
+class Page(Protocol):
+    """What queries of every corpus have: how many hits, and how much of each."""
 
     @property
     def limit(self) -> int: ...
@@ -57,29 +58,43 @@ def clean_text(text: str) -> str:
 
 
 def check_unicode(text: str, what: str) -> None:
-    """Raise for a text that no file can hold: half of a surrogate pair, which also stands for a byte that is no UTF-8."""
+    """Raise for an unpaired surrogate, which no file can hold; it also stands for a byte that is not UTF-8."""
     if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
         raise QueryError(f"{what} is not valid Unicode", "send it as UTF-8")
 
 
-def check_page(query: Asked) -> None:
-    """How many hits, how large, how much of each."""
+def type_error(label: str, value: object, kind: str, error: type[UsageError] = QueryError) -> UsageError:
+    """`label` is what the caller calls the parameter."""
+    return error(f"{label} is {value!r}", f"pass {kind}")
+
+
+def range_error(
+    label: str, value: float, low: float | None, high: float | None, error: type[UsageError] = QueryError
+) -> UsageError:
+    return error(f"{label} is {value}", f"use {low} or more" if high is None else f"use {low} to {high}")
+
+
+def choice_error(noun: str, value: str, choices: Iterable[str], error: type[UsageError] = QueryError) -> UsageError:
+    return error(f"unknown {noun} '{value}'", f"known are: {', '.join(choices)}")
+
+
+def check_page(query: Page) -> None:
     for name in ("limit", "budget", "snippet_lines"):
         value = getattr(query, name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
-            raise QueryError(f"{name} is {value!r}", "pass a whole number")
-    if not 1 <= query.limit <= 1000:
-        raise QueryError(f"the limit is {query.limit}", "use 1 to 1000")
+            raise type_error(name, value, "a whole number")
+    if not 1 <= query.limit <= MAX_LIMIT:
+        raise range_error("the limit", query.limit, 1, MAX_LIMIT)
     if query.budget is not None and query.budget < 1:
         raise QueryError(f"the budget is {query.budget} tokens", "use 1 or more, or leave it out")
     if query.snippet_lines is not None and query.snippet_lines < 1:
-        raise QueryError(f"snippet lines are {query.snippet_lines}", "use 1 or more, or --context none for no text")
+        raise QueryError(f"snippet lines are {query.snippet_lines}", Template("use 1 or more, or {context=none} for no text"))
     if query.context not in CONTEXTS:
-        raise QueryError(f"unknown context '{query.context}'", f"known are: {', '.join(CONTEXTS)}")
+        raise choice_error("context", query.context, CONTEXTS)
 
 
 class Fused(Protocol):
-    """What a query says about how lanes become one order."""
+    """How a query combines the lanes' orders into one."""
 
     @property
     def fusion(self) -> str | None: ...
@@ -94,21 +109,22 @@ FUSIONS = ("rrf", "linear")
 
 def check_fusion(query: Fused) -> None:
     if query.fusion is not None and query.fusion not in FUSIONS:
-        raise QueryError(f"unknown fusion '{query.fusion}'", f"known are: {', '.join(FUSIONS)}")
+        raise choice_error("fusion", query.fusion, FUSIONS)
     for name in ("alpha", "mmr"):
         value = getattr(query, name)
         if value is not None and not 0 <= value <= 1:
-            raise QueryError(f"{name} is {value}", "use 0 to 1")
+            raise range_error(name, value, 0, 1)
         if value is not None and query.fusion != "linear":
-            raise QueryError(f"--{name} is for --fusion linear", "use both, or neither")
+            raise QueryError(Template(f"{{{name}}} is for {{fusion=linear}}"), "use both, or neither")
 
 
 def checked(query: Query) -> Query:
+    """The query with cleaned text, or the error for its first bad value."""
     text = clean_text(query.text)
     check_page(query)
     if query.mode not in MODES:
-        raise QueryError(f"unknown mode '{query.mode}'", f"known are: {', '.join(MODES)}")
+        raise choice_error("mode", query.mode, MODES)
     check_fusion(query)
     if query.case not in CASES:
-        raise QueryError(f"unknown case '{query.case}'", f"known are: {', '.join(CASES)}")
+        raise choice_error("case", query.case, CASES)
     return query if text == query.text else replace(query, text=text)

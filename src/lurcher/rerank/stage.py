@@ -7,7 +7,7 @@ the same scores: a later page asks no model, and a server that is gone by then c
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.errors import CursorError, LurcherError, QueryError, ServerError, UsageError
+from lurcher.errors import CursorError, LurcherError, QueryError, ServerError, Template, UsageError
 from lurcher.rerank.base import Candidate, Judged, Request, reranker_named
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.types import Degraded, Hit, StageWhy
@@ -235,7 +235,8 @@ def checked_names(names: Sequence[str], own: Sequence[str] = ()) -> tuple[str, .
 
 def _check_known(name: str, own: Sequence[str]) -> None:
     if name == "outcome":
-        raise QueryError("--rerank outcome needs commits, which only history has", "add --in history, or use another")
+        message = Template("{rerank=outcome} needs commits, which only history has")
+        raise QueryError(message, Template("add {in=history}, or use another"))
     try:
         reranker_named(name)
     except UsageError:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import IndexError_, LurcherError
+from lurcher.errors import IndexError_, LurcherError, Template
 from lurcher.types import Progress, silent
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Build:
         self.started = time.monotonic()
         self.what, self.done, self.total = "listing files", 0, 0
         self.result: dict[str, Any] | None = None
-        self.error: dict[str, str] | None = None
+        self.error: dict[str, Any] | None = None
         self.cancelled = False
         self.waiting = 0
         """How many wait for it; whoever is the last to give up may cancel it."""
@@ -84,7 +84,7 @@ class Build:
     def check(self) -> dict[str, Any]:
         """What the index is like now, once it has ended well; else raises what it failed with."""
         if self.error is not None:
-            problem = IndexError_(self.error["message"], self.error.get("hint", ""))
+            problem = IndexError_(self.error["message"], Template.from_json(self.error.get("hint", "")))
             problem.code = self.error.get("code", problem.code)
             raise problem
         return self.result or {}
@@ -215,7 +215,8 @@ def work() -> None:
             done = engine.index(rebuild=order["rebuild"], history=order["history"], share=False, progress=progress)
             tell({"result": done})
     except LurcherError as error:
-        tell({"error": error.to_dict()})
+        hint = error.hint.to_json() if isinstance(error.hint, Template) else error.hint
+        tell({"error": {**error.to_dict(), "hint": hint}})
     except Exception as error:
         tell({"error": _unforeseen(error)})
     out.close()

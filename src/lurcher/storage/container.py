@@ -18,7 +18,7 @@ import mmap
 import os
 import stat
 
-from lurcher.errors import CorruptIndex, LurcherError
+from lurcher.errors import CorruptIndex, LurcherError, Template
 from lurcher.runtime.fastjson import blake2b, loads
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cache, partial
@@ -86,7 +86,7 @@ class Container:
     """Read access to a container held in any buffer."""
 
     WHAT = "index file"
-    HINT = "run: lurcher index --rebuild"
+    HINT: str = Template("{run index: rebuild}")
     ERROR: type[LurcherError] = CorruptIndex
     trusted = False
     """Whether it is the very file that was written, untouched since: then there is nothing to verify."""

@@ -9,7 +9,7 @@ import os
 import time
 from _weakref import ref
 
-from lurcher.errors import CorruptIndex
+from lurcher.errors import CorruptIndex, Template
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, cached_property, dataclass, field, pattern
 from lurcher.runtime.paths import exists
 from lurcher.storage import manifest as manifests
@@ -303,7 +303,7 @@ def open_segments(store: Store, manifest: Manifest, model: str = "") -> list[Seg
         container = store.container(name)
         count = int(container.meta["files"])
         if places and max(places) >= count:
-            raise CorruptIndex(f"the manifest does not fit {name}", "run: lurcher index --rebuild")
+            raise CorruptIndex(f"the manifest does not fit {name}", Template("{run index: rebuild}"))
         segments.append(Segment(container, live_mask(count, places)))
         segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model)
     return segments

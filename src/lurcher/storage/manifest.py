@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from _collections_abc import Mapping
 
-from lurcher.errors import CorruptIndex, OutdatedIndex
+from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.languages.installed import Used, checked
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
@@ -254,7 +254,7 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
         meta = container.meta
         found = meta["fingerprint"]
         if not fits(found, expected):
-            raise OutdatedIndex(f"the index was made with {difference(found, expected)}", "run: lurcher index --rebuild")
+            raise OutdatedIndex(f"the index was made with {difference(found, expected)}", Template("{run index: rebuild}"))
         rows = Rows(container.section("paths"), container.section("rows"))
         _check(meta, rows)
         settled = meta.get("settled", [])
@@ -266,7 +266,7 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
             _examples(meta),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise CorruptIndex(f"the manifest is damaged: {error}", "run: lurcher index --rebuild") from error
+        raise CorruptIndex(f"the manifest is damaged: {error}", Template("{run index: rebuild}")) from error
 
 
 def _vectors(meta: Mapping[str, Any]) -> Mapping[str, Apart]:

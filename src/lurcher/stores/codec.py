@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from lurcher.errors import StoreError
+from lurcher.errors import StoreError, Template
 
 _HEAD = struct.Struct("<4sII")
 _MAGIC = b"LUR1"
@@ -39,4 +39,4 @@ def opened(data: bytes, what: str) -> bytes:
 
 
 def damaged(what: str) -> StoreError:
-    return StoreError(f"the shared store has a damaged {what}", "make it anew: lurcher index --rebuild --store URL")
+    return StoreError(f"the shared store has a damaged {what}", Template("make it anew: {index: rebuild store=URL}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lurcher.errors import UsageError
+from lurcher.errors import Template, UsageError
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._+@:-]|/(?=[A-Za-z0-9._+@-]))*")
 _LONGEST = 200
@@ -36,7 +36,7 @@ def default_name(root: Path) -> str:
     try:
         return checked_name(name)
     except UsageError:
-        raise UsageError(f"{root} has no name that a project could have", "name it: --project NAME") from None
+        raise UsageError(f"{root} has no name that a project could have", Template("name it: {project=NAME}")) from None
 
 
 def _from_remote(root: Path) -> str | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
-from lurcher.errors import StoreError, UsageError
+from lurcher.errors import StoreError, Template, UsageError
 from lurcher.query.filters import glob_matches
 from lurcher.query.intent import parts_of
 from lurcher.query.plan import Plan, make_plan
@@ -107,7 +107,7 @@ class Asking:
             if not readable(head):
                 raise StoreError(
                     f"the project {name} in the store was written by another version of lurcher",
-                    "install the same one here, or write it anew: lurcher index --rebuild --store URL",
+                    Template("install the same one here, or write it anew: {index: rebuild store=URL}"),
                 )
             found[name] = head
         return found
@@ -115,7 +115,7 @@ class Asking:
     def _unknown(self, name: str) -> UnknownProject:
         there = self._store.projects()
         known = ", ".join(there[:10]) + (", …" if len(there) > 10 else "")
-        hint = f"there are: {known}" if there else "put one there: lurcher index --store URL"
+        hint = f"there are: {known}" if there else Template("put one there: {index: store=URL}")
         return UnknownProject(f"the store has no project {name}", hint)
 
     def ask(self, query: Query, filter: Filter, model: Model, lanes: Lanes, lap: Lap) -> Asked:
@@ -276,7 +276,7 @@ def readable(head: Head) -> bool:
 def needs_texts(mode: str) -> NeedsTexts:
     return NeedsTexts(
         f"a {mode} search reads whole texts, which a shared store does not offer",
-        "ask in a checkout of the project, or use --mode hybrid",
+        Template("ask in a checkout of the project, or use {mode=hybrid}"),
     )
 
 

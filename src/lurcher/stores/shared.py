@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.config import Settings
 from lurcher.config.trust import user_setting
-from lurcher.errors import ConfigError, StoreError, UsageError
+from lurcher.errors import ConfigError, StoreError, Template, UsageError
 from lurcher.net.address import shown
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roots import INDEX_FOLDER
@@ -45,7 +45,7 @@ def shared_of(settings: Settings, roots: Sequence[Path]) -> Shared | None:
         return None
     if not url:
         if named:
-            raise UsageError("a project is named, but no store", "name the store too: --store URL, or LURCHER_STORE")
+            raise UsageError("a project is named, but no store", Template("name the store too: {store=URL}, or LURCHER_STORE"))
         return None
     if not _SCHEME.match(url):
         raise ConfigError(f"store.url is no address: {url[:40]!r}", "such as qdrant://host:6333 or postgres://host/name")
@@ -85,9 +85,11 @@ class Shared:
         """What the local index says when it answers something that a store cannot; an error where nothing is checked out."""
         if self.foreign:
             raise NeedsCheckout(
-                f"a shared store cannot answer {question}", "ask in a checkout of the project; lurcher search asks the store"
+                Template("a shared store cannot answer {*}", question),
+                "ask in a checkout of the project; lurcher search asks the store",
             )
-        return (Degraded("store", f"a shared store cannot answer {question}; what is checked out here answered", ""),)
+        reason = Template("a shared store cannot answer {*}; what is checked out here answered", question)
+        return (Degraded("store", reason, ""),)
 
     @property
     def several(self) -> bool:
@@ -152,14 +154,14 @@ class Shared:
             here = commit_at(root) if head.commit else ""
             if here and here != head.commit:
                 reason = f"the shared index is of commit {head.commit[:10]}, and here is {here[:10]}"
-                return (Degraded("freshness", reason, "bring it up to date: lurcher index --store URL"),)
+                return (Degraded("freshness", reason, Template("bring it up to date: {index: store=URL}")),)
         return ()
 
     def described(self, problem: StoreError) -> StoreError:
         """An error of the store, with what was tried and what to do about it."""
         problem.tried = problem.tried or shown(self._url)
         if "lurcher doctor" not in problem.hint:
-            problem.hint = f"{problem.hint.rstrip(';')}; {DOCTOR}" if problem.hint else DOCTOR
+            problem.hint = Template("{*}; {*}", problem.hint, DOCTOR) if problem.hint else DOCTOR
         return problem
 
     def off(self, problem: StoreError) -> Degraded:
@@ -173,7 +175,8 @@ class Shared:
         if not self._named:
             return default_name(root)
         if len(self._named) != 1 or len(self._roots) != 1:
-            raise UsageError("one folder is one project in a store", "name one folder, and one project: --project NAME")
+            hint = Template("name one folder, and one project: {project=NAME}")
+            raise UsageError("one folder is one project in a store", hint)
         return self._named[0]
 
     def write(self, project: Project, progress: Progress, *, rebuild: bool) -> dict[str, Any]:
@@ -188,7 +191,7 @@ class Shared:
             if before is not None and before.files and not view.snapshot.file_count:
                 raise UsageError(
                     f"there is nothing here, and {before.files:,} files in the project {name} of the store",
-                    "run it in a checkout of the project; lurcher index --clear removes the project",
+                    Template("run it in a checkout of the project; to remove the project: {index: clear}"),
                 )
             done = push(
                 self.store, name, view, project.model, root=project.root.path.name, commit=commit_at(project.root.path),

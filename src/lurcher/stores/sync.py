@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from lurcher.errors import IndexLocked, StoreError
+from lurcher.errors import IndexLocked, StoreError, Template
 from lurcher.indexing.root_index import View
 from lurcher.storage.manifest import NO_SEGMENT, Manifest
 from lurcher.storage.snapshot import Snapshot
@@ -307,7 +307,7 @@ def _other_making(project: str, head: Head, ours: Mapping[str, Any]) -> StoreErr
     differing = [told for name, told in _TOLD.items() if theirs.get(name) != ours.get(name)]
     return StoreError(
         f"the project {project} in the store was made with {' and '.join(differing) or 'other settings'}",
-        "use what the others use, or replace all of it: lurcher index --rebuild --store URL",
+        Template("use what the others use, or replace all of it: {index: rebuild store=URL}"),
     )
 
 

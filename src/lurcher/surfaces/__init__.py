@@ -1,1 +1,1 @@
-"""The surfaces: each maps one way of asking onto the engine, and errors once, at its edge."""
+"""The surfaces: command line, MCP, HTTP and the page. Each maps its calls to the engine, and errors once, at its edge."""

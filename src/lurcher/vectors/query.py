@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from math import sqrt
 
-from lurcher.errors import ModelError
+from lurcher.errors import ModelError, Template
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
@@ -101,7 +101,7 @@ def direction(model: Model, words: Mapping[str, float], text: str, dims: int) ->
 def other_size(given: int, kept: int) -> ModelError:
     return ModelError(
         f"the model gives vectors of {given:,} numbers, and those of the index have {kept:,}",
-        "set embedding.model back, or run: lurcher index --rebuild",
+        Template("set embedding.model back, or {run index: rebuild}"),
     )
 
 

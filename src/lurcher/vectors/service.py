@@ -23,7 +23,7 @@ from urllib.parse import SplitResult
 from lurcher.config import Settings
 from lurcher.config.schema import EmbeddingSettings
 from lurcher.config.trust import authorization, service_key, user_setting
-from lurcher.errors import ConfigError, ServerError
+from lurcher.errors import ConfigError, ServerError, Template
 from lurcher.net.breaker import Breaker, breaker_of
 from lurcher.net.http import Deadline, ask, checked_url, place
 from lurcher.registry import find
@@ -150,7 +150,8 @@ def address(wanted: Wanted, default: str = "") -> SplitResult:
     user_setting(wanted.all, "embedding.provider")
     url = user_setting(wanted.all, "embedding.url").strip() or default
     if not url:
-        raise ConfigError("embedding.url is empty", "set it to the server's address, as LURCHER_EMBEDDING_URL or with --set")
+        hint = Template("set it to the server's address, as LURCHER_EMBEDDING_URL or with {set}")
+        raise ConfigError("embedding.url is empty", hint)
     return checked_url(url, "embedding.url")
 
 

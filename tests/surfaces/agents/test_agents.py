@@ -50,7 +50,7 @@ def _said(project: Path, client: Client) -> Any:
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_new_file_says_how_to_start_the_server(project: Path, key: str) -> None:
-    done = agents.steps(project, [_client(key)])
+    done = agents.apply_steps(project, [_client(key)])
     assert [step.done for step in done] == ["wrote", "wrote"]
     entry = _said(project, _client(key))
     started = entry["command"] if isinstance(entry["command"], list) else [entry["command"], *entry["args"]]
@@ -59,11 +59,11 @@ def test_a_new_file_says_how_to_start_the_server(project: Path, key: str) -> Non
 
 @pytest.mark.parametrize("key", KEYS)
 def test_a_second_time_changes_nothing_and_removing_leaves_nothing(project: Path, key: str) -> None:
-    agents.steps(project, [_client(key)], with_hook=True)
+    agents.apply_steps(project, [_client(key)], with_hook=True)
     before = _tree(project)
-    assert {step.done for step in agents.steps(project, [_client(key)], with_hook=True)} == {"unchanged"}
+    assert {step.done for step in agents.apply_steps(project, [_client(key)], with_hook=True)} == {"unchanged"}
     assert _tree(project) == before
-    agents.steps(project, [_client(key)], with_hook=True, remove=True)
+    agents.apply_steps(project, [_client(key)], with_hook=True, remove=True)
     assert not _tree(project)
     assert not (project / ".git/hooks/post-commit").exists()
 
@@ -77,11 +77,11 @@ def test_a_file_that_was_there_and_held_nothing_stays(project: Path, key: str, b
     for path in (client.file(project), project / agents.AGENTS):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(before)
-    agents.steps(project, [client])
+    agents.apply_steps(project, [client])
     written = client.file(project).read_text()
     assert "lurcher" in written and "lurcher" in (project / agents.AGENTS).read_text()
-    assert {step.done for step in agents.steps(project, [client])} == {"unchanged"}
-    agents.steps(project, [client], remove=True)
+    assert {step.done for step in agents.apply_steps(project, [client])} == {"unchanged"}
+    agents.apply_steps(project, [client], remove=True)
     for path in (client.file(project), project / agents.AGENTS):
         after = path.read_text()
         assert "".join(after.split()) == "".join(before.split()) and (before.strip() or after == before)
@@ -93,8 +93,8 @@ def test_a_schema_that_was_there_stays(project: Path) -> None:
             path = client.file(project)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(dict(client.first), indent=2) + "\n")
-            agents.steps(project, [client], agents=False)
-            agents.steps(project, [client], agents=False, remove=True)
+            agents.apply_steps(project, [client], agents=False)
+            agents.apply_steps(project, [client], agents=False, remove=True)
             assert json.loads(path.read_text()) == dict(client.first)
 
 
@@ -124,13 +124,13 @@ def test_a_user_s_file_keeps_every_line_and_comes_back(project: Path, key: str) 
     path.parent.mkdir(exist_ok=True)
     path.write_text(OWN[key])
     path.chmod(0o640)
-    assert agents.steps(project, [client], agents=False)[0].done == "wrote"
+    assert agents.apply_steps(project, [client], agents=False)[0].done == "wrote"
     text = path.read_text()
     for line in OWN[key].splitlines():
         assert line.strip(" \t,{}").replace(",", "") in text.replace(",", "")
     assert "lurcher" in text
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    agents.steps(project, [client], agents=False, remove=True)
+    agents.apply_steps(project, [client], agents=False, remove=True)
     if key != "zed":  # an empty list of servers says nothing, and is taken out with ours
         assert path.read_text() == OWN[key]
     assert "lurcher" not in path.read_text()
@@ -151,7 +151,7 @@ def test_what_cannot_be_changed_safely_is_left_and_shown(project: Path, key: str
     path = project / _client(key).files[0]
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)
-    step = agents.steps(project, [_client(key)], agents=False)[0]
+    step = agents.apply_steps(project, [_client(key)], agents=False)[0]
     assert step.done == "left alone"
     assert reason in step.reason
     assert "lurcher" in step.show
@@ -163,26 +163,26 @@ def test_links_read_only_files_and_odd_ones_are_refused(project: Path, tmp_path:
     elsewhere = tmp_path / "elsewhere.json"
     elsewhere.write_text("{}")
     path.symlink_to(elsewhere)
-    assert "link" in agents.steps(project, [_client("claude")], agents=False)[0].reason
+    assert "link" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
     assert elsewhere.read_text() == "{}"
     path.unlink()
     path.write_text("{}")
     path.chmod(0o444)
-    assert "read-only" in agents.steps(project, [_client("claude")], agents=False)[0].reason
+    assert "read-only" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
     path.chmod(0o644)
     path.write_bytes(b'{"a": "\xff"}')
-    assert "UTF-8" in agents.steps(project, [_client("claude")], agents=False)[0].reason
+    assert "UTF-8" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
     path.write_text(" " * 1_000_001)
-    assert "1 MB" in agents.steps(project, [_client("claude")], agents=False)[0].reason
+    assert "1 MB" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
     path.unlink()
     path.mkdir()
-    assert "plain file" in agents.steps(project, [_client("claude")], agents=False)[0].reason
+    assert "plain file" in agents.apply_steps(project, [_client("claude")], agents=False)[0].reason
     os.mkfifo(project / "AGENTS.md")
-    assert "plain file" in agents.steps(project, [])[0].reason
+    assert "plain file" in agents.apply_steps(project, [])[0].reason
     outside = tmp_path / "outside"
     outside.mkdir()
     (project / ".cursor").symlink_to(outside)
-    assert "link" in agents.steps(project, [_client("cursor")], agents=False)[0].reason
+    assert "link" in agents.apply_steps(project, [_client("cursor")], agents=False)[0].reason
     assert not list(outside.iterdir())
 
 
@@ -202,7 +202,7 @@ def test_a_write_that_fails_leaves_the_old_file(project: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files.os, "replace", full)
-    step = agents.steps(project, [_client("claude")], agents=False)[0]
+    step = agents.apply_steps(project, [_client("claude")], agents=False)[0]
     assert (step.done, step.reason) == ("left alone", "No space left on device")
     assert [item.name for item in project.iterdir() if item.name != ".git"] == [".mcp.json"]
     assert path.read_text() == "{}"
@@ -211,26 +211,26 @@ def test_a_write_that_fails_leaves_the_old_file(project: Path, monkeypatch: pyte
 def test_the_section_is_renewed_between_its_marks_and_nothing_else(project: Path) -> None:
     path = project / "AGENTS.md"
     path.write_text("# Rules\n\nBe kind.\n")
-    agents.steps(project, [])
+    agents.apply_steps(project, [])
     path.write_text(path.read_text().replace("Finding things", "Old words") + "\nAfter.\n")
-    agents.steps(project, [])
+    agents.apply_steps(project, [])
     text = path.read_text()
     assert "Old words" not in text and "Finding things" in text
     assert text.startswith("# Rules\n\nBe kind.\n\n<!-- lurcher:begin -->") and text.endswith("\nAfter.\n")
-    agents.steps(project, [], remove=True)
+    agents.apply_steps(project, [], remove=True)
     assert path.read_text() == "# Rules\n\nBe kind.\n\nAfter.\n"
     for broken in ("<!-- lurcher:begin -->\nno end\n", "<!-- lurcher:end -->\n<!-- lurcher:begin -->\n"):
         path.write_text(broken)
-        assert agents.steps(project, [])[0].done == "left alone"
+        assert agents.apply_steps(project, [])[0].done == "left alone"
         assert path.read_text() == broken
 
 
 def test_windows_line_ends_stay(project: Path) -> None:
     path = project / "AGENTS.md"
     path.write_bytes(b"# Rules\r\n")
-    agents.steps(project, [])
+    agents.apply_steps(project, [])
     assert b"\n" not in path.read_bytes().replace(b"\r\n", b"")
-    agents.steps(project, [], remove=True)
+    agents.apply_steps(project, [], remove=True)
     assert path.read_bytes() == b"# Rules\r\n"
 
 
@@ -238,16 +238,16 @@ def test_clients_are_found_by_what_is_there(project: Path, tmp_path: Path, monke
     monkeypatch.setenv("PATH", str(tmp_path))
     home = tmp_path / "home"
     home.mkdir()
-    assert agents.chosen(project, [], home) == []
+    assert agents.choose_clients(project, [], home) == []
     for sign, key in ((".cursor", "cursor"), (".zed", "zed"), ("GEMINI.md", "gemini"), (".vscode", "vscode")):
         (project / sign).mkdir()
-        assert key in [client.key for client in agents.chosen(project, [], home)]
+        assert key in [client.key for client in agents.choose_clients(project, [], home)]
     (home / ".codex").mkdir()
     (home / ".config/opencode").mkdir(parents=True)
     (tmp_path / "claude").write_text("#!/bin/sh\n")
     (tmp_path / "claude").chmod(0o755)
-    assert [client.key for client in agents.chosen(project, [], home)] == KEYS
-    assert [client.key for client in agents.chosen(project, ["zed"], home)] == ["zed"]
+    assert [client.key for client in agents.choose_clients(project, [], home)] == KEYS
+    assert [client.key for client in agents.choose_clients(project, ["zed"], home)] == ["zed"]
 
 
 def test_the_command(project: Path) -> None:
@@ -272,7 +272,7 @@ def test_the_command(project: Path) -> None:
 
 
 def _hook(project: Path, **options: bool) -> agents.Step:
-    return agents.steps(project, [], agents=False, with_hook=True, **options)[0]
+    return agents.apply_steps(project, [], agents=False, with_hook=True, **options)[0]
 
 
 def _fake_lurcher(folder: Path, script: str) -> dict[str, str]:
@@ -334,7 +334,7 @@ def test_a_hook_in_another_language_is_left(project: Path) -> None:
     path = project / ".git/hooks/post-commit"
     path.write_text(f"#!{sys.executable}\nprint()\n")
     path.chmod(0o755)
-    assert _hook(project).reason == "it is no shell script"
+    assert _hook(project).reason == "it is not a shell script"
 
 
 def test_hooks_are_where_the_repository_has_them(project: Path, tmp_path: Path) -> None:
@@ -355,4 +355,4 @@ def test_a_linked_work_tree_shares_the_hook(project: Path, tmp_path: Path) -> No
 
 
 def test_without_git_there_is_no_hook(tmp_path: Path) -> None:
-    assert _hook(tmp_path).reason == "it is no git repository"
+    assert _hook(tmp_path).reason == "this is not a git repository"

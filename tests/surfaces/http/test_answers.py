@@ -12,10 +12,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from lurcher.engine import Engine
-from lurcher.surfaces.http.answer_cache import Known
 from lurcher.surfaces.http.app import Access, build_app
 from lurcher.surfaces.http.endpoints import ENDPOINTS
-from lurcher.surfaces.http.service import Service
+from lurcher.surfaces.http.service import AnswerCache, Service
 from tests.conftest import Run, git
 from tests.surfaces.http.conftest import BASE, PORT, client_for, with_past
 
@@ -261,7 +260,7 @@ def test_while_the_first_index_is_made_questions_are_put_off(repository: Path, m
 
 
 def test_the_least_recently_used_answers_go_first() -> None:
-    known = Known(most_bytes=80, most_entries=3)
+    known = AnswerCache(most_bytes=80, most_entries=3)
     for name in "abc":
         known.put(name, 1, b"x" * 8)
     assert known.get("a", 1) is not None
@@ -285,7 +284,7 @@ def test_another_application_stands_beside_it_behind_the_same_guard(shared: Path
 
     from starlette.responses import PlainTextResponse
 
-    from lurcher.surfaces.http.app import Beside
+    from lurcher.surfaces.http.app import MountedApp
 
     lives: list[str] = []
 
@@ -296,7 +295,7 @@ def test_another_application_stands_beside_it_behind_the_same_guard(shared: Path
         lives.append("ended")
 
     with Engine.open(shared) as engine:
-        app = build_app(engine, Access(PORT), beside=[Beside("/other", PlainTextResponse("here"), life)])
+        app = build_app(engine, Access(PORT), beside=[MountedApp("/other", PlainTextResponse("here"), life)])
         with TestClient(app, BASE) as client:
             assert client.post("/other", content=b"{}").text == "here"
             assert client.post("/other", headers={"host": "evil.example"}).status_code == 403

@@ -19,7 +19,7 @@ from lurcher.engine import Engine
 from lurcher.errors import ConfigError, UsageError
 from lurcher.surfaces.http import guard
 from lurcher.surfaces.http.app import Access, build_app
-from lurcher.surfaces.http.serve import check_token, checked_editor
+from lurcher.surfaces.http.serve import check_editor, check_token
 from lurcher.surfaces.http.service import Service
 from tests.conftest import Run, environment, run_lurcher, write_repository
 from tests.surfaces.http.conftest import BASE, PORT, client_for, serving, until
@@ -154,7 +154,7 @@ def test_a_large_body_is_refused_before_it_is_read(client: TestClient) -> None:
 
 
 def test_a_body_that_lies_about_its_size_is_cut_off(shared: Path) -> None:
-    from lurcher.surfaces.http.app import Beside
+    from lurcher.surfaces.http.app import MountedApp
 
     read: list[int] = []
 
@@ -172,7 +172,7 @@ def test_a_body_that_lies_about_its_size_is_cut_off(shared: Path) -> None:
 
     with (
         Engine.open(shared) as engine,
-        TestClient(build_app(engine, Access(PORT), beside=[Beside("/in", Reader())]), BASE) as client,
+        TestClient(build_app(engine, Access(PORT), beside=[MountedApp("/in", Reader())]), BASE) as client,
     ):
         assert client.post("/in", content=pieces()).text == "http.disconnect"
     assert sum(read) <= guard.MAX_BODY
@@ -484,12 +484,12 @@ def test_a_repository_cannot_open_the_door(tmp_path: Path, ask: Run) -> None:
 )
 def test_a_key_press_runs_nothing(template: str) -> None:
     with pytest.raises(ConfigError):
-        checked_editor(template)
+        check_editor(template)
 
 
 def test_harmless_settings_pass() -> None:
-    assert checked_editor("zed://file{path}:{line}")
-    assert checked_editor("") == ""
+    assert check_editor("zed://file{path}:{line}")
+    assert check_editor("") == ""
 
 
 # -- what every response carries ------------------------------------------------------------------------------------------

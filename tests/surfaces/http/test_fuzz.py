@@ -114,7 +114,7 @@ def test_hostile_words_in_every_parameter(known: TestClient) -> None:
     def value(parameter: Any) -> str:
         if parameter.choices and chance.random() < 0.8:
             return str(chance.choice(parameter.choices))
-        if parameter.kind != "string" and chance.random() < 0.8:
+        if parameter.kind != "text" and chance.random() < 0.8:
             return str(chance.choice([parameter.low, parameter.high, 1, 7] if parameter.low is not None else ["true", "0", ""]))
         if parameter.name == "path" and chance.random() < 0.5:
             return str(chance.choice(["src/client.py", "src/cookies.py", "README.md"]))

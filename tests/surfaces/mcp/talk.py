@@ -14,7 +14,7 @@ import anyio.from_thread
 from mcp import Client, StdioServerParameters
 
 from lurcher.surfaces.mcp.access import starting_access
-from lurcher.surfaces.mcp.server import Face
+from lurcher.surfaces.mcp.server import MCPServer
 from tests.conftest import environment
 
 
@@ -76,7 +76,7 @@ class Near(Talk):
 
     def __init__(self, *roots: Path, mode: str = "auto", cwd: Path | None = None, **options: Any) -> None:
         access = starting_access([str(root) for root in roots], cwd or Path.cwd())
-        self._begin(Face(access, given=bool(roots), alone=True).server, mode, options)
+        self._begin(MCPServer(access, given=bool(roots), alone=True).server, mode, options)
 
 
 class Wire(AbstractContextManager["Wire"]):

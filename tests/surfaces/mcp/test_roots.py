@@ -10,7 +10,7 @@ import pytest
 from mcp_types import ListRootsResult, Root
 
 from lurcher.errors import PathError
-from lurcher.surfaces.mcp.access import Access, folders_of, starting_access, too_wide
+from lurcher.surfaces.mcp.access import Access, folders_of, is_too_wide, starting_access
 from tests.conftest import git
 from tests.index.conftest import write
 from tests.surfaces.mcp.talk import Near, Talk
@@ -137,8 +137,8 @@ def test_a_folder_of_a_repository_shows_nothing_of_the_rest(two: tuple[Path, Pat
 
 def test_nobody_means_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert too_wide(tmp_path) and too_wide(Path("/"))
-    assert not too_wide(tmp_path / "project")
+    assert is_too_wide(tmp_path) and is_too_wide(Path("/"))
+    assert not is_too_wide(tmp_path / "project")
     with Near(cwd=tmp_path) as talk:
         assert "--root" in talk.error("search", query="x")["hint"]
         assert not (tmp_path / ".lurcher").exists()

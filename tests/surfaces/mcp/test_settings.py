@@ -10,14 +10,14 @@ import pytest
 
 from lurcher.server import token_stats
 from lurcher.surfaces.mcp.access import Access
-from lurcher.surfaces.mcp.server import Face
+from lurcher.surfaces.mcp.server import MCPServer
 from tests.conftest import environment
 from tests.surfaces.mcp.talk import Near
 
 
 class Uncounted(Near):
     def __init__(self, root: Path) -> None:
-        self._begin(Face(Access((root,)), {"savings.count": False}).server, "auto", {})
+        self._begin(MCPServer(Access((root,)), {"savings.count": False}).server, "auto", {})
 
 
 def test_nothing_is_counted_where_that_is_switched_off(

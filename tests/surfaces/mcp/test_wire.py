@@ -165,10 +165,10 @@ def test_what_prints_does_not_reach_the_protocol(tmp_path: Path) -> None:
     folder = write_repository(tmp_path / "repository")
     code = (
         "import sys, subprocess\nfrom lurcher.surfaces.mcp import answers, tools, serve_stdio\n"
-        "def loud(answer, budget, real=answers.search):\n"
+        "def loud(answer, budget, real=answers.render_search):\n"
         "    print('printed'); sys.stdout.flush(); sys.__stdout__.write('more\\n'); sys.__stdout__.flush()\n"
         "    subprocess.run(['echo', 'from a child'])\n    return real(answer, budget)\n"
-        "answers.search = loud\nserve_stdio([sys.argv[1]])\n"
+        "answers.render_search = loud\nserve_stdio([sys.argv[1]])\n"
     )
     asked = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {

@@ -358,7 +358,7 @@ def test_nothing_found_says_what_else_could_be_done(show: Open) -> None:
         ("/?file=nowhere.py", "not in the index"),
         ("/?q=(&mode=literal", "That did not work"),
         ("/?q=a&lang=klingon", "klingon"),
-        ("/?q=a&mode=loud", "allowed: auto"),
+        ("/?q=a&mode=loud", "known are: auto"),
     ],
 )
 def test_an_error_is_told_with_what_to_do(show: Open, address: str, said: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import lurcher
-from lurcher.surfaces.http.page import Page
+from lurcher.surfaces.http.app import Page
 
 WEB = Path(lurcher.__file__).parent / "surfaces/web"
 SCRIPTS = sorted(WEB.glob("*.js"))

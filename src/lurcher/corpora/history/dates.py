@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 
-from lurcher.errors import FilterError
+from lurcher.errors import FilterError, Template
 from lurcher.sources.git import command
 
 Resolver = Callable[[str], int | None]
@@ -29,13 +29,13 @@ def parse(
     Dates without a zone are in `zone`, or in the one of this machine. `flag` is how the value is called in errors.
     """
     asked = text.strip()
-    named = flag or ("--until" if until else "--since")
+    named = flag or Template("{until}" if until else "{since}")
     if not asked:
-        raise FilterError(f"{named} is empty", _HINT)
+        raise FilterError(Template("{*} is empty", named), _HINT)
     try:
         found = _read(asked, now, until, zone)
     except (ValueError, OverflowError, OSError):
-        raise FilterError(f"{named}: there is no such date as '{asked}'", _HINT) from None
+        raise FilterError(Template("{*}: there is no such date as '{*}'", named, asked), _HINT) from None
     if found is not None:
         return found
     # A name that begins with a dash would be a flag to git; one with a space or a colon is none.
@@ -43,8 +43,8 @@ def parse(
         known = resolve(asked)
         if known is not None:
             return known
-        raise FilterError(f"{named}: '{asked}' is neither a date nor a tag or commit here", _HINT)
-    raise FilterError(f"{named}: '{_shown(asked)}' is no date", _HINT)
+        raise FilterError(Template("{*}: '{*}' is neither a date nor a tag or commit here", named, asked), _HINT)
+    raise FilterError(Template("{*}: '{*}' is no date", named, _shown(asked)), _HINT)
 
 
 def resolver(top: Path) -> Resolver:
@@ -64,7 +64,7 @@ def resolver(top: Path) -> Resolver:
 def check(since: int | None, until: int | None) -> None:
     """Nothing can be both later and earlier."""
     if since is not None and until is not None and since > until:
-        raise FilterError("--since is later than --until", "exchange them, or leave one out")
+        raise FilterError(Template("{since} is later than {until}"), "exchange them, or leave one out")
 
 
 def _shown(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.corpora.history import manifest as manifests
 from lurcher.corpora.history.manifest import PastManifest, PastStore
 from lurcher.corpora.history.outcomes.verdicts import rules_text
-from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError
+from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError, Template
 from lurcher.runtime.light import cached_property
 from lurcher.runtime.plural import counted
 from lurcher.sources.git.log import LogSettings
@@ -149,7 +149,7 @@ class PastProject:
     def _told(self, manifest: PastManifest, past: Past, head: Head) -> list[Degraded]:
         notes = []
         if manifest.head != head:
-            notes.append(Degraded("history", "HEAD has moved since the history was indexed", "run: lurcher index --history"))
+            notes.append(Degraded("history", "HEAD has moved since the history was indexed", Template("{run index: history}")))
         if head.shallow:
             # No hint: whoever indexes such a clone on purpose has nothing to mend.
             reason = "the clone is shallow: what was committed before is not known (git fetch --unshallow brings it)"
@@ -157,10 +157,10 @@ class PastProject:
         if past.commit_count < past.total:
             reason = f"{past.commit_count:,} of {counted(past.total, 'commit')} are indexed"
             limited = manifest.complete and self.settings.history.max_commits
-            notes.append(Degraded("history", reason, "" if limited else "run: lurcher index --history"))
+            notes.append(Degraded("history", reason, "" if limited else Template("{run index: history}")))
         if 0 < manifest.judged.commits < past.commit_count and manifest.judged.rules == self._rules:
             reason = f"what became of {counted(past.commit_count - manifest.judged.commits, 'commit')} is not known yet"
-            notes.append(Degraded("outcomes", reason, "run: lurcher index --history"))
+            notes.append(Degraded("outcomes", reason, Template("{run index: history}")))
         commits, paths, trees = manifest.losses
         if paths:
             notes.append(Degraded("history", f"this clone lacks {counted(paths, 'file')} of {counted(commits, 'commit')}", ""))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.corpora.history.segment import FORMAT, check_shape
-from lurcher.errors import CorruptIndex, OutdatedIndex
+from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.sources.git.refs import NOWHERE, Head
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-HINT = "run: lurcher index --history --rebuild"
+HINT = Template("{run index: history rebuild}")
 _SEGMENT = re.compile(r"[0-9a-f]{24}\.segment")
 _OUTCOMES = re.compile(r"(?:[0-9a-f]{24}\.outcomes)?")
 _SHA = re.compile(r"(?:[0-9a-f]{40}(?:[0-9a-f]{24})?)?")

@@ -14,7 +14,7 @@ from lurcher.corpora.history.hits import PastShown
 from lurcher.corpora.history.index import PastView
 from lurcher.corpora.history.query import PastPlan, PastQuery, plan_past
 from lurcher.corpora.history.ranking.base import PastContext, PastRanking, past_ranking_named
-from lurcher.errors import ModelError, PathError
+from lurcher.errors import ModelError, PathError, Template
 from lurcher.rerank.base import Candidate
 from lurcher.rerank.outcome import lasting
 from lurcher.storage.vectors import Direction
@@ -165,7 +165,9 @@ def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) 
         title = plan.text.strip().partition("\n")[0]
         found, _ = direction(model, query_terms(title), title, past.dims)
     except ModelError as problem:
-        hint = problem.hint.replace("lurcher index", "lurcher index --history")
+        hint = problem.hint
+        if isinstance(hint, Template):
+            hint = Template(hint.template.replace("index:", "index: history"), *hint.values)
         notes.append(Degraded("dense", f"{problem.message}; these hits are by words", hint))
         return None
     return found if found.length > 0 or plan.mode == "dense" else None

@@ -14,6 +14,7 @@ from lurcher.corpora.history.build import COMMIT_WEIGHTS, HUNK_WEIGHTS, vectors_
 from lurcher.corpora.history.manifest import PastManifest
 from lurcher.corpora.history.segment import PastSegment, encode_vectors, owners_in
 from lurcher.corpora.history.views import header_of
+from lurcher.errors import Template
 from lurcher.indexing.embed import Described
 from lurcher.indexing.reembed import Kind, copy, postings_of, terms_of
 from lurcher.storage.container import Container
@@ -56,5 +57,5 @@ def _text(segment: PastSegment, commit: int) -> str:
 
 
 COMMITS: Kind[PastManifest] = Kind(
-    "history", "the history index", "embedding history", "run: lurcher index --history", PAST_GROUPS, _restate, _texts_of
+    "history", "the history index", "embedding history", Template("{run index: history}"), PAST_GROUPS, _restate, _texts_of
 )

@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
 from lurcher.corpora.notes.fields import Share
-from lurcher.errors import FilterError, QueryError
+from lurcher.errors import FilterError, QueryError, Template
 from lurcher.query.expand import Group, expand, query_terms
 from lurcher.query.validate import check_fusion, check_page, clean_text
 from lurcher.storage.snapshot import Snapshot
@@ -58,7 +58,7 @@ def checked(query: NoteQuery) -> NoteQuery:
         raise QueryError(f"unknown mode '{query.mode}' for notes", f"known are: {', '.join(MODES)}")
     for tag in query.tags:
         if not tag.strip().lstrip("#").strip("/"):
-            raise FilterError(f"'{tag}' is no tag", "for example: --tag area/home")
+            raise FilterError(f"'{tag}' is no tag", Template("for example: {tag=area/home}"))
     return query if text == query.text else replace(query, text=text)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from lurcher.errors import StoreError
+from lurcher.errors import StoreError, Template
 
 if TYPE_CHECKING:
     import psycopg
@@ -169,7 +169,9 @@ def older(found: int, schema: str, why: str = "") -> StoreError:
     state = f"is of version {found}, and this lurcher needs {VERSION}" if found else "does not have its tables yet"
     return StoreError(
         f"the schema {schema} of the store {state}{why}",
-        f"as its owner: lurcher index --store URL, or: python -m lurcher.stores.postgres.schema {schema} {found} | psql URL",
+        Template(
+            "as its owner: {index: store=URL}, or: python -m lurcher.stores.postgres.schema {*} {*} | psql URL", schema, found
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""`lurcher init`: puts the server into the settings of the coding agents that a project is worked on with.
+"""`lurcher init`: adds the MCP server to the settings of the coding agents that a project is worked on with.
 
 Every file is read, changed as text, checked to say what it said before and our entry besides, and replaced at once. What cannot
 be changed so safely is left alone, and what to add is shown.
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.surfaces.agents import entries, files, hook, sections
+from lurcher.surfaces.agents import entries, files, sections
 from lurcher.surfaces.agents.clients import CLIENTS, COMMAND, Client, named
 from lurcher.surfaces.agents.files import Change
 from lurcher.surfaces.agents.jsonc import NotEditable
@@ -25,7 +25,7 @@ SECTION = """## Finding things in this repository
 This repository is indexed by lurcher. Use its tools (or the commands in brackets) before grep and before reading files whole:
 
 - `search` (`lurcher search "how are redirects followed"`): the code that answers a question, a name or an error report
-- `find_pattern` (`lurcher history "have we tried caching this"`): past commits, and whether they were reverted or mended
+- `find_pattern` (`lurcher history "have we tried caching this"`): past commits, and whether they were reverted or fixed
 - `explain_change` (`lurcher explain FILE:12-20`): why lines are there
 - `outline`, `context` (`lurcher outline FILE`, `lurcher context FOLDER`): what is in a file or folder, without reading it
 - `impact` (`lurcher impact FILE`): what depends on a file, before its interface changes
@@ -53,16 +53,16 @@ class Step:
         return {"for": self.title, "path": str(self.path), "done": self.done, "reason": self.reason, "show": self.show}
 
 
-def chosen(project: Path, keys: Sequence[str], home: Path | None) -> list[Client]:
+def choose_clients(project: Path, keys: Sequence[str], home: Path | None) -> list[Client]:
     """The clients that were named, else those that are found here."""
     return named(keys) if keys else [client for client in CLIENTS if client.detected(project, home)]
 
 
-def steps(
+def apply_steps(
     project: Path, clients: Sequence[Client], *, remove: bool = False, dry_run: bool = False, with_hook: bool = False,
     agents: bool = True,
 ) -> list[Step]:  # fmt: skip
-    """Do it, or with `dry_run` only say what would be done."""
+    """Changes the files, or with `dry_run` only says what would be changed."""
     found = [
         _step(client.title, client.file(project), project, dry_run, _entry_change(client, remove), entries.snippet(client))
         for client in clients
@@ -81,8 +81,8 @@ Edit = Callable[[str | None, Path], str | None]
 def _entry_change(client: Client, remove: bool) -> Edit:
     def change(text: str | None, path: Path) -> str | None:
         if remove:
-            return None if text is None else entries.removed(client, text)
-        return entries.added(client, text)
+            return None if text is None else entries.remove_entry(client, text)
+        return entries.add_entry(client, text)
 
     return change
 
@@ -90,28 +90,28 @@ def _entry_change(client: Client, remove: bool) -> Edit:
 def _section_change(remove: bool) -> Edit:
     def change(text: str | None, path: Path) -> str | None:
         if not remove:
-            made = sections.added(text or "", SECTION, BEGIN, END)
+            made = sections.add_section(text or "", SECTION, BEGIN, END)
             # Only a file that we make is the section and a line end: one that was there, and held nothing, stays.
             return made if text is None or text.strip() else made + text if text else made.removesuffix("\n")
         if text is None:
             return None
-        rest = sections.removed(text, BEGIN, END)
+        rest = sections.remove_section(text, BEGIN, END)
         return None if text.startswith(BEGIN) and text.endswith(f"{END}\n") and not rest else rest
 
     return change
 
 
 def _hook_step(project: Path, remove: bool, dry_run: bool) -> Step:
-    shown = f"{hook.BEGIN}\n{hook.SCRIPT}\n{hook.END}\n"
+    shown = f"{sections.HOOK_BEGIN}\n{sections.HOOK}\n{sections.HOOK_END}\n"
     try:
-        path = hook.place_of(project)
+        path = sections.find_hook(project)
     except NotEditable as problem:
         return Step("git", project / ".git/hooks/post-commit", LEFT, str(problem), "" if remove else shown)
 
     def change(text: str | None, path: Path) -> str | None:
         if remove:
-            return None if text is None else hook.removed(text)
-        return hook.added(text, path)
+            return None if text is None else sections.remove_hook(text)
+        return sections.add_hook(text, path)
 
     return _step("git", path, path.parent, dry_run, change, shown, mode=0o755)
 
@@ -140,8 +140,8 @@ def _difference(change: Change, path: Path) -> str:
     return "\n".join(lines)
 
 
-def missing() -> list[str]:
-    """What has to be there for the entries to work, and is not."""
+def find_missing() -> list[str]:
+    """What the entries need and is not installed."""
     from lurcher.errors import MissingExtra
     from lurcher.surfaces.mcp import need_extra
 

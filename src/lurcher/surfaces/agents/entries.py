@@ -13,16 +13,16 @@ from lurcher.surfaces.agents.clients import COMMAND, Client
 from lurcher.surfaces.agents.jsonc import NotEditable
 
 
-def added(client: Client, text: str | None) -> str:
+def add_entry(client: Client, text: str | None) -> str:
     """The settings with our entry; what is there already as it should be stays as it is.
 
-    Only a file that we make is exactly `fresh`: so `removed` can tell it from one that was there, and held nothing.
+    Only a file that we make is exactly `new_file`: so `remove_entry` can tell it from one that was there, and held nothing.
     """
     entry = client.entry()
     if text is None:
-        return fresh(client)
+        return new_file(client)
     if not text.strip():
-        return fresh(client) + text if text else fresh(client).removesuffix("\n")
+        return new_file(client) + text if text else new_file(client).removesuffix("\n")
     known = _known(client, text)
     if known == entry:
         return text
@@ -34,14 +34,14 @@ def added(client: Client, text: str | None) -> str:
         gap = "" if not base.strip() else "\n" if base.endswith("\n") else "\n\n"
         return _checked_toml(client, base, f"{base}{gap}{block}", entry)
     made = jsonc.with_member(text, client.path, entry)
-    if made.rstrip() != fresh(client).rstrip():
+    if made.rstrip() != new_file(client).rstrip():
         return made
     return json.dumps(jsonc.parse(made).data) + text[len(text.rstrip()) :]  # on one line
 
 
-def removed(client: Client, text: str) -> str | None:
+def remove_entry(client: Client, text: str) -> str | None:
     """The settings without our entry; None where we made the file."""
-    new = fresh(client)
+    new = new_file(client)
     if text == new:
         return None
     if text == new.removesuffix("\n") or (text.startswith(new) and not text[len(new) :].strip()):
@@ -54,7 +54,7 @@ def removed(client: Client, text: str) -> str | None:
     return _without_table(client, text) if client.toml else jsonc.without_member(text, client.path)
 
 
-def fresh(client: Client) -> str:
+def new_file(client: Client) -> str:
     """A new file."""
     if client.toml:
         return _table(client)
@@ -66,7 +66,7 @@ def fresh(client: Client) -> str:
 
 def snippet(client: Client) -> str:
     """What to add by hand."""
-    return fresh(client)
+    return new_file(client)
 
 
 def _known(client: Client, text: str) -> Any:

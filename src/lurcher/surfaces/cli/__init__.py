@@ -17,23 +17,27 @@ if TYPE_CHECKING:
 
 
 FOUND, NOTHING, ERROR, INTERRUPTED = 0, 1, 2, 130
+_MODULES = {
+    "history": "search_cmd", "notes": "search_cmd", "index": "index_cmd", "init": "agents_cmd", "stats": "agents_cmd",
+}  # fmt: skip
+"""Where the function `run_<command>` is, if not in `commands`."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status."""
     if arguments is None:
-        return _as_a_process()
+        return _run_process()
     before = sys.stdout, sys.stderr
     try:
         _prepare_streams()
         try:
-            status = _agreed(arguments)
+            status = _run_confirmed(arguments)
         except LurcherError as error:
             status = _fail(error, as_json=_wants_json(arguments))
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader of our output has seen enough, as `head` does.
+        # The reader has closed the pipe, as `head` does.
         _discard_output()
         return FOUND
     except OSError as error:
@@ -49,11 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout, sys.stderr = before
 
 
-def _as_a_process() -> int:
-    """The command that this process was started for."""
+def _run_process() -> int:
+    """Runs the command that this process was started for."""
     process.claim()
-    _prepare_streams()  # for good: what Python says of an error that nobody caught is text of others too
-    # Most commands make little that refers to itself, and end soon: looking for it took a tenth of a query's time.
+    _prepare_streams()  # not undone: the traceback of an uncaught error may contain text of others too
+    # Commands are short and make few reference cycles: looking for them took a tenth of a query's time.
     gc.set_threshold(10_000, 20, 20)
     try:
         return main(sys.argv[1:])
@@ -61,8 +65,8 @@ def _as_a_process() -> int:
         gc.freeze()
 
 
-def _agreed(arguments: Sequence[str]) -> int:
-    """The command; where it would begin an index of a whole disk or home folder, once somebody at a terminal has said yes."""
+def _run_confirmed(arguments: Sequence[str]) -> int:
+    """Runs the command. An index of a whole disk or home folder is begun only after a yes at the terminal."""
     try:
         return _run(arguments)
     except BroadRoot as error:
@@ -75,33 +79,30 @@ def _agreed(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str], *, agreed: bool = False) -> int:
-    from lurcher.surfaces.cli.declared import AGREED
-    from lurcher.surfaces.cli.fast_argv import straight
+    from lurcher.surfaces.cli import search_cmd
+    from lurcher.surfaces.cli.fast_argv import parse_search
 
-    usual: Any = straight(arguments)
-    if usual is not None:
-        from lurcher.surfaces.cli.search_cmd import run_search
+    parsed: Any = parse_search(arguments)
+    if parsed is None:
+        gc.enable()  # off while one search is all that the process does
+        from lurcher.surfaces.cli.flags import parse
 
-        if agreed:
-            usual.set.append(AGREED)
-        return run_search(usual)
-    gc.enable()  # which it is not where this is all that the process does, and one question leaves little behind
-    from lurcher.surfaces.cli.flags import parse
-
-    parsed = parse(arguments)
+        parsed = parse(arguments)
     if parsed.command is None:
         return FOUND
     if agreed:
-        parsed.set.append(AGREED)
-    from lurcher.surfaces.cli import commands, search_cmd
+        parsed.set.append(search_cmd.AGREED)
+    if parsed.command == "search":
+        return search_cmd.run_search(parsed)
+    from importlib import import_module
 
-    name = f"run_{parsed.command}"
-    status: int = getattr(search_cmd if hasattr(search_cmd, name) else commands, name)(parsed)
+    module = import_module(f"lurcher.surfaces.cli.{_MODULES.get(parsed.command, 'commands')}")
+    status: int = getattr(module, f"run_{parsed.command}")(parsed)
     return status
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    if "mcp" in arguments[:1]:  # whose output is the protocol's alone
+    if "mcp" in arguments[:1]:  # its output is the protocol's alone
         return False
     return "--json" in arguments or "--format=json" in arguments or "--format json" in " ".join(arguments)
 
@@ -109,7 +110,7 @@ def _wants_json(arguments: Sequence[str]) -> bool:
 def _prepare_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
-        if stream is None:  # closed by whoever started us
+        if stream is None:  # closed by the parent process
             stream = open(os.devnull, mode)  # noqa: SIM115
             setattr(sys, name, stream)
         elif name != "stdin" and hasattr(stream, "reconfigure"):
@@ -120,7 +121,7 @@ def _prepare_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Let nothing that is still buffered fail a second time when the interpreter ends."""
+    """Discards what is still buffered, so that it does not fail again when the interpreter exits."""
     with suppress(OSError, ValueError):
         target = os.open(os.devnull, os.O_WRONLY)
         os.dup2(target, sys.stdout.fileno())
@@ -135,7 +136,7 @@ def _fail(error: LurcherError, *, as_json: bool) -> int:
     drawing = error.hint.split("\n") if "\n" in error.hint else []
     hint = f" ({_one_line(error.hint)})" if error.hint and not drawing else ""
     print(f"lurcher: {_one_line(error.message)}{hint}", file=sys.stderr)
-    for line in drawing:  # shows a place in the query: its lines stand below each other
+    for line in drawing:  # points at a place in the query, so its lines are printed below each other
         print(f"    {printable(line)}", file=sys.stderr)
     return ERROR
 

@@ -1,4 +1,4 @@
-"""What each command does: ask the engine, print the answer."""
+"""The commands that neither search nor index: each asks the engine and prints the answer."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from pathlib import Path
 
 from lurcher.errors import UsageError
 from lurcher.runtime.light import TYPE_CHECKING, replace
-from lurcher.surfaces.cli import printer
-from lurcher.surfaces.cli.declared import AGREED
-from lurcher.surfaces.cli.flags import overrides_of
-from lurcher.surfaces.cli.location import place_and_lines
-from lurcher.surfaces.cli.progress import Meter
+from lurcher.surfaces.cli import print_status, printer
+from lurcher.surfaces.cli.location import split_location
 from lurcher.surfaces.cli.search_cmd import (
-    as_json,
+    Meter,
     engine_for,
-    narrowed,
-    paged,
+    filter_options,
+    overrides_of,
+    page_options,
     print_json,
     show_answer,
+    wants_json,
 )
 from lurcher.types import Degraded
 
@@ -41,22 +40,20 @@ def run_symbol(parsed: Namespace) -> int:
         answer = engine.symbol(
             parsed.name, limit=20 if parsed.limit is None else parsed.limit, languages=parsed.lang, progress=meter.update
         )
-    if as_json(parsed):
+    if wants_json(parsed):
         print_json(answer.to_dict())
     elif parsed.format == "vimgrep":
-        from lurcher.surfaces.cli import vimgrep
-
-        printer.notes(answer.degraded)
-        vimgrep.symbols(answer, engine.locate)
+        printer.print_notes(answer.degraded)
+        printer.print_symbols_vimgrep(answer, engine.locate)
     else:
-        printer.symbols(answer, engine.locate)
+        printer.print_symbols(answer, engine.locate)
     return FOUND if answer.definitions else NOTHING
 
 
 def _engine_around(parsed: Namespace, place: str) -> tuple[Any, str | Path]:
     """An engine for the tree that a place is in, and the place as the engine should read it.
 
-    What is there as seen from here is meant so; anything else may be a path as a hit shows it.
+    A path that exists from the current folder is that file; anything else may be a path as a hit shows it.
     """
     from lurcher.engine import Engine
     from lurcher.sources.roots import find_root
@@ -69,7 +66,7 @@ def _engine_around(parsed: Namespace, place: str) -> tuple[Any, str | Path]:
 
 
 def run_related(parsed: Namespace) -> int:
-    file, line, _ = place_and_lines(parsed.place)
+    file, line, _ = split_location(parsed.place)
     if line is None:
         raise UsageError(f"{parsed.place} names no line", "write it as FILE:LINE")
     engine, place = _engine_around(parsed, file)
@@ -77,17 +74,17 @@ def run_related(parsed: Namespace) -> int:
         answer = engine.related(
             place,
             line,
-            **narrowed(parsed),
-            **paged(parsed),
+            **filter_options(parsed),
+            **page_options(parsed),
             progress=meter.update,
         )
     return show_answer(parsed, answer, engine, timings=False)
 
 
 def run_why(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import why
+    from lurcher.surfaces.cli.print_inspect import print_why
 
-    file, line, _ = place_and_lines(parsed.place)
+    file, line, _ = split_location(parsed.place)
     engine, place = _engine_around(parsed, file)
     with engine, Meter(parsed.quiet) as meter:
         answer = engine.why(
@@ -97,13 +94,13 @@ def run_why(parsed: Namespace) -> int:
             limit=parsed.limit,
             mode=parsed.mode,
             ranking=parsed.ranking,
-            **narrowed(parsed),
+            **filter_options(parsed),
             progress=meter.update,
         )
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        why.show(answer, engine.locate)
+        print_why(answer, engine.locate)
     return FOUND if answer.shown else NOTHING
 
 
@@ -116,13 +113,12 @@ def run_impact(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     elif parsed.format in ("dot", "svg"):
-        from lurcher.surfaces.cli import impact_image
-
-        printer.notes(answer.standing.degraded)
-        sys.stdout.write(impact_image.dot(answer) if parsed.format == "dot" else impact_image.svg(answer))
-        print_inspect.impact_totals(answer)
+        printer.print_notes(answer.standing.degraded)
+        render = print_inspect.render_dot if parsed.format == "dot" else print_inspect.render_svg
+        sys.stdout.write(render(answer))
+        print_inspect.print_impact_totals(answer)
     else:
-        print_inspect.impact(answer, engine.locate)
+        print_inspect.print_impact(answer, engine.locate)
     return FOUND if answer.dependents else NOTHING
 
 
@@ -135,7 +131,7 @@ def run_outline(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        print_inspect.outline(answer, engine.locate)
+        print_inspect.print_outline(answer, engine.locate)
     return FOUND if answer.total else NOTHING
 
 
@@ -148,7 +144,7 @@ def run_context(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        print_inspect.context(answer)
+        print_inspect.print_context(answer)
     return FOUND
 
 
@@ -160,7 +156,7 @@ def run_exists(parsed: Namespace) -> int:
     if parsed.json:
         print_json(answer.to_dict())
     else:
-        print_inspect.exists(answer, engine.locate)
+        print_inspect.print_exists(answer, engine.locate)
     return FOUND if answer.exists else NOTHING
 
 
@@ -182,10 +178,10 @@ def run_explain(parsed: Namespace) -> int:
     from lurcher.inspect.explain import explain, is_bare
     from lurcher.surfaces.cli import print_history
 
-    asked, first, last = place_and_lines(parsed.file)
+    asked, first, last = split_location(parsed.file)
     limit = 10 if parsed.limit is None else parsed.limit
     here = Path.cwd()
-    if is_bare(here):  # no work tree, so nothing to open an engine on
+    if is_bare(here):  # without a work tree there is no engine
         settings = config.load(None, overrides_of(parsed.set))
         notes = _without_store(settings, here, "which commits wrote a line")
         answer, locate = explain(here, asked, first, last, settings=settings.blame, limit=limit), here.joinpath
@@ -202,46 +198,13 @@ def run_explain(parsed: Namespace) -> int:
 
 
 def _without_store(settings: Settings, here: Path, question: str) -> tuple[Degraded, ...]:
-    """What an answer says, that no engine gives, where a store is set."""
+    """The notes about a shared store for an answer that is made without an engine."""
     if not settings.store.url and not settings.store.project:
         return ()
     from lurcher.stores.shared import shared_of
 
     shared = shared_of(settings, [here])
     return () if shared is None else shared.without(question)
-
-
-def run_index(parsed: Namespace) -> int:
-    if parsed.clear and (parsed.watch or parsed.rebuild):
-        raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
-    if parsed.history and (parsed.watch or parsed.clear):
-        raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
-    if parsed.yes:
-        parsed.set.append(AGREED)
-    if parsed.library:
-        from lurcher.surfaces.cli import libraries
-
-        return libraries.run(engine_for, parsed, print_json)
-    if parsed.watch:
-        from lurcher.surfaces.cli import watch
-
-        watch.run(engine_for, parsed)
-        return FOUND
-    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
-        if parsed.clear:
-            status: dict[str, Any] = {"cleared": engine.clear()}
-        else:
-            status = engine.index(rebuild=parsed.rebuild, history=parsed.history, progress=meter.update)
-    if parsed.json:
-        print_json(status)
-    elif parsed.clear:
-        where = " from the store" if engine.shares else ""
-        print(f"the index was removed{where}" if status["cleared"] else "there was no index")
-    else:
-        printer.status(status)
-    notes = [Degraded(**note) for note in status.get("degraded", ())]
-    printer.notes(notes)
-    return ERROR if any(note.hint for note in notes) else FOUND  # what needs no mending has no hint
 
 
 def run_serve(parsed: Namespace) -> int:
@@ -260,7 +223,7 @@ def run_status(parsed: Namespace) -> int:
     if parsed.json:
         print_json(status)
     else:
-        printer.status(status)
+        print_status.print_status(status)
     if "problem" in status.get("shared", {}):
         return ERROR
     shared = status.get("shared", {}).get("projects")
@@ -280,7 +243,7 @@ def run_doctor(parsed: Namespace) -> int:
             found.append(finding)
             meter.clear()
             if not parsed.json and not (finding.health and finding.health.reachable):
-                printer.finding(finding)
+                print_status.print_finding(finding)
     asked = [finding.health for finding in found if finding.health is not None]
     services = list({(health.service, health.address): health for health in asked}.values())  # roots may share them
     counts = {state: sum(finding.state == state for finding in found) for state in ("problem", "note")}
@@ -289,8 +252,8 @@ def run_doctor(parsed: Namespace) -> int:
         told = {"services": [health.to_dict() for health in services]} if services else {}
         print_json({"problems": counts["problem"], "notes": counts["note"], "checks": checks, **told})
     else:
-        printer.services(services)
-        printer.verdict(counts["problem"])
+        print_status.print_services(services)
+        print_status.print_verdict(counts["problem"])
     return NOTHING if counts["problem"] else FOUND
 
 
@@ -320,7 +283,7 @@ def run_model(parsed: Namespace) -> int:
     if parsed.json:
         print_json(found)
     else:
-        printer.model(found)
+        print_status.print_model(found)
     return FOUND if "digest" in found else NOTHING
 
 
@@ -352,12 +315,6 @@ def run_mcp(parsed: Namespace) -> int:
     return FOUND
 
 
-def run_init(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import init
-
-    return init.run(parsed)
-
-
 def run_completion(parsed: Namespace) -> int:
     from lurcher.surfaces.cli import completion
 
@@ -366,16 +323,10 @@ def run_completion(parsed: Namespace) -> int:
 
 
 def run_help(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import topic
+    from lurcher.surfaces.cli.help_topics import print_help
 
-    topic.show(parsed.topic)
+    print_help(parsed.topic)
     return FOUND
-
-
-def run_stats(parsed: Namespace) -> int:
-    from lurcher.surfaces.cli import stats
-
-    return stats.run(parsed)
 
 
 def run_eval(parsed: Namespace) -> int:
@@ -414,25 +365,25 @@ def _evaluate(parsed: Namespace, more: dict[str, str]) -> Any:
     from lurcher.evaluation import evaluate
     from lurcher.net.address import shown
 
-    # Trees and histories are evaluated whole, whatever that takes.
+    # Evaluation waits for complete indexes of trees and histories.
     overrides = {"history.refresh_seconds": "3600", "index.first_answer_seconds": "0", **overrides_of(parsed.set), **more}
     work = Path(parsed.work) if parsed.work else None
     store = parsed.store or overrides.get("store.url") or "local"
     if store == "local" and config.load(None).store.url not in ("", "local"):
         note = Degraded("store", "a shared store is set; eval measures the local index", "ask through the store: --store URL")
-        printer.notes([note])
+        printer.print_notes([note])
 
     @contextmanager
     def open_engine(folder: Path) -> Iterator[Engine]:
         index = None
         if work is not None:
-            # Indexes are kept apart by what they are made with, so that a comparison does not rebuild them in turns.
+            # One index per setting that changes its content, so that a comparison does not rebuild them in turns.
             made_with = overrides.get("index.chunk_chars", "")
             models = [str(value) for key, value in sorted(overrides.items()) if key == "dense.model" or "embedding." in key]
             if models:
                 made_with += f"-{zlib.crc32(' '.join(models).encode('utf-8', 'replace')):08x}"
             index = work / "indexes" / f"{'-'.join(folder.resolve().parts[-3:])}{made_with}"
-        # What a team shares is not measured by the way: who wants that says so.
+        # A shared store is measured only on request.
         shared = {} if store == "local" else {"project": f"eval:{folder.resolve().name}"}
         with Engine.open(folder, root=folder, index_dir=index, overrides=overrides, store=store, **shared) as engine:
             if shared:

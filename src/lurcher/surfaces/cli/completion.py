@@ -1,34 +1,30 @@
-"""Completion for shells, written from the table of flags: `lurcher completion bash|zsh|fish`."""
+"""Completion for shells, generated from the declared parameters: `lurcher completion bash|zsh|fish`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from lurcher.surfaces.cli.flags import COMMANDS, Command, Flag
+from lurcher.surfaces.cli.flags import COMMANDS, Command
+from lurcher.surfaces.parameters import Parameter
 
 SHELLS = ("bash", "zsh", "fish")
-_VALUELESS = ("switch",)
 
 
 def script(shell: str) -> str:
     return {"bash": _bash, "zsh": _zsh, "fish": _fish}[shell]()
 
 
-def _options(command: Command) -> list[Flag]:
-    return [flag for flag in command.flags if flag.names[0].startswith("-")]
+def _options(command: Command) -> list[Parameter]:
+    return [parameter for parameter in command.parameters if not parameter.place]
 
 
-def _positional(command: Command) -> list[Flag]:
-    return [flag for flag in command.flags if not flag.names[0].startswith("-")]
-
-
-def _takes_value(flag: Flag) -> bool:
-    return flag.kind not in _VALUELESS
+def _arguments(command: Command) -> list[Parameter]:
+    return [parameter for parameter in command.parameters if parameter.place]
 
 
 def _first_choices(command: Command) -> tuple[str, ...]:
-    """What the first argument may be, where that is a short list."""
-    first = next(iter(_positional(command)), None)
+    """The values of the first argument, where they are a short list."""
+    first = next(iter(_arguments(command)), None)
     return first.choices if first is not None else ()
 
 
@@ -75,15 +71,15 @@ def _bash() -> str:
 
 
 def _names(command: Command) -> str:
-    return " ".join([name for flag in _options(command) for name in flag.names] + ["--help"])
+    return " ".join([flag for option in _options(command) for flag in option.flags] + ["--help"])
 
 
 def _bash_values() -> Iterator[str]:
     for command in COMMANDS:
-        for flag in _options(command):
-            if flag.choices:
-                pattern = "|".join(f'"{command.name} {name}"' for name in flag.names)
-                yield f"    {pattern}) COMPREPLY=($(compgen -W '{' '.join(flag.choices)}' -- \"$cur\")); return ;;"
+        for option in _options(command):
+            if option.choices:
+                pattern = "|".join(f'"{command.name} {flag}"' for flag in option.flags)
+                yield f"    {pattern}) COMPREPLY=($(compgen -W '{' '.join(option.choices)}' -- \"$cur\")); return ;;"
 
 
 # -- zsh ----------------------------------------------------------------------------------------------------------------
@@ -113,22 +109,22 @@ def _zsh() -> str:
 
 
 def _zsh_specs(command: Command) -> Iterator[str]:
-    for flag in _options(command):
-        text = _zsh_text(flag.help)
-        value = f":{_zsh_text(flag.metavar or 'value')}:{_zsh_action(flag)}" if _takes_value(flag) else ""
-        repeat = "*" if flag.kind == "list" else ""
-        rest = "" if repeat else f"({' '.join(flag.names)})" if len(flag.names) > 1 else ""
-        for name in flag.names:
-            yield _quoted(f"{rest}{repeat}{name}[{text}]{value}")
-    for number, flag in enumerate(_positional(command), 1):
-        place = "*" if flag.kind == "paths" else str(number)
-        yield _quoted(f"{place}:{_zsh_text(flag.metavar or flag.names[0])}:{_zsh_action(flag)}")
+    for option in _options(command):
+        text = _zsh_text(option.flag_help)
+        value = "" if option.kind == "switch" else f":{_zsh_text(option.metavar or 'value')}:{_zsh_action(option)}"
+        repeat = "*" if option.many else ""
+        rest = "" if repeat else f"({' '.join(option.flags)})" if len(option.flags) > 1 else ""
+        for flag in option.flags:
+            yield _quoted(f"{rest}{repeat}{flag}[{text}]{value}")
+    for number, argument in enumerate(_arguments(command), 1):
+        place = "*" if argument.place == "rest" else str(number)
+        yield _quoted(f"{place}:{_zsh_text(argument.metavar or argument.name)}:{_zsh_action(argument)}")
 
 
-def _zsh_action(flag: Flag) -> str:
-    if flag.choices:
-        return f"({' '.join(flag.choices)})"
-    plain = flag.kind in ("int", "float") or flag.names[0] in ("query", "name", "pattern")
+def _zsh_action(parameter: Parameter) -> str:
+    if parameter.choices:
+        return f"({' '.join(parameter.choices)})"
+    plain = parameter.kind in ("int", "float") or (parameter.place and parameter.name in ("query", "name", "pattern"))
     return "" if plain else "_files"
 
 
@@ -154,13 +150,13 @@ def _fish() -> str:
 
 
 def _fish_specs(command: Command) -> Iterator[str]:
-    for flag in _options(command):
-        parts = [f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}" for name in flag.names]
-        if flag.choices:
-            parts.append(f"-x -a {_quoted_fish(' '.join(flag.choices))}")
-        elif _takes_value(flag):
-            parts.append("-x" if flag.kind in ("int", "float") else "-r")
-        yield " ".join([*parts, f"-d {_quoted_fish(flag.help)}"])
+    for option in _options(command):
+        parts = [f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags]
+        if option.choices:
+            parts.append(f"-x -a {_quoted_fish(' '.join(option.choices))}")
+        elif option.kind != "switch":
+            parts.append("-x" if option.kind in ("int", "float") else "-r")
+        yield " ".join([*parts, f"-d {_quoted_fish(option.flag_help)}"])
     choices: Iterable[str] = _first_choices(command)
     if choices:
         yield f"-f -a {_quoted_fish(' '.join(choices))}"

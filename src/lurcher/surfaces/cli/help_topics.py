@@ -1,6 +1,9 @@
-"""`lurcher help TOPIC`: what does not belong to one command, each on half a page."""
+"""`lurcher help`: topics that concern several commands, half a page each, or the help of a command."""
 
 from __future__ import annotations
+
+from lurcher.errors import UsageError
+from lurcher.surfaces.cli.flags import COMMANDS, build_parser
 
 TOPICS: dict[str, tuple[str, str]] = {
     "query": (
@@ -96,3 +99,23 @@ outside of its roots and of those that the client has open.""",
   lurcher outline FILE, lurcher symbol NAME, lurcher explain FILE:LINE     take and give places as editors write them""",
     ),
 }
+
+
+def print_help(name: str | None) -> None:
+    """The list of topics, one of them, or the help of a command."""
+    if name is None:
+        print("lurcher help TOPIC, where the topic is one of these or a command:\n")
+        width = max(map(len, TOPICS))
+        for topic, (title, _) in TOPICS.items():
+            print(f"  {topic:<{width}}  {title}")
+        print(f"\ncommands: {', '.join(command.name for command in COMMANDS)}")
+    elif name in TOPICS:
+        title, text = TOPICS[name]
+        print(f"{name}: {title}\n\n{text}")
+    elif any(command.name == name for command in COMMANDS):
+        build_parser().parse_args([name, "--help"])
+    else:
+        import difflib
+
+        near = difflib.get_close_matches(name, [*TOPICS, *(command.name for command in COMMANDS)], 2)
+        raise UsageError(f"there is no help on '{name}'", f"did you mean {' or '.join(near)}?" if near else "see: lurcher help")

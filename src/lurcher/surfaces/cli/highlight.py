@@ -1,17 +1,16 @@
-"""Light syntax colouring for a terminal: comments, strings, numbers, keywords, and the terms that matched.
+"""Simple syntax colouring for a terminal: comments, strings, numbers, keywords, and the terms that matched.
 
 A few regular expressions serve every language; a real lexer would cost more time than the search.
 """
 
 from __future__ import annotations
 
-import re
-
 from lurcher.runtime.light import TYPE_CHECKING, pattern
 from lurcher.runtime.terminal import printable
 from lurcher.terms.split import split
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Sequence, Set
 
 
@@ -53,17 +52,17 @@ class Painter:
         return self._wrap(text, "2")
 
     def state(self, text: str, kind: str) -> str:
-        """A word that says how something is: good, worth knowing, or bad."""
+        """Coloured by kind: ok, note or problem."""
         return self._wrap(text, {"ok": "32", "note": "33", "problem": "1;31"}[kind])
 
     def code(self, line: str, terms: Set[str], spans: Sequence[tuple[int, int]] = ()) -> str:
-        """One line of source, with matched terms marked, and what is in `spans` (in order, of characters) as a whole."""
+        """One line of source with matched terms marked, and `spans` (of characters, in order) marked as a whole."""
         line = printable(line)
         if not self.on:
             return line
         out, last = [], 0
         for start, end in spans:
-            if start >= last:  # one inside of another is marked already
+            if start >= last:  # a span inside another is marked already
                 out += [self._plain(line[last:start], terms), self._wrap(line[start:end], "1;33")]
                 last = end
         return "".join((*out, self._plain(line[last:], terms)))
@@ -83,6 +82,8 @@ class Painter:
                 return self._wrap(text, "1;33")
             return self._wrap(text, _STYLES["keyword"]) if text in _KEYWORDS else text
         if kind in ("comment", "string"):
+            import re
+
             style = _STYLES[kind]
             # A match inside a comment keeps the comment's colour around it.
             return self._wrap(

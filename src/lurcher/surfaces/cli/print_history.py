@@ -1,4 +1,4 @@
-"""What history tells, as text."""
+"""Prints commits: hits of history, the writers of lines, briefs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lurcher.inspect.explain import WORK_TREE, ExplainAnswer, Writer
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
-from lurcher.surfaces.cli.printer import Locate, colours, from_here, notes
+from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
 from lurcher.types import Hit
 
 _SHORT = 10
@@ -28,9 +28,9 @@ _MOST_BODY = 6
 
 def explain(answer: ExplainAnswer, locate: Locate) -> None:
     """Each commit with its lines, its message and the change it made."""
-    painter, shown = Painter(colours()), from_here(locate)
+    painter, shown = Painter(use_colour()), from_here(locate)
     path = answer.path if answer.revision != WORK_TREE else shown(answer.path)
-    notes(answer.degraded)
+    print_notes(answer.degraded)
     for number, entry in enumerate(answer.writers):
         if number:
             print()
@@ -71,8 +71,8 @@ def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]
     return out
 
 
-def commit_hit(hit: Hit, painter: Painter) -> Iterator[str]:
-    """A commit with what it says, the change that answers best, and what became of it."""
+def commit_lines(hit: Hit, painter: Painter) -> Iterator[str]:
+    """A commit with its message, the change that matches best, and its outcome."""
     commit = hit.commit or {}
     head = f"{painter.symbol(commit['sha'][:_SHORT])}  {commit['date'][:10]}  {printable(commit['author'])}"
     yield f"{head}  {painter.dim(f'{hit.score:.3f}')}"
@@ -100,7 +100,7 @@ def commit_hit(hit: Hit, painter: Painter) -> Iterator[str]:
 
 
 def brief(answer: BriefAnswer) -> None:
-    notes(answer.standing.degraded)
+    print_notes(answer.standing.degraded)
     print(answer.text, end="")
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
     said = f"{answer.tokens:,} tokens of {answer.budget:,}" + (f"; left out: {', '.join(left)}" if left else "")
@@ -108,7 +108,7 @@ def brief(answer: BriefAnswer) -> None:
 
 
 def outcome(found: Outcome, painter: Painter) -> list[str]:
-    """What became of a commit, where there is something to say: by whom, when and why."""
+    """The outcome of a commit that was not simply kept: what was done to it, by whom, when and why."""
     from datetime import datetime, timezone
 
     if found.verdict == SUCCESS:

@@ -1,23 +1,27 @@
-"""Surveys as text: a drawing of dependents on a terminal, plain lines when piped; the others look the same in both."""
+"""Prints the answers of impact, outline, context, exists and why. Impact is a tree on a terminal, and a graph as DOT or SVG."""
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
+from lurcher.errors import UsageError
 from lurcher.inspect.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
+from lurcher.inspect.why import Place, WhyAnswer
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
-from lurcher.surfaces.cli.printer import Locate, colours, from_here, notes
+from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
 
 _MOST_NAMES = 8
 _SURE = 0.995
 
 
-def impact(answer: ImpactAnswer, locate: Locate) -> None:
-    painter, shown = Painter(colours()), from_here(locate)
-    notes(answer.standing.degraded)
+def print_impact(answer: ImpactAnswer, locate: Locate) -> None:
+    painter, shown = Painter(use_colour()), from_here(locate)
+    print_notes(answer.standing.degraded)
     if sys.stdout.isatty() and answer.dependents:
         print(painter.path(shown(answer.path)))
         for line in _tree(answer, painter, shown):
@@ -26,11 +30,11 @@ def impact(answer: ImpactAnswer, locate: Locate) -> None:
         for entry in answer.dependents:
             far = [f"hop {entry.hop}"] + ([f"via {printable(shown(entry.via))}"] if entry.hop > 1 else [])
             print("  ".join([f"{printable(shown(entry.path))}:{entry.line}", *far, *_traits(entry)]))
-    impact_totals(answer)
+    print_impact_totals(answer)
 
 
-def impact_totals(answer: ImpactAnswer) -> None:
-    """What belongs to the answer but is not a result."""
+def print_impact_totals(answer: ImpactAnswer) -> None:
+    """Prints the totals to stderr, since they are not results."""
     asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     if not answer.dependents:
         print(f"nothing imports {printable(asked)}", file=sys.stderr)
@@ -40,7 +44,7 @@ def impact_totals(answer: ImpactAnswer) -> None:
 
 
 def _traits(entry: Dependent) -> list[str]:
-    """What is worth saying of a dependent: names, how it uses the symbol, whether it is a test, how sure that is."""
+    """The imported names, how the symbol is used, whether it is a test, and the confidence if that is not full."""
     traits = []
     if entry.names:
         more = f", … {len(entry.names) - _MOST_NAMES} more" if len(entry.names) > _MOST_NAMES else ""
@@ -73,9 +77,9 @@ def _tree(answer: ImpactAnswer, painter: Painter, shown: Callable[[str], str]) -
     yield from drawn(answer.path, "")
 
 
-def outline(answer: OutlineAnswer, locate: Locate) -> None:
-    painter, shown = Painter(colours()), from_here(locate)
-    notes(answer.standing.degraded)
+def print_outline(answer: OutlineAnswer, locate: Locate) -> None:
+    painter, shown = Painter(use_colour()), from_here(locate)
+    print_notes(answer.standing.degraded)
     for number, file in enumerate(answer.files):
         if number:
             print()
@@ -97,9 +101,9 @@ def _symbol(symbol: OutlineSymbol, painter: Painter, depth: int, width: int, fla
         _symbol(child, painter, depth + 1, width, flat)
 
 
-def context(answer: ContextAnswer) -> None:
-    notes(answer.standing.degraded)
-    # A package is made for programs as much as for people: it has no colours, and its tabs and newlines stay.
+def print_context(answer: ContextAnswer) -> None:
+    print_notes(answer.standing.degraded)
+    # Made for programs as much as for people: no colours, and tabs and newlines stay.
     for line in answer.text.splitlines():
         print(printable(line))
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
@@ -107,7 +111,132 @@ def context(answer: ContextAnswer) -> None:
     print(said, file=sys.stderr)
 
 
-def exists(answer: ExistsAnswer, locate: Locate) -> None:
-    notes(answer.standing.degraded)
+def print_exists(answer: ExistsAnswer, locate: Locate) -> None:
+    print_notes(answer.standing.degraded)
     where = "" if answer.path is None else f"  {printable(from_here(locate)(answer.path))}:{answer.line}"
     print(answer.verdict + where)
+
+
+# -- impact as a graph --------------------------------------------------------------------------------------------------
+
+_SECONDS = 60.0
+_MOST_LABELS = 3
+_FILL = {"asked": "#2b6cb0", "test": "#e2e8f0", "code": "#ebf8ff"}
+
+
+def render_dot(answer: ImpactAnswer) -> str:
+    """Files as nodes, the one asked about at the left; an arrow from each dependent's import to what it imports."""
+    listed = {answer.path, *(entry.path for entry in answer.dependents)}
+    lines = [
+        "digraph impact {",
+        "  rankdir=RL;",
+        '  graph [fontname="sans-serif", nodesep=0.15, ranksep=0.9];',
+        '  node [shape=box, style="rounded,filled", fontname="sans-serif", fontsize=11, color="#a0aec0", margin="0.12,0.05"];',
+        '  edge [fontname="sans-serif", fontsize=9, color="#718096", fontcolor="#4a5568", arrowsize=0.7];',
+        f'  {_quoted(answer.path)} [fillcolor="{_FILL["asked"]}", fontcolor=white];',
+    ]
+    for entry in answer.dependents:
+        traits = f'fillcolor="{_FILL["test"]}", style="rounded,filled,dashed"' if entry.test else f'fillcolor="{_FILL["code"]}"'
+        lines.append(f"  {_quoted(entry.path)} [{traits}];")
+    lines += [
+        f"  {_quoted(entry.path)} -> {_quoted(entry.via)}{_edge(entry)};"
+        for entry in answer.dependents
+        if entry.via in listed
+    ]
+    return "\n".join([*lines, "}", ""])
+
+
+def _edge(entry: Dependent) -> str:
+    traits = []
+    if entry.names:
+        more = ", …" if len(entry.names) > _MOST_LABELS else ""
+        traits.append(f"label={_quoted(', '.join(entry.names[:_MOST_LABELS]) + more)}")
+    if entry.confidence < 0.995:
+        traits.append("style=dashed")
+    return f" [{', '.join(traits)}]" if traits else ""
+
+
+def _quoted(text: str) -> str:
+    """A string of the dot language: a quote ends it, a backslash begins an escape, and what cannot be printed has no place."""
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def render_svg(answer: ImpactAnswer) -> str:
+    program = shutil.which("dot")
+    if program is None:
+        raise UsageError(
+            "an svg is drawn by Graphviz, which is not installed",
+            "install it (apt install graphviz, brew install graphviz), or use --format dot",
+        )
+    try:
+        graph = render_dot(answer).encode()
+        done = subprocess.run([program, "-Tsvg"], input=graph, capture_output=True, timeout=_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise UsageError("Graphviz takes too long for so many files", "use --hops 1") from None
+    if done.returncode:
+        reason = done.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+        raise UsageError(f"Graphviz could not draw it: {reason}", "use --format dot to see what it was given")
+    return done.stdout.decode("utf-8", "replace")
+
+
+# -- why ----------------------------------------------------------------------------------------------------------------
+
+_SMALL = 0.0005
+
+
+def print_why(answer: WhyAnswer, locate: Locate) -> None:
+    painter, shown = Painter(use_colour()), from_here(locate)
+    print_notes(answer.standing.degraded)
+    here = answer.here
+    place = shown(answer.path) if here is None else f"{shown(here.path)}:{here.start_line}-{here.end_line}"
+    print(f"{painter.path(place)}  {painter.state(answer.verdict, 'ok' if answer.shown else 'note')}")
+    for part in (_why_stages(answer, painter), _why_lanes(answer, painter), _why_words(answer, painter)):
+        rows = list(part)
+        if rows:
+            print()
+            print("\n".join(rows))
+
+
+def _why_stages(answer: WhyAnswer, painter: Painter) -> Iterator[str]:
+    here, there = answer.here, answer.there
+    if here is None or (here.rank is None and there is None):
+        return
+    second = "" if there is None else f"hit {there.rank}"
+    yield painter.dim(f"{'stage':<12}{'here':>9}{second:>9}")
+    for effect in answer.effects:
+        if max(abs(effect.here), abs(effect.there)) < _SMALL:
+            continue
+        other = "" if there is None else f"{effect.there:>+9.3f}"
+        note = f"  {painter.dim(printable(effect.note))}" if effect.note else ""
+        yield f"{effect.stage:<12}{effect.here:>+9.3f}{other}{note}"
+    other = "" if there is None else f"{there.score:>9.3f}  {_place_name(there)}"
+    yield f"{'score':<12}{here.score:>9.3f}{other}"
+
+
+def _place_name(place: Place) -> str:
+    return printable(f"{place.path}:{place.start_line}-{place.end_line}")
+
+
+def _why_lanes(answer: WhyAnswer, painter: Painter) -> Iterator[str]:
+    if not answer.lanes:
+        return
+    yield painter.dim(f"{'lane':<12}{'rank':>9}{'score':>9}{'best':>9}")
+    for name, lane in answer.lanes.items():
+        rank, score, best = (lane[key] for key in ("rank", "score", "best"))
+        yield (
+            f"{name:<12}{'-' if rank is None else format(rank, ','):>9}"
+            f"{'-' if score is None else format(score, '.3f'):>9}{format(best, '.3f') if best else '-':>9}"
+        )
+
+
+def _why_words(answer: WhyAnswer, painter: Painter) -> Iterator[str]:
+    if not answer.words:
+        return
+    width = max(12, *(len(word.word) + 2 for word in answer.words))
+    yield painter.dim(f"{'word':<{width}}{'rarity':>9}  {'here':<6}elsewhere")
+    for word in answer.words:
+        where = "nowhere in the index" if not word.units else f"in {counted(word.units, 'unit')}"
+        if word.in_file and not word.here:
+            where += ", in other parts of this file too"
+        said = painter.state("yes", "ok") + "   " if word.here else painter.state("no", "note") + "    "
+        yield f"{printable(word.word):<{width}}{word.idf:>9.2f}  {said}{where}"

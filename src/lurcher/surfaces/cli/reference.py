@@ -1,4 +1,4 @@
-"""The reference in docs/, written from the declarations: `python -m lurcher.surfaces.cli.reference > docs/reference.md`."""
+"""Generates docs/reference.md from the declarations: `python -m lurcher.surfaces.cli.reference > docs/reference.md`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 from lurcher import config
 from lurcher.config.removed import REMOVED
 from lurcher.config.trust import TABLE
-from lurcher.surfaces.cli.flags import COMMANDS, Command, Flag
+from lurcher.surfaces.cli.flags import COMMANDS, Command
+from lurcher.surfaces.parameters import Parameter
 
 _HEAD = """\
 # Reference
@@ -72,16 +73,16 @@ def _command(command: Command) -> Iterator[str]:
     yield ""
     yield "| argument | meaning |"
     yield "|---|---|"
-    for flag in command.flags:
-        choices = f": {', '.join(f'`{choice}`' for choice in flag.choices)}" if flag.choices else ""
-        yield f"| {_named(flag)} | {_cell(flag.help)}{choices} |"
+    for parameter in command.parameters:
+        choices = f": {', '.join(f'`{choice}`' for choice in parameter.choices)}" if parameter.choices else ""
+        yield f"| {_name(parameter)} | {_cell(parameter.flag_help)}{choices} |"
     yield ""
 
 
-def _named(flag: Flag) -> str:
-    if not flag.names[0].startswith("-"):
-        return f"`{flag.placed}`"
-    return ", ".join(f"`{name} {flag.metavar}`" if flag.metavar else f"`{name}`" for name in flag.names)
+def _name(parameter: Parameter) -> str:
+    if parameter.place:
+        return f"`{parameter.usage}`"
+    return ", ".join(f"`{flag} {parameter.metavar}`" if parameter.metavar else f"`{flag}`" for flag in parameter.flags)
 
 
 def _section(section: str) -> Iterator[str]:

@@ -1,18 +1,19 @@
-"""Commands that ask a question and show the answer: `search`, `notes` and `history`."""
+"""The commands `search`, `notes` and `history`, and what other commands share: the engine, progress, JSON."""
 
 from __future__ import annotations
 
 import sys
+import time
 
-from lurcher.errors import QueryError, UsageError
+from lurcher.errors import ConfigError, QueryError, UsageError
 from lurcher.runtime.fastjson import dumps
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.runtime.terminal import unguarded
-from lurcher.surfaces.cli.declared import overrides_of
-from lurcher.surfaces.cli.progress import Meter
+from lurcher.runtime.terminal import CLEARED, unguarded
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
+    from types import TracebackType
     from typing import Any
 
     from lurcher.engine import Engine
@@ -20,10 +21,29 @@ if TYPE_CHECKING:
 
 FOUND, NOTHING, ERROR = 0, 1, 2
 _MAX_STDIN = 4_000_000
+_PATIENCE = 0.4
+"""Seconds before progress is shown."""
+_PAUSE = 0.08
+"""Seconds between two updates of it."""
+
+
+AGREED = "index.broad=true"
+"""The setting that allows an index of a home folder or a whole disk."""
+
+
+def overrides_of(pairs: Sequence[str]) -> dict[str, str]:
+    """The settings that `key=value` arguments stand for."""
+    found = {}
+    for pair in pairs:
+        key, sign, value = pair.partition("=")
+        if not sign:
+            raise ConfigError(f"'{pair}' is not a setting", "write it as section.name=value")
+        found[key.strip()] = value.strip()
+    return found
 
 
 def print_json(value: Any) -> None:
-    # A terminal would act on control characters that a file may hold; a program wants the text as it is.
+    # On a terminal control characters are escaped; a program gets the text as it is.
     if sys.stdout.isatty():
         import json
 
@@ -32,13 +52,47 @@ def print_json(value: Any) -> None:
         unguarded(sys.stdout).write(dumps(value, ensure_ascii=False) + "\n")
 
 
-def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> Engine:
-    """An engine for the paths of a command; with `bare` a repository without a work tree is one too.
+class Meter:
+    """Progress on stderr: one line that is rewritten, only on a terminal, and only where there is something to wait for."""
 
-    Where a question about files will follow `soon`, their tree is looked at while the rest of the engine is loaded.
+    def __init__(self, quiet: bool = False) -> None:
+        self._on = not quiet and sys.stderr.isatty()
+        self._started = time.monotonic()
+        self._last = 0.0
+        self._shown = False
+
+    def __enter__(self) -> Meter:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Removes the line from the screen."""
+        if self._shown:
+            self._shown = False
+            sys.stderr.write(CLEARED)
+            sys.stderr.flush()
+
+    def update(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        if not self._on or now - self._started < _PATIENCE or (now - self._last < _PAUSE and done < total):
+            return
+        self._last = now
+        self._shown = True
+        share = done / total if total else 0.0
+        bar = "█" * round(24 * share)
+        sys.stderr.write(f"{CLEARED}{what} {bar:░<24} {done:,}/{total:,}")
+        sys.stderr.flush()
+
+
+def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> Engine:
+    """An engine for the paths of a command; with `bare` a repository without a work tree is allowed too.
+
+    `soon` says that a question about files follows: then the tree is checked for changes while the engine is loaded.
     """
     paths = parsed.path or ["."]
-    overrides: dict[str, Any] = {**overrides_of(parsed.set), **_of_store(parsed)}
+    overrides: dict[str, Any] = {**overrides_of(parsed.set), **_store_overrides(parsed)}
     if bare and len(paths) == 1:
         from pathlib import Path
 
@@ -58,8 +112,8 @@ def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> 
     return Engine(opened.projects, opened.prefixes, opened.settings, overrides)
 
 
-def _of_store(parsed: Namespace) -> dict[str, str]:
-    """Flags about a shared store as settings."""
+def _store_overrides(parsed: Namespace) -> dict[str, str]:
+    """The settings that the flags about a shared store stand for."""
     given = {
         "store.url": getattr(parsed, "store", None), "store.project": ",".join(getattr(parsed, "project", None) or ()),
         "store.fallback": getattr(parsed, "fallback", None),
@@ -67,42 +121,42 @@ def _of_store(parsed: Namespace) -> dict[str, str]:
     return {key: value for key, value in given.items() if value}
 
 
-def narrowed(parsed: Namespace) -> dict[str, Any]:
-    """Which files may answer."""
+def filter_options(parsed: Namespace) -> dict[str, Any]:
+    """The options of a query that say which files may answer."""
     return {"languages": parsed.lang, "paths": parsed.glob, "excludes": parsed.exclude}
 
 
-def paged(parsed: Namespace) -> dict[str, Any]:
-    """How many hits, and how much of each."""
+def page_options(parsed: Namespace) -> dict[str, Any]:
+    """The options of a query that say how many hits, and how much of each."""
     return {
         "limit": parsed.limit, "budget": parsed.budget, "cursor": getattr(parsed, "continue"), "context": parsed.context,
         "snippet_lines": parsed.snippet_lines,
     }  # fmt: skip
 
 
-def as_json(parsed: Namespace) -> bool:
+def wants_json(parsed: Namespace) -> bool:
     if parsed.json and parsed.format not in (None, "json"):
         raise UsageError(f"--json and --format {parsed.format} contradict each other", "use one of them")
     return bool(parsed.json or parsed.format == "json")
 
 
 def show_answer(parsed: Namespace, answer: Answer, engine: Engine, *, timings: bool) -> int:
-    """An answer as JSON, without what differs from run to run unless asked for, or as text."""
-    if parsed.format == "vimgrep" and not as_json(parsed):
-        from lurcher.surfaces.cli import printer, vimgrep
-
-        printer.notes(answer.degraded)
-        vimgrep.answer(answer, engine.locate)
-        printer.footer(answer, getattr(parsed, "timings", False))
-    elif as_json(parsed):
+    """Prints an answer as JSON, without what differs from run to run unless asked for, or as text."""
+    if wants_json(parsed):
         value = answer.to_dict()
         if not getattr(parsed, "timings", False):
             value["timings_ms"] = {}
         print_json(value)
-    else:
-        from lurcher.surfaces.cli import printer
+        return FOUND if answer.hits else NOTHING
+    from lurcher.surfaces.cli import printer
+    from lurcher.surfaces.cli.location import file_locator
 
-        printer.answer(answer, engine.locate, explain=parsed.explain, timings=timings)
+    if parsed.format == "vimgrep":
+        printer.print_notes(answer.degraded)
+        printer.print_vimgrep(answer, file_locator(engine))
+        printer.print_footer(answer, getattr(parsed, "timings", False))
+    else:
+        printer.print_answer(answer, file_locator(engine), explain=parsed.explain, timings=timings)
     return FOUND if answer.hits else NOTHING
 
 
@@ -116,11 +170,11 @@ def _query_text(query: str) -> str:
 
 def run_search(parsed: Namespace) -> int:
     _check_source(parsed)
-    return _asked(
+    return _run_question(
         parsed,
         getattr(parsed, "in"),
         libraries=parsed.library or (),
-        mode=_mode(parsed),
+        mode=_chosen_mode(parsed),
         fixed=parsed.fixed,
         case="ignore" if parsed.ignore_case else "exact" if parsed.case_sensitive else "smart",
         word=parsed.word,
@@ -129,15 +183,15 @@ def run_search(parsed: Namespace) -> int:
 
 
 def run_notes(parsed: Namespace) -> int:
-    return _asked(parsed, "notes", mode=parsed.mode)
+    return _run_question(parsed, "notes", mode=parsed.mode)
 
 
 def run_history(parsed: Namespace) -> int:
-    return _asked(parsed, "history", mode=parsed.mode)
+    return _run_question(parsed, "history", mode=parsed.mode)
 
 
-def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
-    """One question to one source or all of them; a command has the flags that its source knows."""
+def _run_question(parsed: Namespace, source: str | None, **options: Any) -> int:
+    """Asks one source or all of them; a command has the flags that its source knows."""
     query = _query_text(parsed.query)
     for flag, name in (("since", "since"), ("until", "until"), ("author", "author"), ("outcome", "outcomes"), ("tag", "tags")):
         options[name] = getattr(parsed, flag, None) or ((), None)[flag in ("since", "until", "author")]
@@ -147,8 +201,8 @@ def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
             query,
             sources=None if source is None else [source],
             ranking=getattr(parsed, "ranking", None),
-            **narrowed(parsed),
-            **paged(parsed),
+            **filter_options(parsed),
+            **page_options(parsed),
             rerank=[] if parsed.no_rerank else parsed.rerank or None,
             fusion=parsed.fusion,
             alpha=parsed.alpha,
@@ -161,7 +215,7 @@ def _asked(parsed: Namespace, source: str | None, **options: Any) -> int:
 
 
 def _check_source(parsed: Namespace) -> None:
-    """A flag that the chosen source does not know is an error, not ignored."""
+    """Raises for a flag that the chosen source does not know."""
     source = getattr(parsed, "in") or ("libraries" if parsed.library else "code")
     if source in ("code", "libraries"):
         for flag, known in _OTHERS.items():
@@ -175,16 +229,16 @@ def _check_source(parsed: Namespace) -> None:
 
 
 _OTHERS = {"since": "history", "until": "history", "author": "history", "outcome": "history", "tag": "notes"}
-"""Filters that code does not know, and a source that does."""
+"""Filters that code does not have, and a source that has them."""
 _SHORT_FORMS = {
     "semantic": "dense", "structural": "structural", "literal": "literal", "fixed": "literal", "word": "literal",
     "ignore_case": "literal", "case_sensitive": "literal", "multiline": "literal",
 }  # fmt: skip
-"""Flags that stand for a mode, or that only one mode has."""
+"""Flags that stand for a mode, or that exist in one mode only."""
 
 
-def _mode(parsed: Namespace) -> str | None:
-    """The mode that was asked for by name, or by a flag that stands for it."""
+def _chosen_mode(parsed: Namespace) -> str | None:
+    """The mode given by --mode, or by a flag that stands for it."""
     asked: dict[str, str] = {}
     for flag, mode in _SHORT_FORMS.items():
         if getattr(parsed, flag):

@@ -1,11 +1,14 @@
-"""The application: guard, endpoints, events, page, and whatever else is to be served beside them."""
+"""The ASGI application: guard, endpoints, events, the page, and other applications mounted beside them."""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from starlette.applications import Starlette
@@ -17,25 +20,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lurcher.errors import LurcherError
 from lurcher.surfaces.http import openapi
-from lurcher.surfaces.http.endpoints import ENDPOINTS, WORDS
+from lurcher.surfaces.http.endpoints import ENDPOINTS, PAGE_WORDING, WORDING, Endpoint
 from lurcher.surfaces.http.events import Listening
 from lurcher.surfaces.http.guard import Guard
-from lurcher.surfaces.http.page import Page
-from lurcher.surfaces.http.parameters import Endpoint
-from lurcher.surfaces.http.replies import JSON, Busy, encoded, failure, refusal
+from lurcher.surfaces.http.replies import JSON, Busy, encode, error_reply, error_response
 from lurcher.surfaces.http.service import Service
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
 
 ANSWER_SECONDS = 60.0
+SURFACE_HEADER = "lurcher-surface"
+"""The page sends `page`, and gets hints that name its controls instead of query parameters."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
-    """Another application at a path and below it, behind the same guard. It sees paths as they were asked for; `life` is
-    entered while the server runs.
-    """
+class MountedApp:
+    """Another application at a path and below it, behind the same guard. It sees full paths; `life` is its lifespan."""
 
     path: str
     app: ASGIApp
@@ -53,9 +54,9 @@ class Access:
 
 
 def build_app(
-    engine: Engine, access: Access, *, editor: str = "", beside: Sequence[Beside] = (), service: Service | None = None
+    engine: Engine, access: Access, *, editor: str = "", beside: Sequence[MountedApp] = (), service: Service | None = None
 ) -> Guard:
-    """Everything that `lurcher serve` offers, as one ASGI application."""
+    """The application that `lurcher serve` runs."""
     asked = service or Service(engine)
 
     @asynccontextmanager
@@ -71,32 +72,32 @@ def build_app(
                 await asked.stop()
 
     page = Page()
-    described = encoded(openapi.document(ENDPOINTS, token=bool(access.token)))
+    described = encode(openapi.document(ENDPOINTS, token=bool(access.token)))
     about = {"editor": editor, "roots": [{"name": root.name, "path": str(root)} for root in engine.roots]}
 
     async def describe(request: Request) -> Response:
         return Response(described, media_type=JSON)
 
     async def settings(request: Request) -> Response:
-        return Response(encoded(about), media_type=JSON)
+        return Response(encode(about), media_type=JSON)
 
     routes = [
-        *(Route(endpoint.path, _answering(asked, endpoint)) for endpoint in ENDPOINTS),
+        *(Route(endpoint.path, _make_handler(asked, endpoint)) for endpoint in ENDPOINTS),
         Route("/", page.front),
         Route("/static/{name}", page.file),
         Route("/openapi.json", describe),
         Route("/api/page", settings),
         Route("/api/events", _events(asked)),
-        *(Route(path, _Passed(other.app)) for other in beside for path in (other.path, f"{other.path}/{{rest:path}}")),
+        *(Route(path, _Passthrough(other.app)) for other in beside for path in (other.path, f"{other.path}/{{rest:path}}")),
     ]
-    handlers: dict[Any, Any] = {HTTPException: _unknown, Exception: _failed}
+    handlers: dict[Any, Any] = {HTTPException: _handle_http_error, Exception: _handle_failure}
     app = Starlette(routes=routes, lifespan=life, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Guard(app, port=access.port, hosts=access.hosts, token=access.token, loopback=access.loopback)
 
 
-class _Passed:
-    """A class, because a route takes functions for answers to one request."""
+class _Passthrough:
+    """Passes requests on. A class, because Starlette treats a function as a request handler."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -105,24 +106,24 @@ class _Passed:
         await self._app(scope, receive, send)
 
 
-def _answering(service: Service, endpoint: Endpoint) -> Callable[[Request], Any]:
+def _make_handler(service: Service, endpoint: Endpoint) -> Callable[[Request], Any]:
     async def answer(request: Request) -> Response:
+        wording = PAGE_WORDING if request.headers.get(SURFACE_HEADER) == "page" else WORDING
         try:
             values = endpoint.values(request.query_params.multi_items())
-            found = await _unless_gone(request, service.ask(endpoint, values), service.over)
+            found = await _answer_unless_gone(request, service.ask(endpoint, values, wording), service.over)
         except LurcherError as error:
-            return failure(error, WORDS)
+            return error_reply(error, wording)
         except asyncio.TimeoutError:
-            return failure(Busy("the answer takes too long", "ask for less, or again in a moment", seconds=5), WORDS)
+            return error_reply(Busy("the answer takes too long", "ask for less, or again in a moment", seconds=5), wording)
         return Response(found, media_type=JSON) if found is not None else Response(status_code=499)
 
     return answer
 
 
-async def _unless_gone(request: Request, work: Any, over: asyncio.Event) -> bytes | None:
-    """The answer; None where nobody waits for it any more, and then nobody works on it if it has not begun. A server that
-    ends does not wait for it."""
-    asked, left, ends = (asyncio.ensure_future(one) for one in (work, _gone(request), over.wait()))
+async def _answer_unless_gone(request: Request, work: Any, over: asyncio.Event) -> bytes | None:
+    """The answer; None where the client has left, and work that has not begun is dropped. A server that ends does not wait."""
+    asked, left, ends = (asyncio.ensure_future(one) for one in (work, _wait_for_disconnect(request), over.wait()))
     try:
         done, _ = await asyncio.wait({asked, left, ends}, timeout=ANSWER_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         if asked in done and not asked.cancelled():
@@ -138,7 +139,7 @@ async def _unless_gone(request: Request, work: Any, over: asyncio.Event) -> byte
             task.cancel()
 
 
-async def _gone(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -148,13 +149,13 @@ def _events(service: Service) -> Callable[[Request], Any]:
         try:
             return _Stream(service.hub.listen(service.state()))
         except Busy as busy:
-            return failure(busy, WORDS)
+            return error_reply(busy, PAGE_WORDING)
 
     return events
 
 
 class _Stream(StreamingResponse):
-    """Gives its place back however it ends, even where the client left before it began."""
+    """Frees its listener however it ends, even where the client left before it began."""
 
     def __init__(self, listening: Listening) -> None:
         super().__init__(listening, media_type="text/event-stream")
@@ -167,11 +168,56 @@ class _Stream(StreamingResponse):
             await self._listening.aclose()
 
 
-async def _unknown(request: Request, error: Exception) -> Response:
+async def _handle_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     hint = "GET and HEAD are understood" if error.status_code == 405 else "see /openapi.json"
-    return refusal(error.status_code, "path" if error.status_code == 404 else "request", error.detail, hint, error.headers)
+    code = "path" if error.status_code == 404 else "request"
+    return error_response(error.status_code, code, error.detail, hint, error.headers)
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    return refusal(500, "internal", "something failed that should not", "see what the server printed")
+async def _handle_failure(request: Request, error: Exception) -> Response:
+    return error_response(500, "internal", "the server failed", "see its output")
+
+
+# -- the page -----------------------------------------------------------------------------------------------------------
+
+_TYPES = {
+    "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}  # fmt: skip
+_FRONT = "index.html"
+
+
+class Page:
+    """The files of the page, read once and kept compressed. Any other name is a 404."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, tuple[bytes, bytes, str, str]] = {}
+        for entry in resources.files("lurcher.surfaces.web").iterdir():
+            kind = entry.name.rpartition(".")[2]
+            if kind in _TYPES:
+                data = entry.read_bytes()
+                mark = f'"{hashlib.blake2b(data, digest_size=10).hexdigest()}"'
+                self._files[entry.name] = (data, gzip.compress(data, 9, mtime=0), mark, _TYPES[kind])
+
+    @property
+    def compressed_bytes(self) -> int:
+        return sum(len(entry[1]) for entry in self._files.values())
+
+    def front(self, request: Request) -> Response:
+        return self._reply(request, _FRONT)
+
+    def file(self, request: Request) -> Response:
+        return self._reply(request, request.path_params["name"])
+
+    def _reply(self, request: Request, name: str) -> Response:
+        found = self._files.get(name)
+        if found is None:
+            return error_response(404, "path", "there is nothing here", "the page is at /")
+        data, packed, mark, kind = found
+        headers = {"etag": mark, "cache-control": "no-cache", "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == mark:
+            return Response(status_code=304, headers=headers)
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(packed, headers={**headers, "content-encoding": "gzip"}, media_type=kind)
+        return Response(data, headers=headers, media_type=kind)

@@ -1,4 +1,4 @@
-"""What happens to the index, told to every page that is open (server-sent events)."""
+"""Server-sent events about the index, for every page that is open."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MOST_LISTENERS = 32
 _MOST_WAITING = 64
 _HEARTBEAT = 15.0
 _PAUSE = 0.1
-"""Progress is told ten times a second at most."""
+"""Seconds between two events of progress."""
 
 
 News = asyncio.Queue["tuple[str, dict[str, Any]] | None"]
 
 
 class Hub:
-    """Told from any thread, heard in the loop. Who listens too slowly misses progress, never the others' time."""
+    """Takes events from any thread and sends them from the event loop. A listener that is too slow misses old events."""
 
     def __init__(self) -> None:
         self._listeners: set[News] = set()
@@ -47,7 +47,7 @@ class Hub:
             self.tell("progress", self.progress_now)
 
     def done(self) -> bool:
-        """Nothing is being done any more; whether something was."""
+        """Marks the work as done; returns whether there was any."""
         before, self.progress_now = self.progress_now, None
         return before is not None
 
@@ -65,7 +65,7 @@ class Hub:
             queue.put_nowait(news)
 
     def close(self) -> None:
-        """Every listener is told to end; open streams would hold up the end of the server."""
+        """Ends every stream, since an open one would delay the end of the server."""
         self._closed = True
         if self._loop is not None and self._loop.is_running():
             self._loop.call_soon_threadsafe(self._spread, None)
@@ -95,7 +95,7 @@ class Hub:
 
 
 class Listening:
-    """What one listener is told, piece by piece; it has to be closed, even if it was never begun."""
+    """The stream of one listener; it has to be closed, even if it was never begun."""
 
     def __init__(self, pieces: AsyncGenerator[bytes, None], leave: Callable[[], None]) -> None:
         self._pieces, self._leave = pieces, leave

@@ -1,4 +1,4 @@
-"""How the hits of a question spread over languages, folders, outcomes and dates: what a filter would leave."""
+"""Facets: how many hits each language, folder, outcome, year, author and tag has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lurcher.engine import Engine
 
 LOOKED_AT = 100
-"""So many first hits are counted: further ones nobody reads."""
+"""Hits that are counted."""
 _MOST = 12
 
 Ask = Callable[..., Answer]
@@ -87,4 +87,4 @@ _KINDS: dict[str, tuple[tuple[str, ...], Read]] = {
     "author": (("author",), lambda hit: (hit.commit.get("author", ""),) if hit.commit else ()),
     "tag": (("tag",), lambda hit: tuple((hit.note or {}).get("tags", ()))),
 }
-"""Each facet with the filters that it stands for, and what a hit has of it."""
+"""Each facet with its filters and how to read its values from a hit."""

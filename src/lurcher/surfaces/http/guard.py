@@ -1,4 +1,4 @@
-"""What every request has to pass, and what every response carries. Nothing behind it sees a request that does not pass.
+"""Checks every request before anything else sees it, and adds security headers to every response.
 
 Host      a page of another site can point its own name at 127.0.0.1 (DNS rebinding); then the Host header tells
 Origin    a page of another site can send requests; then the browser says where they come from
@@ -22,7 +22,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from lurcher.surfaces.http.replies import refusal
+from lurcher.surfaces.http.replies import error_response
 
 MAX_BODY = 1 << 20
 _MOST_FAILURES, _FAILURE_SECONDS = 20, 10.0
@@ -63,31 +63,31 @@ class Guard:
             await self._app(scope, receive, send)
             return
         if scope["type"] != "http":
-            return  # no web sockets here; the server refuses them
-        refused = self._refused(scope)
-        secured = _Secured(send)
+            return  # the server refuses web sockets
+        refused = self._find_refusal(scope)
+        secured = _SecureHeaders(send)
         if refused is not None:
             await refused(scope, receive, secured)
             return
-        await self._app(scope, _Measured(receive), secured)
+        await self._app(scope, _LimitedBody(receive), secured)
 
-    def _refused(self, scope: Scope) -> Response | None:
+    def _find_refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.getlist("host")
         if len(host) != 1 or not self._is_ours(host[0]):
-            return refusal(403, "host", f"{host[0][:80] if host else 'no host'!r} is not a name of this server",
+            return error_response(403, "host", f"{host[0][:80] if host else 'no host'!r} is not a name of this server",
                            "open it as http://127.0.0.1:PORT, or name the host in serve.hosts")  # fmt: skip
         origin = headers.get("origin")
         if origin is not None and not _same(origin, host[0]):
-            return refusal(403, "origin", f"requests from {origin[:80]!r} are refused", "use the server's own page")
+            return error_response(403, "origin", f"requests from {origin[:80]!r} are refused", "use the server's own page")
         site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode", "")
         if site not in ("none", "same-origin") and not (mode == "navigate" and not scope["path"].startswith("/api/")):
-            return refusal(403, "origin", "requests from other sites are refused", "use the server's own page")
+            return error_response(403, "origin", "requests from other sites are refused", "use the server's own page")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length[:20]) > MAX_BODY:
-            return refusal(413, "too-large", "the request is too large", f"at most {MAX_BODY:,} bytes are read",
+            return error_response(413, "too-large", "the request is too large", f"at most {MAX_BODY:,} bytes are read",
                            {"connection": "close"})  # fmt: skip
-        return self._unlocked(scope, headers) if self._token else None
+        return self._check_token(scope, headers) if self._token else None
 
     def _is_ours(self, host: str) -> bool:
         try:
@@ -99,47 +99,47 @@ class Guard:
             return False
         if (80 if port is None else port) != self._port:
             return False
-        # Nobody can make an address lead elsewhere, only a name.
+        # DNS rebinding needs a name; an IP address is always ours.
         return name in self._hosts or (not self._loopback and _is_address(name))
 
-    def _unlocked(self, scope: Scope, headers: Headers) -> Response | None:
-        """None for who has the token. Asked for as ?token=… it becomes a cookie, and goes from the address."""
+    def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
+        """None for clients with the token. One given as ?token=… becomes a cookie and is removed from the address."""
         offered = headers.get("authorization", "")
         kind, _, given = offered.partition(" ")
         if offered:
-            return None if kind.lower() == "bearer" and self._fits(given.strip(), self._token) else self._wrong()
-        if self._fits(_cookie(headers, self._cookie_name), self._cookie.encode()):
+            return None if kind.lower() == "bearer" and self._equals(given.strip(), self._token) else self._token_error()
+        if self._equals(_cookie(headers, self._cookie_name), self._cookie.encode()):
             return None
         pairs = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         named = dict(pairs).get("token")
         if named is None or scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/"):
-            return self._wrong(page=not scope["path"].startswith("/api/"), missing=named is None)
-        if not self._fits(named, self._token):
-            return self._wrong(page=True)
+            return self._token_error(page=not scope["path"].startswith("/api/"), missing=named is None)
+        if not self._equals(named, self._token):
+            return self._token_error(page=True)
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])
         reply = RedirectResponse("/" + (f"?{rest}" if rest else ""), 303)
         reply.set_cookie(self._cookie_name, self._cookie, httponly=True, samesite="strict", path="/")
         return reply
 
-    def _fits(self, given: str, wanted: bytes) -> bool:
-        # The time it takes tells nothing of where they differ, nor of how long the right one is.
+    def _equals(self, given: str, wanted: bytes) -> bool:
+        # Constant time: neither where they differ nor the length of the right one can be measured.
         digests = (hashlib.sha256(value).digest() for value in (given.encode("utf-8", "surrogateescape"), wanted))
         return hmac.compare_digest(*digests)
 
-    def _wrong(self, *, page: bool = False, missing: bool = False) -> Response:
+    def _token_error(self, *, page: bool = False, missing: bool = False) -> Response:
         now = time.monotonic()
         if not missing:
             if len(self._failures) == _MOST_FAILURES and now - self._failures[0] < _FAILURE_SECONDS:
-                return refusal(429, "token", "too many wrong tokens", "wait a moment", {"retry-after": "10"})
+                return error_response(429, "token", "too many wrong tokens", "wait a moment", {"retry-after": "10"})
             self._failures.append(now)
         challenge = {"www-authenticate": "Bearer"}
         if page:
             return PlainTextResponse(_LOCKED, 401, challenge)
-        return refusal(401, "token", "the token is missing or wrong", "send: Authorization: Bearer TOKEN", challenge)
+        return error_response(401, "token", "the token is missing or wrong", "send: Authorization: Bearer TOKEN", challenge)
 
 
-class _Secured:
-    """Sends a response with what every one carries."""
+class _SecureHeaders:
+    """Adds the security headers to a response."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -153,8 +153,8 @@ class _Secured:
         await self._send(message)
 
 
-class _Measured:
-    """Reads a body as far as it may be long, whatever it said of itself."""
+class _LimitedBody:
+    """Ends the connection when a body is larger than allowed, whatever its Content-Length said."""
 
     def __init__(self, receive: Receive) -> None:
         self._receive = receive
@@ -177,7 +177,7 @@ def _is_address(name: str) -> bool:
 
 
 def _same(origin: str, host: str) -> bool:
-    """Whether an origin is the very server that was asked."""
+    """Whether an origin is the server that was called."""
     try:
         parts = urlsplit(origin)
     except ValueError:

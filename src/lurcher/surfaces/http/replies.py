@@ -1,4 +1,4 @@
-"""How answers and errors go over the wire: JSON as the command line prints it, each error with its status, once, here."""
+"""Answers and errors as HTTP responses: JSON as the command line prints it, and the status of each error."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from lurcher.errors import (
     ServerError,
     UsageError,
 )
-from lurcher.surfaces.wording import Words
+from lurcher.surfaces.wording import Wording
 
 JSON = "application/json"
 
 
 class Busy(LurcherError):
-    """Too much is being asked at once, or there is no index yet: to be asked again in a moment."""
+    """Too many questions at once, or no index yet: the client should try again in a moment."""
 
     code = "busy"
 
@@ -37,7 +37,7 @@ class Busy(LurcherError):
         self.seconds = seconds
 
 
-def encoded(value: Any) -> bytes:
+def encode(value: Any) -> bytes:
     """The bytes that `--json` prints."""
     return (json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "replace")
 
@@ -56,13 +56,13 @@ def status_of(error: LurcherError) -> int:
     return 502 if isinstance(error, ServerError) else 500
 
 
-def failure(error: LurcherError, words: Words) -> Response:
+def error_reply(error: LurcherError, wording: Wording) -> Response:
     seconds = getattr(error, "seconds", 1)
     headers = {"retry-after": str(seconds)} if status_of(error) == 503 else {}
-    told = {**error.to_dict(), "message": " ".join(error.message.split())}  # a path may have any character in it
-    told = words.told(told)
-    return Response(encoded({"error": told}), status_of(error), headers, JSON)
+    shown = wording.render_json(error.to_dict())
+    shown["message"] = " ".join(shown["message"].split())  # a path may contain line breaks
+    return Response(encode({"error": shown}), status_of(error), headers, JSON)
 
 
-def refusal(status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> Response:
-    return Response(encoded({"error": {"code": code, "message": message, "hint": hint}}), status, headers, JSON)
+def error_response(status: int, code: str, message: str, hint: str = "", headers: Mapping[str, str] | None = None) -> Response:
+    return Response(encode({"error": {"code": code, "message": message, "hint": hint}}), status, headers, JSON)

@@ -1,4 +1,4 @@
-"""`lurcher serve`: who may reach it is settled first, then it runs until Ctrl-C."""
+"""`lurcher serve`: checks who can reach it, then runs until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lurcher.errors import ConfigError, MissingExtra, UsageError
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
-    from lurcher.surfaces.http.app import Beside
+    from lurcher.surfaces.http.app import MountedApp
 
 INSTALL = "pip install 'lurcher[web]'"
 SHORTEST_TOKEN = 16
@@ -26,9 +26,9 @@ _LAST_SECONDS = 0.5
 _DANGEROUS = ("javascript", "data", "vbscript", "blob", "file", "about")
 
 
-def others(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[str]) -> Sequence[Beside]:
-    """What is served beside API and page, each at a path of its own and behind the same guard: MCP, where it is installed."""
-    from lurcher.surfaces.http.app import Beside
+def mounted_apps(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[str]) -> Sequence[MountedApp]:
+    """Applications beside the API and the page, behind the same guard: MCP, where it is installed."""
+    from lurcher.surfaces.http.app import MountedApp
     from lurcher.surfaces.mcp import streamable_app
 
     names = ["127.0.0.1", "localhost", "[::1]", *hosts]
@@ -38,7 +38,7 @@ def others(engine: Engine, overrides: Mapping[str, str], hosts: Sequence[str]) -
         )
     except MissingExtra:
         return ()
-    return (Beside("/mcp", app, app.lifespan),)
+    return (MountedApp("/mcp", app, app.lifespan),)
 
 
 def run(engine: Engine, parsed: Namespace) -> None:
@@ -51,7 +51,7 @@ def run(engine: Engine, parsed: Namespace) -> None:
             raise
         raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
     from lurcher.indexing.inotify import watching
-    from lurcher.surfaces.cli.flags import overrides_of
+    from lurcher.surfaces.cli.search_cmd import overrides_of
     from lurcher.surfaces.http.service import Service
 
     settings = engine.settings
@@ -72,8 +72,8 @@ def run(engine: Engine, parsed: Namespace) -> None:
         access = Access(port, loopback, hosts, token)
         service = Service(engine)
         app = build_app(
-            engine, access, editor=checked_editor(settings.serve.editor), service=service,
-            beside=others(engine, overrides_of(parsed.set), hosts),
+            engine, access, editor=check_editor(settings.serve.editor), service=service,
+            beside=mounted_apps(engine, overrides_of(parsed.set), hosts),
         )  # fmt: skip
         named = f"[{host}]" if ":" in host else host
         where = f"http://{named}:{port}/"
@@ -83,12 +83,12 @@ def run(engine: Engine, parsed: Namespace) -> None:
 
             webbrowser.open(where + (f"?{urlencode({'token': token})}" if token else ""))
         server = make_server(app, service.end)
-        # Questions are worked on in threads; the loop that serves all connections must not wait long for its turn among them.
+        # Questions run in threads; the event loop must not wait long for the interpreter lock.
         sys.setswitchinterval(_TURN)
         with watching(engine.projects):
             asyncio.run(server.serve(sockets=[bound]))
             if not service.done(_LAST_SECONDS):
-                # What a thread is working on nobody waits for any more. An index survives the end of its writer at any point.
+                # Nobody waits for the running threads any more, and an index survives the end of its writer at any point.
                 sys.stderr.flush()
                 os._exit(0)
 
@@ -100,8 +100,8 @@ def check_token(token: str) -> None:
         )
 
 
-def checked_editor(template: str) -> str:
-    """The address that opens a place in an editor; one that would run something in the page is refused."""
+def check_editor(template: str) -> str:
+    """The address template that opens a place in an editor; schemes that could run code in the page are refused."""
     scheme = re.match(r"([a-z][a-z0-9+.-]*):", template, re.IGNORECASE)
     if template and (scheme is None or scheme[1].lower() in _DANGEROUS or "{path}" not in template):
         raise ConfigError(

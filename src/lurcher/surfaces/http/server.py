@@ -1,4 +1,4 @@
-"""Runs the application: binds the address, bounds what a connection may take, and ends when told to."""
+"""Runs the application with uvicorn: the socket, time limits per connection, and a clean end."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUEST_SECONDS = 10.0
-"""So long a client may take to say what it wants."""
+"""A client may take this long to send its request."""
 SEND_SECONDS = 20.0
-"""So long it may read nothing of an answer."""
+"""A client may read nothing of a response for this long."""
 MOST_CONNECTIONS = 512
 MOST_HEAD_BYTES = 128 << 10
 _KEEP_ALIVE = 15
 _GRACE = 3
 
 
-class Patient(H11Protocol):
-    """Waits for a request only so long, however slowly it comes in, and for a client to read its answer: silent connections
-    are not kept."""
+class TimeoutProtocol(H11Protocol):
+    """Closes connections whose client takes too long to send a request or to read the response."""
 
     _deadline: Any = None
     _unread: Any = None
@@ -50,7 +49,7 @@ class Patient(H11Protocol):
         super().connection_lost(exc)
 
     def pause_writing(self) -> None:
-        """There is more to send than the system takes. A client that does not read holds up a task and what it was to get."""
+        """The send buffer is full: a client that does not read would keep a task and its response alive."""
         super().pause_writing()
         self._abort_later()
 
@@ -60,7 +59,7 @@ class Patient(H11Protocol):
 
     def timeout_keep_alive_handler(self) -> None:
         super().timeout_keep_alive_handler()
-        self._abort_later()  # to close it waits until all is read
+        self._abort_later()  # closing waits until everything is read
 
     def _abort_later(self) -> None:
         if self._unread is None:
@@ -89,14 +88,14 @@ class Patient(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Tells open streams to end before it waits for them; a second signal ends it at once."""
+    """Ends open streams before it waits for them; a second signal ends it at once."""
 
     def __init__(self, config: uvicorn.Config, closing: Callable[[], None]) -> None:
         super().__init__(config)
         self._closing = closing
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        # A signal is how it is meant to end, so it is not raised once more at the end.
+        # A signal is the normal end, so it is not raised again afterwards.
         self._closing()
         self.force_exit = self.should_exit
         self.should_exit = True
@@ -104,7 +103,7 @@ class Server(uvicorn.Server):
 
 def make_server(app: Any, closing: Callable[[], None]) -> Server:
     config = uvicorn.Config(
-        app, http=Patient, ws="none", lifespan="on", log_config=None, log_level="error", access_log=False,
+        app, http=TimeoutProtocol, ws="none", lifespan="on", log_config=None, log_level="error", access_log=False,
         server_header=False, date_header=True, timeout_keep_alive=_KEEP_ALIVE, limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=MOST_HEAD_BYTES, timeout_graceful_shutdown=_GRACE, proxy_headers=False,
     )  # fmt: skip
@@ -112,7 +111,7 @@ def make_server(app: Any, closing: Callable[[], None]) -> Server:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """The socket that is listened on; an error where that cannot be."""
+    """A socket that listens at the address; UsageError where that fails."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError) as error:  # the latter of letters that no host has in its name

@@ -1,4 +1,4 @@
-"""An engine behind a server: questions in worker threads, so many at a time, each answered from the tree as it is.
+"""An engine behind a server: questions run in a few worker threads, each answered from the current state of the tree.
 
     request ──► look (one for all that wait) ──► known with this stamp? ──► bytes
                                                   └─► engine, in a thread, once for the same question ──► bytes
@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +21,10 @@ from lurcher.runtime.cancel import Abandoned, watch
 from lurcher.server.builder import Build, Unwritable, order_for
 from lurcher.server.session import SMALL
 from lurcher.server.unindexed import PATIENCE, Early, size_of
-from lurcher.surfaces.http.answer_cache import Known
-from lurcher.surfaces.http.endpoints import WORDS
+from lurcher.surfaces.http.endpoints import PAGE_WORDING, WORDING, Endpoint
 from lurcher.surfaces.http.events import Hub
-from lurcher.surfaces.http.parameters import Endpoint
-from lurcher.surfaces.http.replies import Busy, encoded
+from lurcher.surfaces.http.replies import Busy, encode
+from lurcher.surfaces.wording import Wording
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
@@ -31,18 +32,20 @@ if TYPE_CHECKING:
     from lurcher.types import Answer
 
 WORKERS = 2
+MOST_BYTES = 32 << 20
+MOST_ENTRIES = 4000
 MOST_WAITING = 64
 SECONDS = 30.0
-"""How long a question may take: others wait for its thread."""
+"""Limit for one question, since others wait for its thread."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _IDLE = 0.01, 0.03, 1
 """Under load there is a pause between looks, as long as they take; one look serves all that came meanwhile, since each of them
 came before it began."""
 _THREADS = ("lurcher-ask", "lurcher-slow", "lurcher-look", "lurcher-index")
 _LISTING = 5.0
-"""So many seconds it may take to find out how large a tree is."""
+"""Limit for finding out how large a tree is."""
 _TURN = 0.05
 _POLL = 2.0
-"""While a page is open, the tree is looked at this often, so that its picture of the index is live."""
+"""Seconds between checks of the tree while a page is open."""
 
 
 class Service:
@@ -51,16 +54,16 @@ class Service:
     ) -> None:
         self.engine = engine
         self.hub = Hub()
-        self.known = Known()
+        self.cache = AnswerCache()
         self._pool = ThreadPoolExecutor(workers, "lurcher-ask")
         self._slow = ThreadPoolExecutor(workers, "lurcher-slow")
-        """For what takes long: nobody's search waits behind somebody's blame."""
+        """For slow questions, so that no search waits behind a blame."""
         self._looker = ThreadPoolExecutor(1, "lurcher-look")
         self._most_waiting = most_waiting
         self._seconds = seconds
         self._stops: set[threading.Event] = set()
-        """What ends each question that is being worked on."""
-        self._running: dict[Hashable, _Shared] = {}
+        """One event per running question, which ends it."""
+        self._running: dict[Hashable, _RunningQuestion] = {}
         self._look: asyncio.Task[Look] | None = None
         self._looking = asyncio.Lock()
         self._looked = 0.0
@@ -94,7 +97,7 @@ class Service:
             pool.shutdown(wait=False, cancel_futures=True)
 
     def end(self) -> None:
-        """End what would hold up the end of the server; a handler of signals may call it."""
+        """Ends what would delay the end of the server. Signal handlers may call it."""
         self._ending = True
         if self._loop is not None and self._loop.is_running():
             self._loop.call_soon_threadsafe(self.over.set)
@@ -105,7 +108,7 @@ class Service:
             self._build.kill()
 
     def done(self, seconds: float) -> bool:
-        """Whether all that was being worked on is done, at the latest after so many seconds."""
+        """Waits at most so many seconds for running work; whether all of it is done."""
         until = time.monotonic() + seconds
         mine = [thread for thread in threading.enumerate() if thread.name.startswith(_THREADS)]
         for thread in mine:
@@ -126,9 +129,9 @@ class Service:
             self._building.clear()
             self._seen(found)
         except (LurcherError, OSError) as error:
-            # Questions find out for themselves what is wrong, and say so.
+            # Questions will report the same error.
             self._problem = error if isinstance(error, LurcherError) else IndexError_(f"the index cannot be made: {error}")
-            self.hub.tell("problem", WORDS.told(self._problem.to_dict()))
+            self.hub.tell("problem", PAGE_WORDING.render_json(self._problem.to_dict()))
         finally:
             self._building.clear()
             self.hub.done()
@@ -164,7 +167,7 @@ class Service:
                 try:
                     await self.look()
                 except LurcherError as problem:
-                    self.hub.tell("problem", WORDS.told(problem.to_dict()))
+                    self.hub.tell("problem", PAGE_WORDING.render_json(problem.to_dict()))
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
@@ -173,7 +176,7 @@ class Service:
         return {
             "building": self._building.is_set(), "progress": self.hub.progress_now,
             "index": self._last.to_dict() if self._last else None,
-            "problem": WORDS.told(self._problem.to_dict()) if self._problem else None,
+            "problem": PAGE_WORDING.render_json(self._problem.to_dict()) if self._problem else None,
         }  # fmt: skip
 
     async def look(self) -> Look:
@@ -201,36 +204,37 @@ class Service:
         worked = self.hub.done()
         changed = before is None or before.tree != found.tree
         if changed:
-            self.known.clear()  # no tree comes back with the generation it had
+            self.cache.clear()  # no tree comes back with the generation it had
         if worked or changed:
             self.hub.tell("index", found.to_dict())
 
-    async def ask(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
+    async def ask(self, endpoint: Endpoint, values: Mapping[str, Any], wording: Wording = WORDING) -> bytes:
         """The answer's bytes. Raises `Busy` at once where too many wait already."""
+        question = Question(endpoint, values, wording)
         if self._building.is_set() and endpoint.cached and endpoint.asks_tree(values):
-            return await self._ask_early(endpoint, values)
+            return await self._ask_early(question)
         if self._building.is_set():  # a look would make the index here
-            return await self._shared((endpoint.name, object()), endpoint, values, None)
+            return await self._answer_once((endpoint.name, object()), question, None)
         if not endpoint.cached or not endpoint.lasts(values) or "since" in values or "until" in values:
-            return await self._shared((endpoint.name, object()), endpoint, values, None)
+            return await self._answer_once((endpoint.name, object()), question, None)
         look = await self.look()
         stamp = (look.tree, look.past) if endpoint.depends_on_history(values) else look.tree
-        question = _question(endpoint, values)
-        found = self.known.get(question, stamp)
+        found = self.cache.get(question.key, stamp)
         if found is None:
-            found = await self._shared((question, stamp), endpoint, values, look)
+            found = await self._answer_once((question.key, stamp), question, look)
         return found
 
-    async def _ask_early(self, endpoint: Endpoint, values: Mapping[str, Any]) -> bytes:
-        """The answer while there is no index: a quick one if there can be such, and else how far it is."""
+    async def _ask_early(self, question: Question) -> bytes:
+        """The answer while there is no index: a quick one where the endpoint has one, else an error with the progress."""
+        endpoint, values = question.endpoint, question.values
         until = time.monotonic() + (PATIENCE if self._soon else 0.0)
         while self._building.is_set() and time.monotonic() < until:
             await asyncio.sleep(_TURN)
         if not self._building.is_set():
-            return await self.ask(endpoint, values)
+            return await self.ask(endpoint, values, question.wording)
         if endpoint.early is None or "cursor" in values:
             raise Busy(self._progress_told(), "answers come as soon as it is there", code="indexing")
-        return await self._shared(("early", _question(endpoint, values)), endpoint, values, None)
+        return await self._answer_once(("early", question.key), question, None)
 
     def _progress_told(self) -> str:
         now = self.hub.progress_now
@@ -247,16 +251,14 @@ class Service:
         found: dict[str, Any] = endpoint.early(self.engine, values, search)
         return found
 
-    async def _shared(
-        self, key: tuple[Hashable, Hashable], endpoint: Endpoint, values: Mapping[str, Any], look: Look | None
-    ) -> bytes:
+    async def _answer_once(self, key: tuple[Hashable, Hashable], question: Question, look: Look | None) -> bytes:
         """The same question, asked by several at the same time, is worked on once; if all of them leave, not at all."""
         shared = self._running.get(key)
         if shared is None:
             if len(self._running) >= self._most_waiting:
                 raise Busy("too many questions at once")
-            pool = self._slow if endpoint.slow else self._pool
-            shared = self._running[key] = _Shared(asyncio.create_task(self._work(pool, key, endpoint, values, look)))
+            pool = self._slow if question.endpoint.slow else self._pool
+            shared = self._running[key] = _RunningQuestion(asyncio.create_task(self._work(pool, key, question, look)))
             shared.task.add_done_callback(lambda task: self._finished(key, task))
         shared.waiting += 1
         try:
@@ -267,11 +269,11 @@ class Service:
                 shared.task.cancel()
 
     async def _work(
-        self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], endpoint: Endpoint, values: Mapping[str, Any],
-        look: Look | None,
-    ) -> bytes:  # fmt: skip
+        self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], question: Question, look: Look | None
+    ) -> bytes:
+        endpoint, values = question.endpoint, question.values
         stop = threading.Event()
-        work = partial(watch, lambda: _told(self._worked(endpoint, values, look)), stop, self._seconds)
+        work = partial(watch, lambda: _encode(self._answer(endpoint, values, look), question.wording), stop, self._seconds)
         self._stops.add(stop)
         try:
             found, whole = await self._in_thread(pool, work)
@@ -281,11 +283,11 @@ class Service:
             stop.set()  # where all who waited are gone, the thread ends at its next step
             self._stops.discard(stop)
         if look is not None and whole and not values.get("timings"):
-            self.known.put(*key, found)  # before this ends, so that nobody finds it neither running nor known
-        told: bytes = found
-        return told
+            self.cache.put(*key, found)  # before this ends, so that nobody finds it neither running nor known
+        answer: bytes = found
+        return answer
 
-    def _worked(self, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None) -> dict[str, Any]:
+    def _answer(self, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None) -> dict[str, Any]:
         """The tree has been looked at already, unless it has been again since."""
         if look is None and endpoint.early is not None and self._building.is_set() and endpoint.asks_tree(values):
             return self._answer_early(endpoint, values)
@@ -305,23 +307,72 @@ class Service:
         return await asyncio.wrap_future(pool.submit(work))
 
 
-class _Shared:
+class _RunningQuestion:
     def __init__(self, task: asyncio.Task[bytes]) -> None:
         self.task = task
         self.waiting = 0
 
 
-def _question(endpoint: Endpoint, values: Mapping[str, Any]) -> Hashable:
-    return (endpoint.name, *((name, _hashable(values[name])) for name in sorted(values)))
+@dataclass(frozen=True, slots=True)
+class Question:
+    endpoint: Endpoint
+    values: Mapping[str, Any]
+    wording: Wording
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for questions with the same answer in the same words."""
+        pairs = ((name, _hashable(self.values[name])) for name in sorted(self.values))
+        return (self.endpoint.name, id(self.wording), *pairs)
 
 
 def _hashable(value: Any) -> Hashable:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _told(value: dict[str, Any]) -> tuple[bytes, bool]:
+def _encode(value: dict[str, Any], wording: Wording) -> tuple[bytes, bool]:
     """The answer's bytes, and whether the next one who asks would get the same: not while a history is still being read, nor
     from an index that is behind."""
     index = value.get("index")
     whole = not isinstance(index, dict) or (index.get("fresh", True) and index.get("coverage", {}).get("history", 1.0) >= 1.0)
-    return encoded(WORDS.told(value)), whole
+    return encode(wording.render_json(value)), whole
+
+
+class AnswerCache:
+    """Answers as bytes, each valid for the stamp (tree and history) it was made with. The least recently used go first."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES, most_entries: int = MOST_ENTRIES) -> None:
+        self._most_bytes, self._most_entries = most_bytes, most_entries
+        self._entries: OrderedDict[Hashable, tuple[Hashable, bytes]] = OrderedDict()
+        self.bytes = 0
+        self.hits = self.misses = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, question: Hashable, stamp: Hashable) -> bytes | None:
+        entry = self._entries.get(question)
+        if entry is None or entry[0] != stamp:
+            self.misses += 1
+            return None
+        self._entries.move_to_end(question)
+        self.hits += 1
+        return entry[1]
+
+    def put(self, question: Hashable, stamp: Hashable, answer: bytes) -> None:
+        if len(answer) > self._most_bytes // 8:
+            return
+        self._forget(question)
+        self._entries[question] = (stamp, answer)
+        self.bytes += len(answer)
+        while self.bytes > self._most_bytes or len(self._entries) > self._most_entries:
+            self._forget(next(iter(self._entries)))
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self.bytes = 0
+
+    def _forget(self, question: Hashable) -> None:
+        entry = self._entries.pop(question, None)
+        if entry is not None:
+            self.bytes -= len(entry[1])

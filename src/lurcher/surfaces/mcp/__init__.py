@@ -6,11 +6,12 @@ Only what is here is imported without the extra `mcp`; the rest needs its packag
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from lurcher import config
 from lurcher.errors import MissingExtra
@@ -40,24 +41,40 @@ def serve_stdio(roots: Sequence[str], overrides: Mapping[str, Any] | None = None
 
     config.load(None, overrides)  # what is wrong with the flags is said now, not with the first answer
     access = starting_access(roots, Path.cwd())
-    from lurcher.surfaces.mcp.claim import claimed
-
     if sys.stdin is not None and sys.stdin.isatty():
         print("note: this speaks to programs, not to people (lurcher help agents); Ctrl-C ends it", file=sys.stderr)
-    source, target = claimed()
+    source, target = _claim_stdio()
     import anyio
 
     from lurcher.surfaces.mcp import stdio
-    from lurcher.surfaces.mcp.server import Face
+    from lurcher.surfaces.mcp.server import MCPServer
 
-    face = Face(access, overrides, given=bool(roots), alone=True)
+    server = MCPServer(access, overrides, given=bool(roots), alone=True)
     threading.Thread(target=_warm_up, daemon=True).start()
 
     async def serve() -> None:
         async with stdio.streams(source, target) as (incoming, outgoing):
-            await face.server.run(incoming, outgoing, face.server.create_initialization_options())
+            await server.server.run(incoming, outgoing, server.server.create_initialization_options())
 
     anyio.run(serve)
+
+
+def _claim_stdio() -> tuple[IO[bytes], IO[bytes]]:
+    """Takes standard input and output for the protocol alone, before anything is imported that might print.
+
+    From then on file descriptor 0 is empty, and what a library or a child process prints goes to stderr.
+    """
+    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    try:
+        os.dup2(2, 1)
+    except OSError:  # started without stderr
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.close(nothing)
+    return source, target
 
 
 def _warm_up() -> None:
@@ -103,14 +120,14 @@ def streamable_app(
     from mcp.server.transport_security import TransportSecuritySettings
 
     from lurcher.surfaces.mcp.access import starting_access
-    from lurcher.surfaces.mcp.server import Face
+    from lurcher.surfaces.mcp.server import MCPServer
 
-    face = Face(starting_access([str(root) for root in roots], Path.cwd()), overrides, surface="mcp-http")
+    server = MCPServer(starting_access([str(root) for root in roots], Path.cwd()), overrides, surface="mcp-http")
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True, allowed_hosts=list(hosts), allowed_origins=list(origins)
     )
     return MountedMCP(
         StreamableHTTPSessionManager(
-            app=face.server, security_settings=security, max_request_body_size=most_bytes, max_sessions=most_sessions
+            app=server.server, security_settings=security, max_request_body_size=most_bytes, max_sessions=most_sessions
         )
     )

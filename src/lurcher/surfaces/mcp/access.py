@@ -14,7 +14,7 @@ from lurcher.sources.roots import Root, breadth, find_root
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Folders, resolved; a path counts as inside only as what it is once every link is followed."""
+    """Resolved folders; a path is inside only if it is after every link is followed."""
 
     folders: tuple[Path, ...]
 
@@ -24,7 +24,7 @@ class Access:
         A relative path is one as hits have it: below one of the folders, or with several of them, after its name.
         """
         if "\0" in path or len(path) > 4096:
-            raise PathError("that is no path", "pass a path as a hit has it")
+            raise PathError("this is not a path", "pass a path as a hit has it")
         asked = Path(path)
         places = [asked] if asked.is_absolute() else [base / asked for base in self._bases(asked)]
         allowed = []
@@ -45,7 +45,7 @@ class Access:
         if len(self.folders) > 1 and path.parts:
             yield from (folder.parent for folder in self.folders if folder.name == path.parts[0])
 
-    def narrowed(self, roots: Sequence[Path]) -> Access:
+    def narrow(self, roots: Sequence[Path]) -> Access:
         """Within what the client has open as well, where it says what that is."""
         both = [inner for a in self.folders for b in roots if (inner := _inner(a, b)) is not None]
         if not both:
@@ -99,8 +99,8 @@ def starting_access(roots: Sequence[str], here: Path) -> Access:
     return Access((top_of(here.resolve()),))
 
 
-def too_wide(folder: Path) -> bool:
-    """Whether a folder is one that nobody means: started by a desktop program, a server may find itself there."""
+def is_too_wide(folder: Path) -> bool:
+    """Whether a folder is too broad to be a project, such as the home folder a desktop program starts servers in."""
     return breadth(Root(folder, False, "")) != ""
 
 

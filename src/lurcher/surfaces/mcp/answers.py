@@ -21,10 +21,11 @@ from lurcher.inspect.answers import (
 )
 from lurcher.inspect.explain import ExplainAnswer, Writer
 from lurcher.runtime.plural import counted
-from lurcher.surfaces.mcp.words import WORDS
+from lurcher.surfaces import parameters as p
+from lurcher.surfaces.mcp.arguments import WORDING
 from lurcher.types import Answer, Degraded, Hit, IndexState
 
-BUDGET = 2000
+BUDGET: int = p.BUDGET.on(p.MCP).default
 """Tokens of a text, unless more or fewer are asked for."""
 _MOST_NOTES = 4
 _LONGEST_NOTE = 400
@@ -32,7 +33,7 @@ _SHORT = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ToolResult:
     """What a tool answers with."""
 
     text: str
@@ -46,7 +47,7 @@ class Told:
         return tokens.estimate(self.text)
 
 
-def room(budget: int) -> int:
+def entry_budget(budget: int) -> int:
     """What is left for entries when some is kept for what is said below them."""
     return max(1, budget - min(250, max(40, budget // 8)))
 
@@ -56,25 +57,25 @@ def hits_budget(budget: int) -> int:
     return max(1, budget * 4 // 5)
 
 
-def search(answer: Answer, budget: int) -> Told:
+def render_search(answer: Answer, budget: int) -> ToolResult:
     shown = [(_hit_text(hit), _hit_data(hit)) for hit in answer.hits]
     total = answer.counted if answer.total > len(shown) else ""
     more = f"{total}; more: cursor={answer.next}" if answer.next else total
     first = "" if answer.hits else "nothing found"
-    above, below = _notes(answer.degraded), _lines(first, more)
+    above, below = _render_notes(answer.degraded), _join_lines(first, more)
     # A token has a byte at least: what is not counted yet cannot cost more than its bytes.
     around = sum(len(text.encode()) for text, _ in shown) - sum(len(hit.text.rstrip("\n").encode()) for hit in answer.hits)
     sure = answer.tokens + around + len(above.encode()) + len(below.encode()) + len(shown) + 1 <= budget
-    text = _packed([text for text, _ in shown], budget, below, answer.degraded, sure)
+    text = _pack([text for text, _ in shown], budget, below, answer.degraded, sure)
     data = {
         "hits": [data for _, data in shown],
         "total": answer.total,
         **({"at_least": True} if answer.at_least else {}),
         "next": answer.next,
         "mode": answer.mode,
-        **_standing(answer.index, answer.degraded),
+        **_index_data(answer.index, answer.degraded),
     }
-    return Told(text, data, tuple(dict.fromkeys(hit.path for hit in answer.hits if hit.source != "history")))
+    return ToolResult(text, data, tuple(dict.fromkeys(hit.path for hit in answer.hits if hit.source != "history")))
 
 
 def _hit_text(hit: Hit) -> str:
@@ -116,19 +117,19 @@ def _hit_data(hit: Hit) -> dict[str, Any]:
     return data
 
 
-def explained(answer: ExplainAnswer, budget: int) -> Told:
+def render_explain(answer: ExplainAnswer, budget: int) -> ToolResult:
     def data_of(entry: Writer) -> dict[str, Any]:
         whole = entry.to_dict()
         return {name: value for name, value in whole.items() if name not in ("email", "related")}
 
-    kept, _ = _fitting(answer.writers, _writer_text, room(budget))
+    kept, _ = _take_fitting(answer.writers, _writer_text, entry_budget(budget))
     more = f"{len(kept)} of {counted(answer.total, 'commit')}" if len(kept) < answer.total else ""
-    text = _packed([_writer_text(entry) for entry in kept], budget, more, answer.degraded)
+    text = _pack([_writer_text(entry) for entry in kept], budget, more, answer.degraded)
     data = {
         "path": answer.path, "commits": [data_of(entry) for entry in kept], "total": answer.total,
-        "degraded": [note.to_dict() for note in answer.degraded],
+        "degraded": [note.to_dict() for note in WORDING.render_notes(answer.degraded)],
     }  # fmt: skip
-    return Told(text, data)
+    return ToolResult(text, data)
 
 
 def _writer_text(entry: Writer) -> str:
@@ -145,15 +146,15 @@ def _writer_text(entry: Writer) -> str:
     return "\n".join(out) + "\n"
 
 
-def outline(answer: OutlineAnswer, budget: int) -> Told:
+def render_outline(answer: OutlineAnswer, budget: int) -> ToolResult:
     """Symbol by symbol as far as there is room; the last file may have only its first ones."""
-    left = room(budget)
+    left = entry_budget(budget)
     files: list[dict[str, Any]] = []
     texts: list[str] = []
     shown = 0
     for file in answer.files:
         lines = list(_outline_lines(file))
-        kept, _ = _fitting(lines, lambda item: item[0], left)
+        kept, _ = _take_fitting(lines, lambda item: item[0], left)
         if not kept:
             break
         texts.append("\n".join(text for text, _ in kept) + "\n")
@@ -167,12 +168,12 @@ def outline(answer: OutlineAnswer, budget: int) -> Told:
     all_of_them = counted(answer.total, "symbol")
     more = f"{shown:,} of {all_of_them}; name a file, a kind or a larger budget for the rest" if missing else ""
     first = "" if answer.total else "no symbols"
-    text = _packed(texts, budget, _lines(first, more), answer.standing.degraded)
+    text = _pack(texts, budget, _join_lines(first, more), answer.standing.degraded)
     data = {
         "path": answer.path, "files": files, "total": answer.total, "shown": shown,
-        **_standing(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.standing.index, answer.standing.degraded),
     }  # fmt: skip
-    return Told(text, data, tuple(file["path"] for file in files))
+    return ToolResult(text, data, tuple(file["path"] for file in files))
 
 
 def _outline_lines(file: OutlineFile) -> Iterator[tuple[str, dict[str, Any] | None]]:
@@ -193,33 +194,33 @@ def _outline_lines(file: OutlineFile) -> Iterator[tuple[str, dict[str, Any] | No
         yield from walk(symbol, 1)
 
 
-def context(answer: ContextAnswer, budget: int) -> Told:
+def render_context(answer: ContextAnswer, budget: int) -> ToolResult:
     left = [f"{section.left_out:,} of {section.name}" for section in answer.sections if section.left_out]
     more = f"left out: {', '.join(left)}" if left else ""
-    text = _packed([answer.text], budget, more, answer.standing.degraded)
+    text = _pack([answer.text], budget, more, answer.standing.degraded)
     data = {
         "path": answer.path, "files": answer.files, "lines": answer.lines, "languages": answer.languages,
         "sections": [section.to_dict() for section in answer.sections], "tokens": answer.tokens,
-        **_standing(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.standing.index, answer.standing.degraded),
     }  # fmt: skip
-    return Told(text, data, (answer.path,))
+    return ToolResult(text, data, (answer.path,))
 
 
-def impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget: int) -> Told:
+def render_impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget: int) -> ToolResult:
     """`dependents` are those that may be shown."""
-    kept, _ = _fitting(dependents, _dependent_text, room(budget))
+    kept, _ = _take_fitting(dependents, _dependent_text, entry_budget(budget))
     totals = ", ".join(f"hop {hop.hop}: {counted(hop.total, 'file')}, {counted(hop.tests, 'test')}" for hop in answer.by_hop)
     listed = f"; {len(kept)} of {len(dependents)} listed" if len(kept) < len(dependents) else ""
     asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     first = "" if dependents else f"nothing imports {asked}"
     more = f"{totals}{listed}" if dependents else ""
-    text = _packed(["".join(map(_dependent_text, kept))], budget, _lines(first, more), answer.standing.degraded)
+    text = _pack(["".join(map(_dependent_text, kept))], budget, _join_lines(first, more), answer.standing.degraded)
     data = {
         "path": answer.path, "symbol": answer.symbol, "dependents": [entry.to_dict() for entry in kept],
         "total": len(dependents), "by_hop": [hop.to_dict() for hop in answer.by_hop],
-        **_standing(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.standing.index, answer.standing.degraded),
     }  # fmt: skip
-    return Told(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
+    return ToolResult(text, data, tuple(dict.fromkeys(entry.path for entry in kept)))
 
 
 def _dependent_text(entry: Dependent) -> str:
@@ -231,28 +232,28 @@ def _dependent_text(entry: Dependent) -> str:
     return "  ".join(said) + "\n"
 
 
-def exists(answer: ExistsAnswer) -> Told:
+def render_exists(answer: ExistsAnswer) -> ToolResult:
     where = f" {answer.path}:{answer.line}" if answer.path is not None else ""
-    text = _packed([f"{answer.verdict}{where}\n"], BUDGET, "", answer.standing.degraded)
+    text = _pack([f"{answer.verdict}{where}\n"], BUDGET, "", answer.standing.degraded)
     data = {
         "exists": answer.exists, "certain": answer.certain, "path": answer.path, "line": answer.line,
-        **_standing(answer.standing.index, answer.standing.degraded),
+        **_index_data(answer.standing.index, answer.standing.degraded),
     }  # fmt: skip
-    return Told(text, data)
+    return ToolResult(text, data)
 
 
-def _standing(index: IndexState, degraded: Sequence[Degraded]) -> dict[str, Any]:
-    return {"index": index.to_dict(), "degraded": [note.to_dict() for note in WORDS.notes(degraded)]}
+def _index_data(index: IndexState, degraded: Sequence[Degraded]) -> dict[str, Any]:
+    return {"index": index.to_dict(), "degraded": [note.to_dict() for note in WORDING.render_notes(degraded)]}
 
 
-def _lines(*said: str) -> str:
+def _join_lines(*said: str) -> str:
     return "\n".join(line for line in said if line)
 
 
-def _notes(degraded: Sequence[Degraded]) -> str:
+def _render_notes(degraded: Sequence[Degraded]) -> str:
     """What an agent has to know before it believes what follows."""
     said = []
-    for note in WORDS.notes(degraded[:_MOST_NOTES]):
+    for note in WORDING.render_notes(degraded[:_MOST_NOTES]):
         text = f"note: {note.reason}" + (f" ({note.hint})" if note.hint else "")
         said.append(text if len(text) <= _LONGEST_NOTE else text[: _LONGEST_NOTE - 1] + "…")
     if len(degraded) > _MOST_NOTES:
@@ -261,7 +262,7 @@ def _notes(degraded: Sequence[Degraded]) -> str:
     return "\n".join(said)
 
 
-def _fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int) -> tuple[list[Any], int]:
+def _take_fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int) -> tuple[list[Any], int]:
     """The first items that fit, at least one, and how many do not."""
     kept: list[Any] = []
     for item in items:
@@ -272,13 +273,13 @@ def _fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int) -> 
     return kept, len(items) - len(kept)
 
 
-def _packed(parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degraded], sure: bool = False) -> str:
+def _pack(parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degraded], sure: bool = False) -> str:
     """Notes, parts and what is said below them, within the budget: if need be the longest part loses lines, and says so.
 
     Where it is `sure` that they fit, nothing is counted.
     """
     texts = list(parts)
-    above = _notes(degraded)
+    above = _render_notes(degraded)
 
     def whole() -> str:
         said = "\n".join([*texts, below] if below else texts).strip("\n")

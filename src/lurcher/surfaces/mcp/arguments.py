@@ -1,116 +1,67 @@
-"""What a tool takes: each parameter declared once, for the schema that agents read and for the check of what they send."""
+"""What each tool takes: its JSON schema, the check of a call, and the words in which errors name parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from lurcher.errors import UsageError
-from lurcher.runtime.terminal import printable
-
-_KINDS = {"text": "text", "int": "a whole number", "bool": "true or false", "texts": "a list of texts"}
-_MOST_SHOWN = 60
-_MOST_ITEMS = 100
+from lurcher.surfaces import parameters as p
+from lurcher.surfaces.parameters import MCP, Parameter
+from lurcher.surfaces.wording import Wording
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    name: str
-    kind: str
-    """text, int, bool, texts"""
-    doc: str = ""
-    required: bool = False
-    default: Any = None
-    choices: tuple[str, ...] = ()
-    low: int = 0
-    high: int = 1_000_000_000
-    most: int = 4096
-    """Characters of a text."""
+def _take(*parameters: Parameter) -> tuple[Parameter, ...]:
+    return tuple(parameter.on(MCP) for parameter in parameters)
 
-    @property
-    def schema(self) -> dict[str, Any]:
-        types: dict[str, dict[str, Any]] = {
-            "text": {"type": "string"}, "int": {"type": "integer"}, "bool": {"type": "boolean"},
-            "texts": {"type": "array", "items": {"type": "string"}},
-        }  # fmt: skip
-        out = types[self.kind]
-        if self.choices:
-            (out["items"] if self.kind == "texts" else out)["enum"] = list(self.choices)
-        if self.default is not None:
-            out["default"] = self.default
-        if self.doc:
-            out["description"] = self.doc
-        return out
+
+_START_LINE, _END_LINE = (p.LINE.on(MCP, name=name, required=False) for name in ("start_line", "end_line"))
+
+ARGUMENTS: Mapping[str, tuple[Parameter, ...]] = {
+    "search": _take(
+        p.QUERY, p.SOURCE, p.MODE, p.PATHS, p.LANG, p.LIBRARY, p.LIMIT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR
+    ),
+    "find_pattern": _take(
+        p.QUERY, p.SINCE, p.UNTIL, p.AUTHOR, p.OUTCOME, p.PATHS, p.LIMIT, p.BUDGET, p.CURSOR
+    ),
+    "explain_change": (p.FILE.on(MCP), _START_LINE, _END_LINE, *_take(p.LIMIT, p.BUDGET)),
+    "related": _take(p.FILE, p.LINE, p.LIMIT, p.SNIPPET_LINES, p.BUDGET, p.CURSOR),
+    "outline": _take(p.PATHS, p.KIND, p.BUDGET),
+    "context": _take(p.PATHS, p.BUDGET),
+    "impact": _take(p.FILE, p.SYMBOL, p.HOPS, p.BUDGET),
+    "exists": (Parameter("text", required=True), p.EXACT.on(MCP)),
+    "index": _take(p.HISTORY, p.REBUILD),
+    "status": (),
+}
+
+WORDING = Wording(MCP, ARGUMENTS)
 
 
 def schema(parameters: Sequence[Parameter]) -> dict[str, Any]:
     """The JSON schema of a tool's arguments."""
-    required = [item.name for item in parameters if item.required]
+    properties: dict[str, Any] = {}
+    for parameter in parameters:
+        properties[parameter.name] = described = p.json_schema(parameter)
+        if parameter.default is not None:
+            described["default"] = parameter.default
+        if parameter.help:
+            described["description"] = parameter.help
+    required = [parameter.name for parameter in parameters if parameter.required]
     return {
-        "type": "object",
-        "properties": {item.name: item.schema for item in parameters},
-        **({"required": required} if required else {}),
+        "type": "object", "properties": properties, **({"required": required} if required else {}),
         "additionalProperties": False,
-    }
+    }  # fmt: skip
 
 
-def checked(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Every parameter with its value; UsageError for what does not fit."""
-    given = given or {}
-    known = {item.name: item for item in parameters}
-    for name in given:
-        if name not in known:
-            raise UsageError(f"unknown argument '{_shown(name)}'", f"this tool takes: {', '.join(known) or 'nothing'}")
-    values = {}
-    for item in parameters:
-        value = given.get(item.name)
-        if value is None:
-            if item.required:
-                raise UsageError(f"'{item.name}' is missing", item.doc)
-            value = item.default
-        values[item.name] = value if value is None else _value(item, value)
-    return values
+def check_arguments(parameters: Sequence[Parameter], given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Every parameter with its value, None where it has none; UsageError for what does not fit."""
+    values = dict.fromkeys([parameter.name for parameter in parameters])
+    return {**values, **{name: _whole(value) for name, value in p.check_all(parameters, given or {}).items()}}
 
 
-def _value(item: Parameter, value: Any) -> Any:
-    if item.kind == "texts":
-        value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            raise _misfit(item, value)
-        if len(value) > _MOST_ITEMS:
-            raise UsageError(f"'{item.name}' has {len(value):,} entries", f"at most {_MOST_ITEMS}")
-        return [_text(item, part) for part in value]
-    if item.kind == "text":
-        if not isinstance(value, str):
-            raise _misfit(item, value)
-        return _text(item, value)
-    if item.kind == "bool":
-        if not isinstance(value, bool):
-            raise _misfit(item, value)
+def _whole(value: Any) -> Any:
+    """Without unpaired surrogates, which JSON can send but UTF-8 cannot write."""
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    if not isinstance(value, str) or value.isascii():
         return value
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise _misfit(item, value)
-    if not item.low <= value <= item.high:
-        raise UsageError(f"'{item.name}' cannot be {_shown(value)}", f"allowed: {item.low} to {item.high}")
-    return value
-
-
-def _text(item: Parameter, value: str) -> str:
-    if len(value) > item.most:
-        raise UsageError(f"'{item.name}' has {len(value):,} characters", f"at most {item.most:,}")
-    if item.choices and value not in item.choices:
-        raise UsageError(f"'{item.name}' cannot be '{_shown(value)}'", f"allowed: {', '.join(item.choices)}")
-    # Half a surrogate pair can be sent as JSON, but not written as UTF-8.
-    return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _misfit(item: Parameter, value: Any) -> UsageError:
-    return UsageError(f"'{item.name}' must be {_KINDS[item.kind]}, not {_shown(value)}", item.doc)
-
-
-def _shown(value: Any) -> str:
-    text = printable(str(value)[: _MOST_SHOWN + 1])
-    return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 1] + "…"
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -31,12 +31,11 @@ from lurcher.runtime.timings import pause
 from lurcher.server import token_stats
 from lurcher.server.session import Build, Served
 from lurcher.surfaces.mcp import resources
-from lurcher.surfaces.mcp.access import Access, folders_of, too_wide
-from lurcher.surfaces.mcp.answers import Told
-from lurcher.surfaces.mcp.arguments import checked, schema
-from lurcher.surfaces.mcp.status import status_data, status_text
+from lurcher.surfaces.mcp.access import Access, folders_of, is_too_wide
+from lurcher.surfaces.mcp.answers import ToolResult
+from lurcher.surfaces.mcp.arguments import WORDING, check_arguments, schema
+from lurcher.surfaces.mcp.resources import status_data, status_text
 from lurcher.surfaces.mcp.tools import TOOLS, Call, Tool
-from lurcher.surfaces.mcp.words import WORDS
 from lurcher.version import VERSION
 
 Context = ServerRequestContext[Any, Any]
@@ -48,7 +47,7 @@ INSTRUCTIONS = (
 _MOST_ENGINES = 6
 _THREADS = 8
 _ROOTS_SECONDS = 1.0
-"""A client that does not tell its roots by then is served those of the command line."""
+"""A client that does not answer by then gets the folders of the command line."""
 _ROOTS_KEY = "roots"
 _MOST_SECONDS = 120.0
 """No question takes longer on a repository of a million units; the making of an index has no such limit."""
@@ -58,8 +57,8 @@ NOT_FOUND = -32002
 """What older versions of the protocol call a resource that is not there."""
 
 
-class Face:
-    """What clients see. `access` are the folders that it was started for; `alone` says that there is but one client."""
+class MCPServer:
+    """The MCP server. `access` are the folders that it was started for; `alone` says that there is only one client."""
 
     def __init__(
         self,
@@ -70,7 +69,7 @@ class Face:
         alone: bool = False,
         surface: str = "mcp",
     ) -> None:
-        """`given` says that somebody chose the folders: they bind clients. Else a client's own roots take their place."""
+        """`given` says that the user chose the folders: clients are limited to them. Else a client's own roots replace them."""
         self._start, self._overrides, self._given, self._alone = access, overrides, given, alone
         self._surface = surface
         self._engines: OrderedDict[tuple[Path, ...], Served] = OrderedDict()
@@ -79,18 +78,18 @@ class Face:
         self._roots: WeakKeyDictionary[Any, list[Path] | None] = WeakKeyDictionary()
         self._only_roots: list[Path] | None = None
         with warnings.catch_warnings():
-            # Roots are on their way out of the protocol, but clients that have them mean them.
+            # Roots are deprecated in the protocol, but clients still use them.
             warnings.simplefilter("ignore", MCPDeprecationWarning)
             self.server: Server[Any] = Server(
-                "lurcher", version=VERSION, title="lurcher", instructions=INSTRUCTIONS, lifespan=self._life,
+                "lurcher", version=VERSION, title="lurcher", instructions=INSTRUCTIONS, lifespan=self._lifespan,
                 on_list_tools=self._list_tools, on_call_tool=self._call_tool, on_list_resources=self._list_resources,
                 on_list_resource_templates=self._list_templates, on_read_resource=self._read_resource,
                 on_roots_list_changed=self._roots_changed, get_tool_input_schema=_schema_of,
             )  # fmt: skip
-        self.server.middleware.clear()  # it only traces, for whoever collects that; nobody does here
+        self.server.middleware.clear()  # it only adds tracing, which nothing here collects
 
     @asynccontextmanager
-    async def _life(self, server: Server[Any]) -> Any:
+    async def _lifespan(self, server: Server[Any]) -> Any:
         self._limiter = anyio.CapacityLimiter(_THREADS)
         try:
             yield {}
@@ -107,7 +106,7 @@ class Face:
     # -- tools ------------------------------------------------------------------------------------------------------------
 
     async def _list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[_declared(tool) for tool in TOOLS])
+        return types.ListToolsResult(tools=[_describe_tool(tool) for tool in TOOLS])
 
     async def _call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
@@ -119,43 +118,43 @@ class Face:
             about = {"code": "usage", "hint": f"known: {known}"}
             raise MCPError(types.INVALID_PARAMS, f"unknown tool '{params.name[:60]}'", about)
         try:
-            given = checked(tool.parameters, params.arguments)
+            given = check_arguments(tool.parameters, params.arguments)
             access = await self._access(ctx, params)
             if access is None:
                 return types.InputRequiredResult(input_requests={_ROOTS_KEY: types.ListRootsRequest()})
-            served = await self._opened(access)
-            told = await self._run(tool, ctx, served, access, given)
+            served = await self._open_engine(access)
+            result = await self._run(tool, ctx, served, access, given)
         except LurcherError as error:
-            return _refused(error)
+            return _error_result(error)
         return types.CallToolResult(
-            content=[types.TextContent(type="text", text=told.text)], structured_content=told.data,
+            content=[types.TextContent(type="text", text=result.text)], structured_content=result.data,
             _meta={"lurcher/ms": round(1000 * (time.perf_counter() - began), 2)},
         )  # fmt: skip
 
-    async def _run(self, tool: Tool, ctx: Context, served: Served, access: Access, given: dict[str, Any]) -> Told:
+    async def _run(self, tool: Tool, ctx: Context, served: Served, access: Access, given: dict[str, Any]) -> ToolResult:
         if tool.name == "index":
             return await self._index(ctx, served, **given)
         stop = threading.Event()
         if tool.name == "status":
             data = await self._thread(lambda: status_data(served), stop)
-            return Told(status_text(WORDS.told(data)), WORDS.told(data))
-        call = Call(served, access, _Reporter(ctx, stop), self._served)
-        told: Told = await self._thread(partial(self._asked_for, tool, call, given), stop)
-        return told
+            return ToolResult(status_text(WORDING.render_json(data)), WORDING.render_json(data))
+        call = Call(served, access, _Reporter(ctx, stop), self._engine_for)
+        result: ToolResult = await self._thread(partial(self._run_tool, tool, call, given), stop)
+        return result
 
-    def _asked_for(self, tool: Tool, call: Call, given: dict[str, Any]) -> Told:
+    def _run_tool(self, tool: Tool, call: Call, given: dict[str, Any]) -> ToolResult:
         """What a tool answers; what that saved against reading the files is noted."""
         assert tool.run is not None
-        told = tool.run(call, given)
+        result = tool.run(call, given)
         engine = call.served.engine
-        if told.paths and engine.settings.savings.count:
-            token_stats.note(self._surface, tool.name, told.tokens, [engine.locate(path) for path in told.paths])
-        return told
+        if result.paths and engine.settings.savings.count:
+            token_stats.note(self._surface, tool.name, result.tokens, [engine.locate(path) for path in result.paths])
+        return result
 
-    async def _opened(self, access: Access) -> Served:
+    async def _open_engine(self, access: Access) -> Served:
         known = self._engines.get(access.folders)
         if known is None:
-            known = await self._thread(lambda: self._served(access), threading.Event())
+            known = await self._thread(lambda: self._engine_for(access), threading.Event())
         assert known is not None
         return known
 
@@ -167,19 +166,19 @@ class Face:
         finally:
             stop.set()
 
-    async def _index(self, ctx: Context, served: Served, history: bool, rebuild: bool) -> Told:
+    async def _index(self, ctx: Context, served: Served, history: bool, rebuild: bool) -> ToolResult:
         began = time.monotonic()
         while True:
-            build = await self._thread(lambda: _started(served, history, rebuild), threading.Event())
-            await self._built(ctx, build)
+            build = await self._thread(lambda: _start_build(served, history, rebuild), threading.Event())
+            await self._await_build(ctx, build)
             if build.order.history or not history:  # else one was under way that did less
                 break
         data = await self._thread(lambda: status_data(served), threading.Event())
         data["seconds"] = round(time.monotonic() - began, 2)
-        return Told(status_text(WORDS.told(data)), WORDS.told(data))
+        return ToolResult(status_text(WORDING.render_json(data)), WORDING.render_json(data))
 
-    async def _built(self, ctx: Context, build: Build) -> None:
-        """Wait for a build, telling how far it is; if nobody waits any more, end it."""
+    async def _await_build(self, ctx: Context, build: Build) -> None:
+        """Waits for a build and reports progress; cancels it when nobody waits any more."""
         last, seen, base = 0.0, 0, 0
         build.waiting += 1
         try:
@@ -203,8 +202,8 @@ class Face:
         cursor = params.cursor if params is not None else None
         access = await self._access_known(ctx)
         try:
-            served = await self._opened(access)
-            page = await self._thread(lambda: resources.listed(served, access, cursor), threading.Event())
+            served = await self._open_engine(access)
+            page = await self._thread(lambda: resources.list_resources(served, access, cursor), threading.Event())
         except LurcherError as error:
             raise _protocol_error(error, ctx) from None
         return types.ListResourcesResult(resources=page.entries, next_cursor=page.next)
@@ -218,18 +217,18 @@ class Face:
         access = await self._access_known(ctx)
         stop = threading.Event()
         try:
-            served = await self._opened(access)
-            call = Call(served, access, _Reporter(ctx, stop), self._served)
-            found = await self._thread(partial(resources.read, call, params.uri), stop)
+            served = await self._open_engine(access)
+            call = Call(served, access, _Reporter(ctx, stop), self._engine_for)
+            found = await self._thread(partial(resources.read_resource, call, params.uri), stop)
         except LurcherError as error:
             raise _protocol_error(error, ctx) from None
         return types.ReadResourceResult(contents=[found])
 
     # -- roots ------------------------------------------------------------------------------------------------------------
 
-    def _served(self, access: Access) -> Served:
+    def _engine_for(self, access: Access) -> Served:
         """The engine for these folders, opened once; the ones that were not asked for longest are closed."""
-        if not self._given and any(too_wide(folder) for folder in access.folders):
+        if not self._given and any(is_too_wide(folder) for folder in access.folders):
             raise PathError(
                 f"{access.folders[0]} is no project", "start it in a project, or name one: lurcher mcp --root FOLDER"
             )
@@ -238,7 +237,7 @@ class Face:
             if known is None:
                 known = Served.open(access.folders, self._overrides)
                 for project in known.engine.projects:
-                    project.check_breadth()  # nobody is there to be asked
+                    project.check_breadth()  # there is nobody to confirm it
                 self._engines[access.folders] = known
             self._engines.move_to_end(access.folders)
             surplus = [self._engines.popitem(last=False)[1] for _ in range(len(self._engines) - _MOST_ENGINES)]
@@ -247,28 +246,28 @@ class Face:
         return known
 
     async def _access(self, ctx: Context, params: types.CallToolRequestParams) -> Access | None:
-        """What this client may ask about; None where it has to say first what it has open."""
-        told = (params.input_responses or {}).get(_ROOTS_KEY)
-        if isinstance(told, types.ListRootsResult):
-            roots = folders_of(str(root.uri) for root in told.roots)
+        """The folders this client may ask about; None where it has to send its roots first."""
+        result = (params.input_responses or {}).get(_ROOTS_KEY)
+        if isinstance(result, types.ListRootsResult):
+            roots = folders_of(str(root.uri) for root in result.roots)
             if self._alone:
                 self._only_roots = roots
-            return self._bounded(roots)
+            return self._limit_to(roots)
         if self._has_roots(ctx) and ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            return self._bounded(self._only_roots) if self._only_roots is not None else None
+            return self._limit_to(self._only_roots) if self._only_roots is not None else None
         return await self._access_known(ctx)
 
     async def _access_known(self, ctx: Context) -> Access:
         if not self._has_roots(ctx):
             return self._start
         if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            return self._bounded(self._only_roots)
+            return self._limit_to(self._only_roots)
         connection = ctx.session._connection
         if connection not in self._roots:
-            self._roots[connection] = await self._asked(ctx)
-        return self._bounded(self._roots[connection])
+            self._roots[connection] = await self._request_roots(ctx)
+        return self._limit_to(self._roots[connection])
 
-    async def _asked(self, ctx: Context) -> list[Path] | None:
+    async def _request_roots(self, ctx: Context) -> list[Path] | None:
         """The client's roots, asked for; None where it does not say."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", MCPDeprecationWarning)
@@ -283,10 +282,10 @@ class Face:
         able = ctx.session.client_capabilities
         return able is not None and able.roots is not None
 
-    def _bounded(self, roots: list[Path] | None) -> Access:
+    def _limit_to(self, roots: list[Path] | None) -> Access:
         if not roots:
             return self._start
-        return self._start.narrowed(roots) if self._given else Access(tuple(dict.fromkeys(roots)))
+        return self._start.narrow(roots) if self._given else Access(tuple(dict.fromkeys(roots)))
 
     async def _roots_changed(self, ctx: Context, params: types.NotificationParams | None) -> None:
         self._roots.pop(ctx.session._connection, None)
@@ -294,7 +293,7 @@ class Face:
 
 
 class _Reporter:
-    """Progress as the engine tells it, sent to the client; and the place where work notices that nobody waits for it."""
+    """Sends the engine's progress to the client, and stops work that nobody waits for any more."""
 
     def __init__(self, ctx: Context, stop: threading.Event) -> None:
         self._ctx, self._stop = ctx, stop
@@ -318,7 +317,7 @@ class _Reporter:
                 self._wanted = False
 
 
-def _started(served: Served, history: bool, rebuild: bool) -> Build:
+def _start_build(served: Served, history: bool, rebuild: bool) -> Build:
     """A build that does at least this; another that is under way is waited for."""
     while True:
         build = served.build(rebuild=rebuild, history=history)
@@ -327,7 +326,7 @@ def _started(served: Served, history: bool, rebuild: bool) -> Build:
         pause(0.2)
 
 
-def _declared(tool: Tool) -> types.Tool:
+def _describe_tool(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name, title=tool.title, description=tool.description, input_schema=schema(tool.parameters),
         output_schema=tool.output,
@@ -341,17 +340,18 @@ def _schema_of(name: str) -> Mapping[str, Any] | None:
     return next((schema(tool.parameters) for tool in TOOLS if tool.name == name), None)
 
 
-def _refused(error: LurcherError) -> types.CallToolResult:
-    """An error as agents see it: marked as one, with its code, and with what to do."""
-    told = WORDS.told(error.to_dict())
-    hint = f"\nhint: {told['hint']}" if error.hint else ""
-    text = f"error ({error.code}): {told['message']}{hint}"
+def _error_result(error: LurcherError) -> types.CallToolResult:
+    """An error as a tool result: marked as an error, with code and hint."""
+    shown = WORDING.render_json(error.to_dict())
+    hint = f"\nhint: {shown['hint']}" if error.hint else ""
+    text = f"error ({error.code}): {shown['message']}{hint}"
     return types.CallToolResult(
-        content=[types.TextContent(type="text", text=text)], is_error=True, _meta={"lurcher/error": told}
+        content=[types.TextContent(type="text", text=text)], is_error=True, _meta={"lurcher/error": shown}
     )
 
 
 def _protocol_error(error: LurcherError, ctx: Context) -> MCPError:
     modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     missing = isinstance(error, PathError) and not modern
-    return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, WORDS.of(error.message), WORDS.told(error.to_dict()))
+    shown = WORDING.render_json(error.to_dict())
+    return MCPError(NOT_FOUND if missing else types.INVALID_PARAMS, shown["message"], shown)

@@ -1,6 +1,6 @@
 """The protocol over standard input and output: one message a line, and nothing else on stdout, ever.
 
-A line that is no message is answered with an error instead of silence, and the connection goes on.
+A line that is not a message is answered with an error, and the connection goes on.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ async def streams(source: IO[bytes], target: IO[bytes]) -> AsyncIterator[tuple[I
 
     async def read_lines() -> None:
         async with heard:
-            while line := await anyio.to_thread.run_sync(_line, source, abandon_on_cancel=True):
+            while line := await anyio.to_thread.run_sync(_read_line, source, abandon_on_cancel=True):
                 if not line.strip():
                     continue
-                message = parsed(line)
+                message = parse_line(line)
                 if isinstance(message, bytes):
                     await anyio.to_thread.run_sync(write, message)
                 else:
@@ -64,8 +64,8 @@ async def streams(source: IO[bytes], target: IO[bytes]) -> AsyncIterator[tuple[I
         group.cancel_scope.cancel()
 
 
-def _line(source: IO[bytes]) -> bytes:
-    """The next line; of one that is too long only so much that it shows."""
+def _read_line(source: IO[bytes]) -> bytes:
+    """The next line; of one that is too long only the beginning."""
     line = source.readline(MOST_BYTES + 1)
     rest = line
     while len(rest) > MOST_BYTES and not rest.endswith(b"\n"):
@@ -73,36 +73,36 @@ def _line(source: IO[bytes]) -> bytes:
     return line
 
 
-def parsed(line: bytes) -> types.JSONRPCMessage | bytes:
-    """The message in a line, else the answer to what is none."""
+def parse_line(line: bytes) -> types.JSONRPCMessage | bytes:
+    """The message in a line, or the error to reply with."""
     if len(line) > MOST_BYTES:
         return _error(None, types.INVALID_REQUEST, f"a message has at most {MOST_BYTES:,} bytes")
     try:
         return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        pass  # broken, or with half a character in it, which can be mended
+        pass  # broken, or with an unpaired surrogate, which can be replaced
     try:
-        value = _mended(json.loads(line.decode("utf-8", "replace")))
+        value = _without_surrogates(json.loads(line.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
-        return _error(None, types.PARSE_ERROR, "that line is no JSON")
+        return _error(None, types.PARSE_ERROR, "this line is not JSON")
     try:
         return types.jsonrpc_message_adapter.validate_python(value, by_name=False)
     except (ValueError, RecursionError):
         number = value.get("id") if isinstance(value, dict) else None
         known = number if isinstance(number, (int, str)) and not isinstance(number, bool) else None
-        return _error(known, types.INVALID_REQUEST, "that is no JSON-RPC message")
+        return _error(known, types.INVALID_REQUEST, "this is not a JSON-RPC message")
 
 
-def _mended(value: Any, depth: int = 0) -> Any:
-    """The same without halves of surrogate pairs, which cannot be written as UTF-8."""
+def _without_surrogates(value: Any, depth: int = 0) -> Any:
+    """The same without unpaired surrogates, which UTF-8 cannot encode."""
     if depth > _DEEPEST:
         raise RecursionError
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [_mended(item, depth + 1) for item in value]
+        return [_without_surrogates(item, depth + 1) for item in value]
     if isinstance(value, dict):
-        return {_mended(key, depth + 1): _mended(item, depth + 1) for key, item in value.items()}
+        return {_without_surrogates(key, depth + 1): _without_surrogates(item, depth + 1) for key, item in value.items()}
     return value
 
 

@@ -1,4 +1,4 @@
-// Questions to the server. What an error says comes from the server: a code, one line and a hint.
+// Questions to the server. Errors come from the server: a code, one line, and a hint that names controls of this page.
 
 export class Refused extends Error {
   constructor(status, error) {
@@ -22,7 +22,7 @@ export function query(values) {
 export async function get(name, values = {}, signal = undefined) {
   let reply;
   try {
-    reply = await fetch(`/api/${name}?${query(values)}`, { signal, headers: { accept: "application/json" } });
+    reply = await fetch(`/api/${name}?${query(values)}`, { signal, headers: { accept: "application/json", "lurcher-surface": "page" } });
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refused(0, { code: "offline", message: "The server does not answer.", hint: "Is `lurcher serve` still running?" });

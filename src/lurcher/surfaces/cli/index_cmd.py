@@ -1,4 +1,4 @@
-"""`lurcher index --watch`: one line per update, until Ctrl-C."""
+"""`lurcher index`: the index of a tree or of a library; with `--watch` one line per update, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ import sys
 import threading
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lurcher.errors import UsageError
 from lurcher.runtime.plural import counted
 from lurcher.runtime.terminal import printable, unguarded
 from lurcher.runtime.timings import pause
-from lurcher.surfaces.cli.progress import Meter
+from lurcher.surfaces.cli import print_status, printer
+from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, print_json
+from lurcher.types import Degraded
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -27,16 +30,77 @@ if TYPE_CHECKING:
 _IMPATIENT = 2.0
 _MOMENT = 0.01
 _GLANCE = 0.1
-"""Seconds after which one that waits looks up, should the signal not have interrupted it."""
+"""Seconds between checks for a signal that did not interrupt the wait."""
+
+
+def run_index(parsed: Namespace) -> int:
+    if parsed.clear and (parsed.watch or parsed.rebuild):
+        raise UsageError(f"--clear and --{'watch' if parsed.watch else 'rebuild'} contradict each other", "use one of them")
+    if parsed.history and (parsed.watch or parsed.clear):
+        raise UsageError(f"--history and --{'watch' if parsed.watch else 'clear'} contradict each other", "use one of them")
+    if parsed.yes:
+        parsed.set.append(AGREED)
+    if parsed.library:
+        return _index_libraries(parsed)
+    if parsed.watch:
+        _watch(parsed)
+        return FOUND
+    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
+        if parsed.clear:
+            status: dict[str, Any] = {"cleared": engine.clear()}
+        else:
+            status = engine.index(rebuild=parsed.rebuild, history=parsed.history, progress=meter.update)
+    if parsed.json:
+        print_json(status)
+    elif parsed.clear:
+        where = " from the store" if engine.shares else ""
+        print(f"the index was removed{where}" if status["cleared"] else "there was no index")
+    else:
+        print_status.print_status(status)
+    notes = [Degraded(**note) for note in status.get("degraded", ())]
+    printer.print_notes(notes)
+    return ERROR if any(note.hint for note in notes) else FOUND  # a note without a hint needs no repair
+
+
+def _index_libraries(parsed: Namespace) -> int:
+    """Makes, updates or removes the index of installed dependencies."""
+    for flag in ("watch", "history"):
+        if getattr(parsed, flag):
+            raise UsageError(f"--{flag} is not for --library", "leave one of them out")
+    if parsed.store not in (None, "local"):
+        raise UsageError("--store is not for --library: their indexes are kept here", "leave one of them out")
+    entries: list[dict[str, Any]] = []
+    with engine_for(parsed) as engine, Meter(parsed.quiet) as meter:
+        for name in parsed.library:
+            if parsed.clear:
+                entries.append({"library": name, "cleared": engine.clear_library(name)})
+            else:
+                entries.append(engine.index_library(name, rebuild=parsed.rebuild, progress=meter.update))
+    if parsed.json:
+        print_json({"libraries": entries})
+    elif parsed.clear:
+        for entry in entries:
+            name = printable(entry["library"])
+            print(f"the index of {name} was removed" if entry["cleared"] else f"there was no index of {name}")
+    else:
+        print_status.print_libraries(entries)
+    notes = [Degraded(**note) for entry in entries for note in entry.get("degraded", ())]
+    if engine.shares:
+        notes.append(Degraded("store", "a shared store has no libraries: their indexes are kept here", ""))
+    printer.print_notes(notes)
+    return ERROR if any(note.hint for note in notes) else FOUND
+
+
+# -- watching -----------------------------------------------------------------------------------------------------------
 
 
 class _Stopped(KeyboardInterrupt):
-    """A class of its own: Python ends by the signal, whatever we return, if a plain one passed through `exec` of a text, as it
-    can while dataclasses are being made."""
+    """Not a plain KeyboardInterrupt: if one passes through `exec` of a string, as while dataclasses are made, Python exits by
+    the signal, whatever status we return."""
 
 
 class _Stop(threading.Event):
-    """One that a handler of signals may set: an ordinary one has a lock, which whoever was interrupted may hold."""
+    """An event that a signal handler may set: the lock of an ordinary one may be held by the code that was interrupted."""
 
     _stopped = False
 
@@ -56,16 +120,16 @@ class _Stop(threading.Event):
         return self._stopped
 
 
-def run(open_engine: Callable[[Namespace], Any], parsed: Namespace) -> None:
-    """Watch until a signal comes; that is how it is meant to end, so it is no error."""
+def _watch(parsed: Namespace) -> None:
+    """Watches until a signal comes, which is its normal end and not an error."""
     stop = _Stop()
     screen = _Screen(quiet=parsed.quiet, as_json=parsed.json)
     try:
-        with _signals(stop), open_engine(parsed) as engine:
+        with _signals(stop), engine_for(parsed) as engine:
             screen.several = len(engine.roots) > 1
             engine.watch(screen.tell, stop=stop, rebuild=parsed.rebuild, progress=screen.progress)
     except (KeyboardInterrupt, Exception):
-        # Once the signal has come, whatever fails fails because of it: an interrupted import raises what it likes.
+        # After the signal any failure is its consequence: an interrupted import may raise anything.
         if not stop.is_set():
             raise
         screen.end()
@@ -75,7 +139,7 @@ def run(open_engine: Callable[[Namespace], Any], parsed: Namespace) -> None:
 
 @contextmanager
 def _signals(stop: threading.Event) -> Iterator[None]:
-    """The first signal interrupts whatever is going on. More of them within a moment do not disturb the tidying up."""
+    """The first signal interrupts the work. More of them within a moment do not disturb the clean-up."""
     first = 0.0
     unheard = False
     again: list[threading.Timer] = []
@@ -88,7 +152,7 @@ def _signals(stop: threading.Event) -> Iterator[None]:
             raise _Stopped
 
     def passed_over(error: sys.UnraisableHookArgs) -> None:
-        """Where Python lets no error through, as in what it calls when an object goes away, it comes again a moment later."""
+        """Where Python cannot raise, as in a finalizer, the signal is sent again a moment later."""
         nonlocal unheard
         if isinstance(error.exc_value, _Stopped):
             unheard = True
@@ -118,7 +182,7 @@ class _Screen:
     def __init__(self, *, quiet: bool, as_json: bool) -> None:
         self._quiet, self._json = quiet, as_json
         self.several = False
-        """Whether lines have to tell which root they are about."""
+        """Whether lines name the root they are about."""
         self._meter: Meter | None = None
 
     def progress(self, what: str, done: int, total: int) -> None:
@@ -127,7 +191,7 @@ class _Screen:
         self._meter.update(what, done, total)
 
     def clear(self) -> None:
-        """Take the progress off the screen; what comes next begins a new one."""
+        """Removes the progress from the screen; the next update begins a new one."""
         meter, self._meter = self._meter, None
         if meter is not None:
             meter.clear()
