@@ -73,7 +73,9 @@ class Template(str):
 
     @staticmethod
     def from_json(value: Any) -> str:
-        return Template(value[0], *map(Template.from_json, value[1:])) if isinstance(value, list) else str(value)
+        if isinstance(value, list):
+            return Template(value[0], *map(Template.from_json, value[1:]))
+        return value if isinstance(value, str) else str(value)  # a template that never left this process stays one
 
 
 def _fill(template: str, values: tuple[str, ...], wording: Wording | None) -> str:

@@ -140,7 +140,8 @@ def test_values_are_not_read_as_templates() -> None:
 def test_a_template_in_a_template_is_rendered_too() -> None:
     text = Template("{*}; then {*}", Template("{fixed}"), "stop")
     assert text == "--fixed; then stop" and text.render(HTTP) == "fixed=true; then stop"
-    assert Template.from_json(text.to_json()) == text
+    for copy in (Template.from_json(text.to_json()), Template.from_json(text)):
+        assert isinstance(copy, Template) and copy == text and copy.render(HTTP) == text.render(HTTP)
 
 
 def test_what_repositories_hold_is_left_as_it_is() -> None:
