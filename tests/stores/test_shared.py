@@ -144,9 +144,9 @@ def test_exact_text_is_looked_for_here(tree: Path, opened: Callable[..., Engine]
 
 
 def test_a_hint_that_ends_with_a_semicolon_is_joined_once(tree: Path, opened: Callable[..., Engine]) -> None:
-    shared = opened(tree)._shared
-    assert shared is not None
-    assert shared.described(StoreError("none", "run: CREATE EXTENSION vector;")).hint.count(";") == 1
+    store = opened(tree)._store
+    assert store is not None
+    assert store.shared.described(StoreError("none", "run: CREATE EXTENSION vector;")).hint.count(";") == 1
 
 
 def test_only_code_is_shared(tree: Path, opened: Callable[..., Engine]) -> None:
