@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from lurcher.config import Settings
-from lurcher.indexing.build import build
+from lurcher.indexing.build import build_segment
 from lurcher.lanes.base import Request, run_lanes
 from lurcher.query.plan import make_plan
 from lurcher.ranking.context import Context, Ranking, own_words, ranking_named
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment_reader import Segment
-from lurcher.storage.segment_writer import encode
+from lurcher.storage.segment_writer import encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.vectors.model import Model
 from lurcher.vectors.table import Table
 
 
 def snapshot_of(files: dict[str, str], chunk_chars: int = 1500, table: Table | None = None) -> Snapshot:
-    data = build([(path, files[path].encode()) for path in sorted(files)], chunk_chars, table)
-    container = Container(b"".join(pack_sections(*encode(data))), "test.segment")
+    data = build_segment([(path, files[path].encode()) for path in sorted(files)], chunk_chars, table)
+    container = Container(b"".join(encode_container(*encode_segment(data))), "test.segment")
     return Snapshot([Segment(container)], 1)
 
 

@@ -9,32 +9,32 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.errors import DeadlineExceeded
 from lurcher.lanes import literal
-from lurcher.runtime.cancel import Abandoned, check, watch
+from lurcher.runtime.cancel import Cancelled, check_cancelled, run_cancellable
 from tests.conftest import write_repository
 
 
 def test_work_that_nobody_watches_is_not_ended() -> None:
-    check()
-    assert watch(lambda: 7, threading.Event(), 60.0) == 7
+    check_cancelled()
+    assert run_cancellable(lambda: 7, threading.Event(), 60.0) == 7
 
 
 def test_a_signal_ends_it() -> None:
     stop = threading.Event()
 
     def work() -> None:
-        check()
+        check_cancelled()
         stop.set()
-        check()
+        check_cancelled()
         raise AssertionError("went on")
 
-    with pytest.raises(Abandoned):
-        watch(work, stop)
-    check()  # what was watched is over
+    with pytest.raises(Cancelled):
+        run_cancellable(work, stop)
+    check_cancelled()  # what was watched is over
 
 
 def test_a_deadline_ends_it_with_an_error_that_says_so() -> None:
     with pytest.raises(DeadlineExceeded, match="longer than"):
-        watch(lambda: 7, threading.Event(), -1.0)
+        run_cancellable(lambda: 7, threading.Event(), -1.0)
 
 
 def test_another_thread_is_not_ended_with_it() -> None:
@@ -43,11 +43,11 @@ def test_another_thread_is_not_ended_with_it() -> None:
 
     def work() -> None:
         stop.set()
-        other = threading.Thread(target=lambda: (check(), ended.append("whole")))
+        other = threading.Thread(target=lambda: (check_cancelled(), ended.append("whole")))
         other.start()
         other.join()
 
-    watch(work, stop)
+    run_cancellable(work, stop)
     assert ended == ["whole"]
 
 
@@ -64,8 +64,8 @@ def test_a_search_ends_before_its_lanes(tmp_path, mode: str) -> None:  # type: i
             engine.search("follow", mode=mode, check=False)
             seen.append("answered")
 
-        with pytest.raises(Abandoned):
-            watch(work, stop)
+        with pytest.raises(Cancelled):
+            run_cancellable(work, stop)
         assert not seen
 
 
@@ -87,6 +87,6 @@ def test_a_search_for_exact_text_ends_between_two_groups_of_files(tmp_path, monk
     with Engine.open(tmp_path, root=tmp_path) as engine:
         engine.index()
         monkeypatch.setattr(literal, "_search_group", search_group)
-        with pytest.raises(Abandoned):
-            watch(lambda: engine.search("v.lue", mode="literal"), stop)
+        with pytest.raises(Cancelled):
+            run_cancellable(lambda: engine.search("v.lue", mode="literal"), stop)
     assert len(searched) == 2

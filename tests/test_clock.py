@@ -14,9 +14,9 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import IndexLocked
-from lurcher.runtime.timings import ended, pause
+from lurcher.runtime.timings import pause, wait_for_exit
 from lurcher.sources.git.command import finish, start
-from lurcher.storage.lock import NAME, Lock
+from lurcher.storage.lock import NAME, IndexLock
 from lurcher.surfaces.cli.index_cmd import _Stop
 from tests.conftest import git
 
@@ -54,7 +54,7 @@ def test_a_lock_is_waited_for_when_python_cannot_sleep(tmp_path: Path, no_sleep:
     with (tmp_path / NAME).open("wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with pytest.raises(IndexLocked):
-            Lock.take(tmp_path / NAME, 0.05)
+            IndexLock.acquire(tmp_path / NAME, 0.05)
 
 
 def test_a_watch_waits_and_ends_when_python_cannot_sleep(no_sleep: None) -> None:
@@ -75,6 +75,6 @@ def test_a_pause_goes_by_no_clock(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_process_is_waited_for_as_long_as_told(no_sleep: None) -> None:
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert process.stdin is not None
-    assert ended(process, 0.01) is None
+    assert wait_for_exit(process, 0.01) is None
     process.stdin.close()
-    assert ended(process, 60) == 1
+    assert wait_for_exit(process, 60) == 1

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lurcher.inspect.answers import Basis, Dependent, ImpactAnswer
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.surfaces.cli import print_inspect
 from lurcher.types import IndexState
 from tests.history.repo import Repo
@@ -18,11 +18,11 @@ from tests.history.repo import Repo
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (12_000, "12,000 files")])
 def test_numbers_of_things(number: int, said: str) -> None:
-    assert counted(number, "file") == said
+    assert format_count(number, "file") == said
 
 
 def test_other_plurals() -> None:
-    assert (counted(1, "match", "matches"), counted(3, "match", "matches")) == ("1 match", "3 matches")
+    assert (format_count(1, "match", "matches"), format_count(3, "match", "matches")) == ("1 match", "3 matches")
 
 
 def test_of_one_thing_every_command_says_one(tmp_path: Path, run: Callable[..., Any]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lurcher.runtime import sandbox
-from lurcher.runtime.sandbox import GaveUp, call
+from lurcher.runtime.sandbox import SandboxFailure, call
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def test_values_and_errors_come_back() -> None:
 @pytest.mark.parametrize("name", ["hang", "grow", "crash"])
 def test_whatever_happens_the_next_call_is_answered(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = time.process_time()
-    with pytest.raises(GaveUp):
+    with pytest.raises(SandboxFailure):
         call(f"{__name__}:{name}")
     assert call(f"{__name__}:double", 2) == 4
     assert time.process_time() - before < 2  # it was not us who worked
@@ -70,10 +70,10 @@ def test_threads_do_not_wait_for_each_other() -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert found == [8] * 6 and len(sandbox._idle) <= sandbox._KEPT
+    assert found == [8] * 6 and len(sandbox._idle) <= sandbox._MAX_IDLE
 
 
 def test_no_process_to_be_had_is_giving_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox.sys, "executable", "/nowhere/python")
-    with pytest.raises(GaveUp):
+    with pytest.raises(SandboxFailure):
         call(f"{__name__}:double", 1)

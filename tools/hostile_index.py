@@ -25,8 +25,8 @@ from typing import Any
 from lurcher.corpora.history.index import PastProject
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.storage.container import BLOCKS, PACKED, Container, checksum
-from lurcher.storage.container_writer import Builder
+from lurcher.storage.container import BLOCK_LIST_SUFFIX, PACKED, Container, checksum
+from lurcher.storage.container_writer import ContainerWriter
 from lurcher.types import silent
 
 TREE = {
@@ -203,12 +203,12 @@ class Hostile:
         names = sorted(container._table)
         chosen = self._random.sample(names, min(len(names), self._random.choice((1, 1, 2, 4)))) if bent else []
         out, packed = bytearray(), b""
-        builder = Builder(out.extend)
+        builder = ContainerWriter(out.extend)
         for section, entry in sorted(container._table.items(), key=lambda item: item[1].position):
             stored = data[entry.position : entry.position + entry.length]
             if section in chosen:
                 stored = self._other(stored, 1 if entry.kind == PACKED else 4)
-            if section.endswith(BLOCKS) and self._random.random() < 0.9:
+            if section.endswith(BLOCK_LIST_SUFFIX) and self._random.random() < 0.9:
                 stored = self._resealed(stored, packed)
             # As it is stored: a packed section is not packed again.
             builder.begin(section, "V" if entry.kind == PACKED else entry.kind)

@@ -15,7 +15,7 @@ from lurcher.answer.page import with_notes
 from lurcher.corpora.base import SearchRequest, Services
 from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import ConfigError, LurcherError, Template, UsageError
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots, state_of
 from lurcher.query.sources import LIBRARIES, choose_sources, installed_source
 from lurcher.query.validate import checked, filter_of, several
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from lurcher.corpora.libraries import LibrariesCorpus
     from lurcher.corpora.notes.corpus import NotesCorpus
     from lurcher.indexing.root_index import View
-    from lurcher.indexing.tree_check import Look
-    from lurcher.indexing.watcher import Notice, Pace, Update
+    from lurcher.indexing.tree_check import TreeState
+    from lurcher.indexing.watcher import Notice, Update, WatchIntervals
     from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
     from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.doctor.checks import Finding
@@ -57,7 +57,7 @@ class Engine:
 
     def __init__(
         self,
-        projects: Sequence[Project],
+        projects: Sequence[RootIndex],
         prefixes: Mapping[int, tuple[str, ...] | None],
         settings: Settings,
         overrides: Mapping[str, Any] | None = None,
@@ -115,7 +115,7 @@ class Engine:
         return self._workspace.roots
 
     @property
-    def projects(self) -> tuple[Project, ...]:
+    def projects(self) -> tuple[RootIndex, ...]:
         """The index of each root."""
         return tuple(self._workspace.projects)
 
@@ -581,16 +581,16 @@ class Engine:
         """Whether every root has an index to answer from."""
         return all(project.has_index() for project in self._workspace.projects)
 
-    def look(self, *, progress: Progress = silent) -> Look:
+    def look(self, *, progress: Progress = silent) -> TreeState:
         """Compares the index with the tree as a query does, and with HEAD; indexes what changed.
 
         Questions that are asked without `check` right after it have the answers that they would have with it.
         """
-        from lurcher.indexing.tree_check import Look
+        from lurcher.indexing.tree_check import TreeState
         from lurcher.sources.git.refs import head_of
 
         views = self._workspace.views(progress)
-        return Look(
+        return TreeState(
             state_of(self._workspace.snapshot(views), views),
             tuple(view.degraded for view in views),
             tuple(view.manifest.segments for view in views),
@@ -635,7 +635,7 @@ class Engine:
         stop: Event | None = None,
         rebuild: bool = False,
         progress: Progress = silent,
-        pace: Pace | None = None,
+        pace: WatchIntervals | None = None,
     ) -> None:
         """Keep the index up to date until `stop` is set: after each burst of changes it is updated, and `tell` is told.
 
@@ -644,7 +644,7 @@ class Engine:
         """
         from threading import Event
 
-        from lurcher.indexing.watcher import Pace, watch
+        from lurcher.indexing.watcher import WatchIntervals, watch_roots
 
         if self._store is not None:
             raise UsageError(
@@ -653,14 +653,14 @@ class Engine:
             )
         for project in self._workspace.projects if rebuild else ():
             project.rebuild(progress)
-        watch(self._workspace.projects, self._reopened, tell, stop or Event(), progress, pace or Pace())
+        watch_roots(self._workspace.projects, self._reopened, tell, stop or Event(), progress, pace or WatchIntervals())
 
-    def _reopened(self, project: Project, anew: bool) -> Project:
+    def _reopened(self, project: RootIndex, anew: bool) -> RootIndex:
         """The project with its settings as they are now: the same one if they are as they were, unless it must be `anew`."""
         settings = config.load(project.root.path, self._overrides)
         if settings == project.settings and not anew:
             return project
-        other = Project(project.root, settings, project.index_dir)
+        other = RootIndex(project.root, settings, project.index_dir)
         self._workspace.replace(project, other)
         return other
 

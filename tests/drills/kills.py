@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 from lurcher.engine import Engine
-from lurcher.indexing.watcher import Pace
+from lurcher.indexing.watcher import WatchIntervals
 from lurcher.inspect.doctor.checks import PROBLEM, examine
 from lurcher.storage import disk
 from lurcher.types import silent
@@ -98,7 +98,7 @@ class Kills(Drill):
         def work() -> None:
             os.environ[MARK] = mark
             if pause:
-                disk.watch(lambda name, path: time.sleep(pause))
+                disk.observe_steps(lambda name, path: time.sleep(pause))
             engine = opened(self._root, self._index, workers=2 if way == "workers" else 1)
             with small_pieces(1 if way == "merge" else 3):
                 if way == "search":
@@ -151,7 +151,7 @@ class Kills(Drill):
 def _watch_a_while(engine: Engine) -> None:
     stop = Event()
     Thread(target=lambda: (time.sleep(1.0), stop.set()), daemon=True).start()
-    engine.watch(lambda update: None, stop=stop, pace=Pace())
+    engine.watch(lambda update: None, stop=stop, pace=WatchIntervals())
 
 
 def _unwell(root: Path, index: Path) -> str:

@@ -137,7 +137,7 @@ def test_commits_are_found_by_what_they_mean(root: Path) -> None:
         data[40] ^= 1
         path.write_bytes(data)
         mended = engine_at(root, played.url)
-        assert mended._history.indexes[0].heal(lambda what, done, total: None), "damage that was not seen"
+        assert mended._history.indexes[0].repair(lambda what, done, total: None), "damage that was not seen"
         assert mended.history("where is the biscuit").hits[0].commit == found.hits[0].commit
         assert told(mended.history("where is the biscuit")) == []
     lost = engine_at(root).history("biscuit cookies")
@@ -414,7 +414,7 @@ def test_who_is_killed_goes_on_from_what_was_kept_on_the_way(root: Path, monkeyp
         if what == "embedding" and done >= 6:
             raise Killed
 
-    monkeypatch.setattr(embedding_work, "CHECKPOINT", 0.0)
+    monkeypatch.setattr(embedding_work, "CHECKPOINT_SECONDS", 0.0)
     monkeypatch.setattr(embedding_work, "BATCH", 2)
     with playing(embedding()) as played:
         with pytest.raises(Killed):
@@ -439,13 +439,13 @@ def test_a_disk_that_fails_at_any_step_leaves_an_index_that_answers(root: Path) 
                 if not left:
                     raise RuntimeError("power cut")
 
-            disk.watch(fail)
+            disk.observe_steps(fail)
             try:
                 engine_at(root, played.url, model=f"new {step}").index()
             except RuntimeError:
                 pass
             finally:
-                disk.watch(None)
+                disk.observe_steps(None)
             answer = engine_at(root, played.url, model=f"new {step}").search("how are redirects followed")
             assert answer.hits[0].path == "src/client.py" and not any("rebuilt" in reason for _, reason in told(answer))
             if left > 0:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lurcher.indexing.build import build
+from lurcher.indexing.build import build_segment
 from lurcher.storage.segment_writer import SegmentData
 from lurcher.vectors import sums
 from lurcher.vectors.static import CARD_NAMES, embed
@@ -25,7 +25,7 @@ ONLY_SUMMARY = {"summary": 1.0, "name": 0.0, "folder": 0.0, "comments": 0.0, "un
 
 
 def built(files: dict[str, str]) -> SegmentData:
-    return build([(path, text.encode()) for path, text in sorted(files.items())], 300)
+    return build_segment([(path, text.encode()) for path, text in sorted(files.items())], 300)
 
 
 def by_hand(table: Table, weighted: list[tuple[str, float]]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import pytest
 
 from lurcher.errors import LurcherError, ModelError
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.container_writer import encode_container
 from lurcher.vectors.table import DOCUMENT, QUERY, Table, pack_table, write_table
 from lurcher.vectors.unseen_terms import grams_of
 from tests.tables import META, arguments, table_of
@@ -157,7 +157,7 @@ HOSTILE: dict[str, dict[str, Any]] = {
 def test_a_table_that_says_nonsense_of_itself_is_an_error(meta: dict[str, Any]) -> None:
     sections, good = sections_of(packed())
     with pytest.raises(ModelError) as caught:
-        Table.of(b"".join(pack_sections(sections, {**good, **meta})))
+        Table.of(b"".join(encode_container(sections, {**good, **meta})))
     assert caught.value.hint and "model file" in caught.value.message
 
 
@@ -169,7 +169,7 @@ def test_a_section_of_another_length_is_an_error(name: str, how: str) -> None:
     if how != "gone":
         sections[name] = (kind, data[:-32] if how == "shorter" else data + bytes(32))
     with pytest.raises(ModelError):
-        Table.of(b"".join(pack_sections(sections, meta)))
+        Table.of(b"".join(encode_container(sections, meta)))
 
 
 @pytest.mark.parametrize("name", ["scales", "gram_scales", "query_weights", "document_weights"])
@@ -178,7 +178,7 @@ def test_numbers_that_are_none_are_an_error(name: str, value: float) -> None:
     sections, meta = sections_of(packed())
     numbers = np.frombuffer(sections[name][1], "<f4").copy()
     numbers[-1] = value
-    table = Table.of(b"".join(pack_sections({**sections, name: ("<f4", numbers.tobytes())}, meta)))
+    table = Table.of(b"".join(encode_container({**sections, name: ("<f4", numbers.tobytes())}, meta)))
     with pytest.raises(ModelError, match="no usable number"):
         table.vectors(["get", "unseen"], QUERY), table.vectors(["get", "unseen"], DOCUMENT)
     with pytest.raises(ModelError):
@@ -188,7 +188,7 @@ def test_numbers_that_are_none_are_an_error(name: str, value: float) -> None:
 @pytest.mark.parametrize("ends", [[5, 3, 9, 9, 9, 9, 9], [2**32 - 1] * 7, [0] * 7])
 def test_terms_that_end_nowhere_are_an_error(ends: list[int]) -> None:
     sections, meta = sections_of(packed())
-    table = Table.of(b"".join(pack_sections({**sections, "term_ends": ("<u4", np.array(ends, "<u4").tobytes())}, meta)))
+    table = Table.of(b"".join(encode_container({**sections, "term_ends": ("<u4", np.array(ends, "<u4").tobytes())}, meta)))
     for asked in (["get"], ["get"] * 100):
         with pytest.raises(ModelError):
             table.find(asked)

@@ -19,7 +19,7 @@ from lurcher.corpora.history.reader import Past
 from lurcher.errors import PathError
 from lurcher.sources.git import log
 from lurcher.storage import disk
-from lurcher.storage.vectors import direction_of
+from lurcher.storage.vectors import to_direction
 from lurcher.vectors.table import QUERY
 from tests.history.repo import Repo, project, said, silent
 
@@ -109,7 +109,7 @@ def test_vectors_point_at_what_was_asked_for(repo: Repo, tmp_path: Path) -> None
     table = made.model.table
     assert table is not None and past.dims == table.dims
     whole = filled(repo.top, tmp_path / "j", batch=1000)
-    direction = direction_of(table.vectors(["limit", "number"], QUERY).astype(float).sum(axis=0))
+    direction = to_direction(table.vectors(["limit", "number"], QUERY).astype(float).sum(axis=0))
     by_name = {past.sha(i): value for i, value in enumerate(past.commit_cosines(direction).tolist())}
     assert by_name == {whole.sha(i): value for i, value in enumerate(whole.commit_cosines(direction).tolist())}
     assert len(past.hunk_cosines(direction)) == past.hunk_total
@@ -353,11 +353,11 @@ def forked(act: Callable[[], object]) -> int:
 def test_killed_at_any_step_and_resumed(repo: Repo, tmp_path: Path) -> None:
     expected = fresh(repo, tmp_path)
     steps: list[str] = []
-    disk.watch(lambda name, path: steps.append(name))
+    disk.observe_steps(lambda name, path: steps.append(name))
     try:
         filled(repo.top, tmp_path / "count", batch=2)
     finally:
-        disk.watch(None)
+        disk.observe_steps(None)
     told = [i for i, name in enumerate(steps) if name != "write"]
     for number in told[:: max(1, len(told) // 14)]:
         folder = tmp_path / f"killed-{number}"
@@ -370,7 +370,7 @@ def test_killed_at_any_step_and_resumed(repo: Repo, tmp_path: Path) -> None:
                     os.kill(os.getpid(), signal.SIGKILL)
                 left[0] -= 1
 
-            disk.watch(count)
+            disk.observe_steps(count)
             filled(repo.top, folder, batch=2)
 
         assert forked(act) == -signal.SIGKILL
@@ -397,7 +397,7 @@ def test_killed_at_any_moment_goes_on_where_it_was(repo: Repo, tmp_path: Path, m
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     made = project(repo.top, tmp_path / "i", batch=2)
-    found = made.on_disk()
+    found = made.read_from_disk()
     known = found[1].commit_count if found else 0
     asked = spied(monkeypatch)
     assert said(made.view(silent, seconds=None).past) == fresh(repo, tmp_path)
@@ -452,11 +452,11 @@ def test_damage_is_noticed_and_mended(repo: Repo, tmp_path: Path, what: str, sha
     made = project(repo.top, tmp_path / "i")
     notes = [note.reason for note in made.view(silent, seconds=None).degraded]
     if not any("rebuilt" in note for note in notes):
-        assert made.heal(silent), "damage that only shows when it is read"
+        assert made.repair(silent), "damage that only shows when it is read"
     view = made.view(silent, seconds=None)
     assert view.degraded == ()
     assert said(view.past) == fresh(repo, tmp_path)
-    assert not made.heal(silent)
+    assert not made.repair(silent)
 
 
 def test_damage_that_shows_only_when_the_history_moves(repo: Repo, tmp_path: Path) -> None:

@@ -276,11 +276,11 @@ def forked(act: Callable[[], object]) -> int:
 def test_killed_at_any_step_of_it(repo: Repo, tmp_path: Path) -> None:
     expected = told(looked(repo.top, tmp_path / "whole"))
     steps: list[bool] = []
-    disk.watch(lambda name, path: steps.append(name != "write" and "outcomes" in path.name))
+    disk.observe_steps(lambda name, path: steps.append(name != "write" and "outcomes" in path.name))
     try:
         looked(repo.top, tmp_path / "count")
     finally:
-        disk.watch(None)
+        disk.observe_steps(None)
     chosen = [number for number, ours in enumerate(steps) if ours]
     assert chosen
     # The step itself, and that behind it: the file is there then and no manifest names it.
@@ -295,7 +295,7 @@ def test_killed_at_any_step_of_it(repo: Repo, tmp_path: Path) -> None:
                     os.kill(os.getpid(), signal.SIGKILL)
                 left[0] -= 1
 
-            disk.watch(count)
+            disk.observe_steps(count)
             looked(repo.top, folder)
 
         assert forked(act) == -signal.SIGKILL
@@ -353,7 +353,7 @@ def test_heal_makes_them_anew(repo: Repo, tmp_path: Path) -> None:
     generation = made.view(silent).manifest.generation
     path = kept(tmp_path / "i")
     path.write_bytes(path.read_bytes()[:-1])
-    assert made.heal(silent) and not made.heal(silent)
+    assert made.repair(silent) and not made.repair(silent)
     assert made.view(silent).manifest.generation == generation, "the rest was sound"
 
 

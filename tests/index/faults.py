@@ -80,11 +80,11 @@ def ended(number: int, seconds: float = 300) -> int:
 def recorded(work: Callable[[], object]) -> list[tuple[str, Path]]:
     """The steps that `work` takes, in their order."""
     steps: list[tuple[str, Path]] = []
-    disk.watch(lambda name, path: steps.append((name, path)))
+    disk.observe_steps(lambda name, path: steps.append((name, path)))
     try:
         work()
     finally:
-        disk.watch(None)
+        disk.observe_steps(None)
     return steps
 
 
@@ -132,12 +132,12 @@ class Failing:
 
 
 @contextlib.contextmanager
-def watched(watcher: disk.Watcher) -> Iterator[None]:
-    disk.watch(watcher)
+def watched(watcher: disk.StepObserver) -> Iterator[None]:
+    disk.observe_steps(watcher)
     try:
         yield
     finally:
-        disk.watch(None)
+        disk.observe_steps(None)
 
 
 def folder_bytes(folder: Path) -> dict[str, bytes]:

@@ -100,14 +100,14 @@ class Clock:
     """How long to go on, and what happened meanwhile."""
 
     def __init__(self, until: float, seed: int) -> None:
-        self._until = until
+        self._read_deadline = until
         self.chance = random.Random(seed)
         self.done: Counter[str] = Counter()
         self.problems: list[str] = []
 
     def attempt(self, name: str, turn: Callable[[], str]) -> None:
         """Take turns; what one returns is what is wrong with what it saw."""
-        while time.monotonic() < self._until and len(self.problems) < 3:
+        while time.monotonic() < self._read_deadline and len(self.problems) < 3:
             try:
                 problem = turn()
             except Exception:

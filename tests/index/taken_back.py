@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from lurcher.storage.container import Container
-from lurcher.storage.imports import import_rows
-from lurcher.storage.postings import lists_of, read_range
-from lurcher.storage.segment import FAMILIES, check_shape, definitions_of, files_of, owners_in, units_of
+from lurcher.storage.imports import read_import_table
+from lurcher.storage.postings import open_lists, read_lists
+from lurcher.storage.segment import FAMILIES, check_segment, count_owners, read_definitions, read_files, read_units
 from lurcher.storage.segment_writer import SegmentData
-from lurcher.storage.vectors import vectors_of
+from lurcher.storage.vectors import read_vectors
 from lurcher.terms.count import Postings
 
 
 def postings_in(container: Container, family: str) -> Postings:
-    lists = lists_of(container, family)
-    return read_range(container, family, lists, 0, len(lists.terms), owners_in(container, family))
+    lists = open_lists(container, family)
+    return read_lists(container, family, lists, 0, len(lists.terms), count_owners(container, family))
 
 
 def decode(container: Container) -> SegmentData:
     """The whole segment back in memory, every part of it found sound."""
-    files = files_of(check_shape(container))
+    files = read_files(check_segment(container))
     text = bytes(container.section("text"))
     blob = bytes(container.section("terms"))
     ends = container.array("term_ends", "<u4").tolist()
@@ -31,9 +31,9 @@ def decode(container: Container) -> SegmentData:
         raise container.corrupt("a term is not text") from error
     return SegmentData(
         files,
-        units_of(container),
-        definitions_of(container),
-        import_rows(container),
+        read_units(container),
+        read_definitions(container),
+        read_import_table(container),
         bytes(container.section("import_texts")),
         terms,
         {family: postings_in(container, family) for family in FAMILIES},
@@ -41,6 +41,6 @@ def decode(container: Container) -> SegmentData:
         bytes(container.section("strings")),
         list(container.meta["languages"]),
         [text[a : a + n] for a, n in zip(files["text"].astype(np.int64).tolist(), files["size"].tolist(), strict=True)],
-        vectors_of(container),
+        read_vectors(container),
         container.meta["model"],
     )

@@ -13,7 +13,7 @@ import pytest
 from lurcher.corpora.code import CodeCorpus
 from lurcher.engine import Engine
 from lurcher.indexing import root_index
-from lurcher.indexing.freshness import Changes, Glance
+from lurcher.indexing.freshness import BackgroundCheck, Changes
 from lurcher.indexing.root_index import Project
 from lurcher.runtime.kernel import native
 from tests.index.conftest import QUESTIONS, opened, write
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.skipif(native() is None or os.name != "posix", reason="
 
 @pytest.fixture
 def engine(root: Path, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    monkeypatch.setattr(root_index, "_OFTEN", 0)  # a tree that is watched is not looked at
+    monkeypatch.setattr(root_index, "_CHECKS_BEFORE_MONITOR", 0)  # a tree that is watched is not looked at
     """One that has read its index, of a tree that has settled: a glance is enough."""
     for _ in range(20):
         engine = opened(root)
         engine.search("redirects")
-        if engine.projects[0].ahead(True) is not None:
+        if engine.projects[0].optimistic_view(True) is not None:
             return engine
         time.sleep(0.1)
     raise AssertionError("the tree does not settle")
@@ -95,29 +95,29 @@ def test_a_file_that_is_gone_is_not_in_the_answer(engine: Engine, root: Path) ->
 def test_a_change_that_the_look_finds_late_leads_to_another_answer(
     engine: Engine, root: Path, answered: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    end, changed = Glance.end, []
+    end, changed = BackgroundCheck.finish, []
 
-    def after_a_change(look: Glance) -> Changes | None:
+    def after_a_change(look: BackgroundCheck) -> Changes | None:
         if not changed:
             write(root, {"src/client.py": "def follow_zebra():\n    pass\n"})
             changed.append(True)
-            look = engine.projects[0].ahead(True)[1]  # type: ignore[index]
+            look = engine.projects[0].optimistic_view(True)[1]  # type: ignore[index]
         return end(look)
 
-    monkeypatch.setattr(Glance, "end", after_a_change)
+    monkeypatch.setattr(BackgroundCheck, "finish", after_a_change)
     assert "zebra" in engine.search("follow_zebra").hits[0].text
     assert answered == ["follow_zebra"] * 2
 
 
 def test_what_a_look_cannot_tell_is_looked_up(engine: Engine, answered: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Glance, "end", lambda look: None)
+    monkeypatch.setattr(BackgroundCheck, "finish", lambda look: None)
     assert engine.search("redirects").index.fresh
     assert answered == ["redirects"] * 2
 
 
 def test_without_an_index_there_is_nothing_ahead(root: Path) -> None:
     engine = opened(root)
-    assert engine.projects[0].ahead(True) is None
+    assert engine.projects[0].optimistic_view(True) is None
     assert engine.search("redirects").hits
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from lurcher.runtime import threads
-from lurcher.runtime.threads import Beside, in_turn
+from lurcher.runtime.threads import BackgroundCall, run_in_order
 
 
 def refuse() -> int:
@@ -30,12 +30,12 @@ def no_thread_stays() -> Iterator[None]:
 
 @pytest.mark.usefixtures("kernel", "no_thread_stays")
 def test_results_come_in_order() -> None:
-    assert list(in_turn(partial(pow, number, 2) for number in range(20))) == [number**2 for number in range(20)]
+    assert list(run_in_order(partial(pow, number, 2) for number in range(20))) == [number**2 for number in range(20)]
 
 
 @pytest.mark.usefixtures("kernel", "no_thread_stays")
 def test_what_a_call_raises_is_raised_in_its_turn() -> None:
-    results = in_turn([partial(int, 1), refuse, partial(int, 3)])
+    results = run_in_order([partial(int, 1), refuse, partial(int, 3)])
     assert next(results) == 1
     with pytest.raises(ValueError, match="no"):
         next(results)
@@ -43,9 +43,9 @@ def test_what_a_call_raises_is_raised_in_its_turn() -> None:
 
 @pytest.mark.usefixtures("kernel", "no_thread_stays")
 def test_a_result_that_nobody_asks_for_is_waited_for() -> None:
-    call = Beside(refuse)
-    call.end()
-    results = in_turn([partial(int, 1)] * 5)
+    call = BackgroundCall(refuse)
+    call.join()
+    results = run_in_order([partial(int, 1)] * 5)
     next(results)
     results.close()  # type: ignore[attr-defined]
 
@@ -55,4 +55,4 @@ def test_without_threads_calls_are_made_all_the_same(monkeypatch: pytest.MonkeyP
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", no_more)
-    assert list(in_turn([partial(int, 1), partial(int, 2)])) == [1, 2]
+    assert list(run_in_order([partial(int, 1), partial(int, 2)])) == [1, 2]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.storage import bloom
-from lurcher.storage.bloom import Entries, hashes_of, may_hold
+from lurcher.storage.bloom import BloomBuilder, hash_text, may_contain
 
 PIECES = st.lists(
     st.sampled_from(("foo", "bar_1", "Zed", "größe", "検索", " ", "\n", "->", "::", "(", ");", "…", "_", "9", "\t\t")),
@@ -18,14 +18,14 @@ PIECES = st.lists(
 
 
 def filter_of(*texts: str) -> memoryview:
-    entries = Entries()
+    entries = BloomBuilder()
     for text in texts:
         entries.add(text.encode())
-    return memoryview(entries.filter())
+    return memoryview(entries.build())
 
 
 def has(filter: memoryview, text: str) -> bool:
-    return may_hold(filter, hashes_of(text.encode()))
+    return may_contain(filter, hash_text(text.encode()))
 
 
 @given(PIECES, st.data())
@@ -45,12 +45,12 @@ def test_words_at_the_border_of_a_piece_are_whole() -> None:
     text = " ".join(f"name_{i}" for i in range(30_000))  # several pieces
     filter = filter_of(text)
     assert all(has(filter, f"name_{i} name_{i + 1}") for i in range(0, 29_999, 7))
-    assert len(text) > 3 * bloom._PIECE
+    assert len(text) > 3 * bloom._PIECE_BYTES
     assert not has(filter, "name_")
 
 
 def test_a_word_longer_than_a_piece_hurts_nobody() -> None:
-    filter = filter_of(f"before {'x' * 3 * bloom._PIECE} after")
+    filter = filter_of(f"before {'x' * 3 * bloom._PIECE_BYTES} after")
     assert has(filter, "before") and has(filter, "after") and not has(filter, "between")
 
 

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.indexing.build import build
+from lurcher.indexing.build import build_segment
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment_reader import Segment
-from lurcher.storage.segment_writer import SegmentData, encode
+from lurcher.storage.segment_writer import SegmentData, encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split, words
 
@@ -31,13 +31,13 @@ class Client:
 
 
 def snapshot_of(*parts: dict[str, str]) -> Snapshot:
-    segments = [Segment(Container(b"".join(pack_sections(*encode(built(files)))), "test")) for files in parts]
+    segments = [Segment(Container(b"".join(encode_container(*encode_segment(built(files)))), "test")) for files in parts]
     order = sorted((path, number, place) for number, files in enumerate(parts) for place, path in enumerate(sorted(files)))
     return Snapshot(segments, 1, [(number, place) for _, number, place in order])
 
 
 def built(files: dict[str, str], chunk_chars: int = 1500) -> SegmentData:
-    return build([(path, text.encode()) for path, text in sorted(files.items())], chunk_chars)
+    return build_segment([(path, text.encode()) for path, text in sorted(files.items())], chunk_chars)
 
 
 def terms(data: SegmentData, family: str) -> dict[tuple[str, int], int]:

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.indexing.watcher import Burst, Pace
+from lurcher.indexing.watcher import Burst, WatchIntervals
 
-PACE = Pace(quiet=0.2, latest=3, slow=4, slowest=30)
+PACE = WatchIntervals(quiet=0.2, latest=3, slow=4, slowest=30)
 KNOWN = {"src/a.py": 1, "src/deep/b.py": 1, "readme.md": 1}
 
 
 @pytest.fixture
 def burst(tmp_path: Path) -> Burst:
     found = Burst(tmp_path, tmp_path / ".lurcher", PACE)
-    found.learn(KNOWN)
+    found.set_files(KNOWN)
     return found
 
 
 def note(burst: Burst, root: Path, *paths: str, now: float = 100.0) -> float | None:
-    burst.note([str(root / path) for path in paths], now)
+    burst.add_events([str(root / path) for path in paths], now)
     return burst.due
 
 
@@ -40,14 +40,14 @@ def test_what_may_change_the_index_is_looked_at_after_a_moment(burst: Burst, tmp
     ],
 )  # fmt: skip
 def test_what_cannot_is_not(burst: Burst, tmp_path: Path, path: str) -> None:
-    burst.note([f"{tmp_path}/{path}" if not path.startswith("..") else str(tmp_path.parent / "elsewhere/a.py")], 100.0)
+    burst.add_events([f"{tmp_path}/{path}" if not path.startswith("..") else str(tmp_path.parent / "elsewhere/a.py")], 100.0)
     assert burst.due is None
 
 
 def test_a_burst_is_one_look_when_it_is_quiet(burst: Burst, tmp_path: Path) -> None:
     assert note(burst, tmp_path, "src/a.py", now=100.0) == pytest.approx(100.2)
     assert note(burst, tmp_path, "src/a.py", "src/c.py", now=100.15) == pytest.approx(100.35)
-    burst.looked(KNOWN)
+    burst.mark_checked(KNOWN)
     assert burst.due is None
 
 
@@ -58,7 +58,7 @@ def test_endless_writing_does_not_put_it_off_for_ever(burst: Burst, tmp_path: Pa
 
 
 def test_a_generated_folder_that_is_indexed_all_the_same_is_watched(burst: Burst, tmp_path: Path) -> None:
-    burst.learn({**KNOWN, "node_modules/mine/a.js": 1})
+    burst.set_files({**KNOWN, "node_modules/mine/a.js": 1})
     assert note(burst, tmp_path, "node_modules/mine/b.js") is not None
 
 
@@ -66,25 +66,25 @@ def test_what_was_looked_at_in_vain_is_looked_at_less_and_less(burst: Burst, tmp
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "1.log").write_text("x")
     assert note(burst, tmp_path, "output/1.log", now=100) == pytest.approx(100.2)
-    burst.looked(KNOWN)
+    burst.mark_checked(KNOWN)
     for start, wait in ((200, 4), (300, 8), (400, 16), (500, 30), (600, 30)):
         assert note(burst, tmp_path, "output/2.log", now=start) == pytest.approx(start + wait)
         assert note(burst, tmp_path, "output/3.log", now=start + 1) == pytest.approx(start + wait)
-        burst.looked(KNOWN)
+        burst.mark_checked(KNOWN)
     # An edit is not held up by it, and new rules may bring it in.
     assert note(burst, tmp_path, "output/4.log", "src/a.py", now=700) == pytest.approx(700.2)
-    burst.looked(KNOWN)
+    burst.mark_checked(KNOWN)
     note(burst, tmp_path, ".gitignore", now=800)
-    burst.looked(KNOWN)
+    burst.mark_checked(KNOWN)
     assert note(burst, tmp_path, "output/5.log", now=900) == pytest.approx(900.2)
 
 
 def test_what_is_gone_or_empty_was_not_looked_at_in_vain(burst: Burst, tmp_path: Path) -> None:
     (tmp_path / "package").mkdir()
     note(burst, tmp_path, "src/removed.py", "package", now=100)
-    burst.looked(KNOWN)
+    burst.mark_checked(KNOWN)
     assert note(burst, tmp_path, "src/removed.py", now=200) == pytest.approx(200.2)
-    burst.looked(KNOWN)
+    burst.mark_checked(KNOWN)
     assert note(burst, tmp_path, "package/a.py", now=300) == pytest.approx(300.2)
 
 
@@ -92,6 +92,6 @@ def test_what_is_indexed_at_last_is_prompt_again(burst: Burst, tmp_path: Path) -
     (tmp_path / "output").mkdir()
     (tmp_path / "output" / "1.log").write_text("x")
     note(burst, tmp_path, "output/1.log", now=100)
-    burst.looked(KNOWN)
-    burst.looked({**KNOWN, "output/a.py": 1})
+    burst.mark_checked(KNOWN)
+    burst.mark_checked({**KNOWN, "output/a.py": 1})
     assert note(burst, tmp_path, "output/b.py", now=200) == pytest.approx(200.2)

@@ -17,7 +17,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import IndexLocked
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from tests.conftest import Run
 from tests.index.conftest import QUESTIONS, answers, opened, write
 from tests.index.faults import Stop, ended, forked, recorded, watched
@@ -72,15 +72,15 @@ def test_segments_that_another_process_sweeps_while_several_roots_are_opened(
     other = tmp_path / "other"
     write(other, {"zeppelin.py": "def zeppelin(): return parse_cookie\n"})
     expected = [hit.path for hit in Engine.open([root, other]).search("parse_cookie").hits]
-    original = Project.view
+    original = RootIndex.view
 
-    def view(project: Project, *arguments: object, **options: object) -> object:
+    def view(project: RootIndex, *arguments: object, **options: object) -> object:
         if project.root.path == other.resolve():
             write(root, {f"more/m{i}.py": "x = 1\n" for i in range(30)})
             opened(root).index(rebuild=True)
         return original(project, *arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Project, "view", view)
+    monkeypatch.setattr(RootIndex, "view", view)
     answer = Engine.open([root, other]).search("parse_cookie")
     assert [hit.path for hit in answer.hits] == expected
     assert answer.degraded == ()

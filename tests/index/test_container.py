@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
-from lurcher.storage.container import BLOCK, MAGIC, Container
-from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.container import BLOCK_BYTES, MAGIC, Container
+from lurcher.storage.container_writer import encode_container
 from lurcher.storage.disk import write_atomically
 
 SECTIONS = st.dictionaries(st.text(max_size=8), st.tuples(st.sampled_from(["u1", "V"]), st.binary(max_size=200)), max_size=5)
@@ -29,7 +29,7 @@ LAYOUT = [("a", "<u2"), ("b", "u1")]
 
 
 def packed(sections: dict[str, Any] = FEW, meta: dict[str, Any] | None = None) -> bytes:
-    return b"".join(pack_sections(sections, meta or {"files": 3}))
+    return b"".join(encode_container(sections, meta or {"files": 3}))
 
 
 def read_all(data: bytes) -> dict[str, bytes]:
@@ -45,7 +45,7 @@ def read_all(data: bytes) -> dict[str, bytes]:
 
 @given(SECTIONS, st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3))
 def test_sections_come_back(sections: dict[str, tuple[str, bytes]], meta: dict[str, Any]) -> None:
-    container = Container(b"".join(pack_sections(sections, meta)), "test")
+    container = Container(b"".join(encode_container(sections, meta)), "test")
     container.verify()
     assert container.meta == meta
     for name, (_, data) in sections.items():
@@ -56,7 +56,7 @@ def test_sections_come_back(sections: dict[str, tuple[str, bytes]], meta: dict[s
 def test_parts_of_a_section_can_be_read_alone() -> None:
     data = bytes(range(256)) * 1000
     container = Container(packed({"text": ("u1", data)}), "test")
-    for start, end in ((0, 0), (0, 1), (BLOCK - 1, BLOCK + 1), (5, 3 * BLOCK), (len(data), len(data))):
+    for start, end in ((0, 0), (0, 1), (BLOCK_BYTES - 1, BLOCK_BYTES + 1), (5, 3 * BLOCK_BYTES), (len(data), len(data))):
         assert bytes(container.section("text", start, end)) == data[start:end]
     for start, end in ((-1, 5), (0, len(data) + 1), (7, 6)):
         with pytest.raises(CorruptIndex, match="shorter"):
@@ -101,12 +101,12 @@ def test_every_truncation_is_noticed() -> None:
 
 
 def test_only_the_blocks_that_are_read_are_believed() -> None:
-    data = bytearray(packed({"text": ("u1", bytes(3 * BLOCK))}))
-    data[len(MAGIC) + 2 * BLOCK + 7] ^= 1
+    data = bytearray(packed({"text": ("u1", bytes(3 * BLOCK_BYTES))}))
+    data[len(MAGIC) + 2 * BLOCK_BYTES + 7] ^= 1
     container = Container(bytes(data), "test")
-    assert container.section("text", 0, 2 * BLOCK)
+    assert container.section("text", 0, 2 * BLOCK_BYTES)
     with pytest.raises(CorruptIndex, match="checksum"):
-        container.section("text", 2 * BLOCK, 2 * BLOCK + 1)
+        container.section("text", 2 * BLOCK_BYTES, 2 * BLOCK_BYTES + 1)
     with pytest.raises(CorruptIndex, match="checksum"):
         container.verify()
 
@@ -189,7 +189,7 @@ def test_a_file_that_is_empty_missing_or_a_folder_is_damage(tmp_path: Path) -> N
 
 
 def test_a_file_on_disk_is_read_as_one_in_memory(tmp_path: Path) -> None:
-    write_atomically(tmp_path / "file", pack_sections(FEW, {"x": 1}))
+    write_atomically(tmp_path / "file", encode_container(FEW, {"x": 1}))
     container = Container.open(tmp_path / "file")
     container.verify()
     assert {name: bytes(container.section(name)) for name in FEW} == {name: data for name, (_, data) in FEW.items()}

@@ -341,7 +341,7 @@ def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: py
         raise OSError(errno.ENOSPC, "No space left on device")
 
     write(indexed, {"later.py": "def airship(): pass\n"})
-    disk.watch(full)
+    disk.observe_steps(full)
     try:
         answer = engine.search("airship")
         assert answer.hits[0].path == "later.py"
@@ -349,7 +349,7 @@ def test_a_disk_that_has_room_again_is_used_again(indexed: Path, monkeypatch: py
         time.sleep(0.06)
         assert any("No space left" in note.reason for note in engine.search("airship").degraded)
     finally:
-        disk.watch(None)
+        disk.observe_steps(None)
     assert any("No space left" in note.reason for note in engine.search("airship").degraded)  # it waits longer now
     time.sleep(0.12)
     answer = engine.search("airship")

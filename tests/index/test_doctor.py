@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine, diagnose
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor import folder, installation
 from lurcher.inspect.doctor import segments as content
 from lurcher.inspect.doctor.checks import PROBLEM, Finding
@@ -25,7 +25,7 @@ NAMES = ("manifest", "one segment", "other segment")
 REBUILD = "lurcher index --rebuild"
 
 
-def project_of(root: Path) -> Project:
+def project_of(root: Path) -> RootIndex:
     return opened(root).projects[0]
 
 
@@ -47,13 +47,13 @@ def silent(what: str, done: int, total: int) -> None:
     pass
 
 
-def problems(project: Project) -> list[Finding]:
+def problems(project: RootIndex) -> list[Finding]:
     """What is wrong with the index folder and what is in it."""
     found = [*folder.examine(project), *content.examine(project, silent, quick=False)]
     return [finding for finding in found if finding.state == PROBLEM]
 
 
-def named(project: Project, path: Path) -> None:
+def named(project: RootIndex, path: Path) -> None:
     """There is a problem, and it names the file and the way out."""
     found = [finding for finding in problems(project) if path.name in finding.message]
     assert found, problems(project)
@@ -103,7 +103,7 @@ def positions(size: int) -> list[int]:
 @pytest.mark.parametrize("number", range(3), ids=NAMES)
 def test_every_flipped_bit_is_found(indexed: Path, number: int) -> None:
     project = project_of(indexed)
-    manifest = manifests.read(project.store.folder, project.fingerprint)
+    manifest = manifests.read_manifest(project.store.folder, project.fingerprint)
     assert manifest is not None and len("\0".join(manifest.rows)) % 8, "nothing fills the space between sections"
     assert problems(project) == []
     path = index_files(indexed)[number]
@@ -189,20 +189,20 @@ def test_what_the_hint_says_mends_it(indexed: Path) -> None:
 
 
 def rewrite(
-    root: Path, change: Callable[[dict[str, manifests.Row]], None], first: str | None = None, settled: tuple[str, ...] = ()
+    root: Path, change: Callable[[dict[str, manifests.FileRow]], None], first: str | None = None, settled: tuple[str, ...] = ()
 ) -> None:
     """Another manifest, whole and with all its checksums, that says something else."""
     project = project_of(root)
-    manifest = manifests.read(project.store.folder, project.fingerprint)
+    manifest = manifests.read_manifest(project.store.folder, project.fingerprint)
     assert manifest is not None
     rows = dict(manifest.rows)
     change(rows)
     segments = (first or manifest.segments[0], *manifest.segments[1:])
-    manifests.write(project.store.folder, replace(manifest, rows=rows, segments=segments, settled=frozenset(settled)))
+    manifests.write_manifest(project.store.folder, replace(manifest, rows=rows, segments=segments, settled=frozenset(settled)))
 
 
 def test_a_manifest_that_leads_to_other_files_is_found(indexed: Path) -> None:
-    def swap(rows: dict[str, manifests.Row]) -> None:
+    def swap(rows: dict[str, manifests.FileRow]) -> None:
         one, two = rows["src/client.py"], rows["src/cookies.py"]
         rows["src/client.py"], rows["src/cookies.py"] = one._replace(place=two.place), two._replace(place=one.place)
 
@@ -213,7 +213,7 @@ def test_a_manifest_that_leads_to_other_files_is_found(indexed: Path) -> None:
 
 def test_a_segment_under_another_name_is_found(indexed: Path) -> None:
     project = project_of(indexed)
-    manifest = manifests.read(project.store.folder, project.fingerprint)
+    manifest = manifests.read_manifest(project.store.folder, project.fingerprint)
     assert manifest is not None
     path = project.store.folder / f"{'0' * 24}.segment"
     (project.store.folder / manifest.segments[0]).rename(path)

@@ -14,7 +14,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import Builder
+from lurcher.storage.container_writer import ContainerWriter
 from lurcher.storage.segment import UNIT
 
 SEED = 20
@@ -52,7 +52,7 @@ def test_a_section_named_after_the_heading_of_another_note_is_damage(tmp_path: P
 
     def forged(data: bytes, meta: dict[str, object]) -> tuple[bytes, str]:
         container, out, listed = Container(data, "a file"), bytearray(), Container(data, "a file")._table
-        builder = Builder(out.extend)
+        builder = ContainerWriter(out.extend)
         for name, entry in sorted(listed.items(), key=lambda item: item[1].position):
             stored = data[entry.position : entry.position + entry.length]
             if name == "units":

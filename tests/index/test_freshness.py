@@ -23,8 +23,8 @@ from lurcher.engine import Engine
 from lurcher.errors import CorruptIndex
 from lurcher.indexing import build, freshness, writer
 from lurcher.indexing import root_index as projects
-from lurcher.indexing.freshness import FINE_NS, LONG_NS, glance, settle
-from lurcher.indexing.root_index import Project, View
+from lurcher.indexing.freshness import FINE_NS, LONG_NS, check_tree, settle_signature
+from lurcher.indexing.root_index import RootIndex, View
 from lurcher.sources import decode
 from lurcher.sources import files as sources
 from lurcher.sources import signature as standings
@@ -32,10 +32,10 @@ from lurcher.sources.decode import read_text
 from lurcher.sources.files import Listing
 from lurcher.sources.git import command as git_command
 from lurcher.sources.git.worktree import tracked_in
-from lurcher.sources.signature import Standing
+from lurcher.sources.signature import TreeSignature
 from lurcher.storage import disk
 from lurcher.storage import manifest as manifests
-from lurcher.storage.manifest import Manifest, Row
+from lurcher.storage.manifest import FileRow, Manifest
 from tests.index.conftest import opened, write
 
 EXAMPLES = int(os.environ.get("FRESHNESS_EXAMPLES", "25"))
@@ -65,11 +65,11 @@ def age() -> None:
     time.sleep(1.2 * freshness.FINE_NS / 1e9)
 
 
-def project_of(engine: Engine) -> Project:
+def project_of(engine: Engine) -> RootIndex:
     return engine.projects[0]
 
 
-def view(project: Project, **options: bool) -> View:
+def view(project: RootIndex, **options: bool) -> View:
     return project.view(lambda *_: None, **options)
 
 
@@ -93,13 +93,13 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 def listings(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """One entry for each time that a tree is listed from here on."""
     seen: list[Path] = []
-    original = Project.list_files
+    original = RootIndex.list_files
 
-    def list_files(project: Project) -> Listing:
+    def list_files(project: RootIndex) -> Listing:
         seen.append(project.root.path)
         return original(project)
 
-    monkeypatch.setattr(Project, "list_files", list_files)
+    monkeypatch.setattr(RootIndex, "list_files", list_files)
     return seen
 
 
@@ -117,7 +117,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return seen
 
 
-def truth(project: Project) -> dict[str, bytes]:
+def truth(project: RootIndex) -> dict[str, bytes]:
     """What an index of the tree has to know: every file that a listing shows, by its content."""
     found = {}
     for entry in project.list_files().entries:
@@ -228,7 +228,7 @@ def test_a_file_that_becomes_a_repository_in_the_index_is_another(repo: Path) ->
 
 def test_only_the_index_may_be_written_anew(repo: Path) -> None:
     project = project_of(settled(repo))
-    standing = view(project).manifest.standing
+    standing = view(project).manifest.signature
     assert standing is not None and standing.index == ".git/index"
     about = standing.circumstances
     assert standing.reindexed(str(repo), about, 0) is None  # as it was
@@ -248,15 +248,15 @@ def test_after_a_first_index_that_took_its_time_the_second_question_is_quick(
     repo: Path, listings: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     age()
-    monkeypatch.setattr(projects, "_LONG_SECONDS", 1.5 * FINE_NS / 1e9)
-    original = writer.update
+    monkeypatch.setattr(projects, "_LONG_UPDATE_SECONDS", 1.5 * FINE_NS / 1e9)
+    original = writer.write_generation
 
     def slowly(*arguments: Any, **options: Any) -> Manifest:
         age()
         age()
         return original(*arguments, **options)
 
-    monkeypatch.setattr(writer, "update", slowly)
+    monkeypatch.setattr(writer, "write_generation", slowly)
     opened(repo).refresh()
     listings.clear()
     opened(repo).search("redirects")
@@ -296,7 +296,7 @@ def test_what_a_glance_goes_by_is_kept_only_where_that_can_be_done(repo: Path, m
         raise OSError(30, "Read-only file system")
 
     with monkeypatch.context() as patch:
-        patch.setattr(disk.Draft, "__init__", refuse)
+        patch.setattr(disk.AtomicFile, "__init__", refuse)
         assert view(project_of(opened(repo))).degraded == ()
         assert (repo / ".lurcher/manifest").read_bytes() == manifest
     generation = view(project).manifest.generation
@@ -449,11 +449,11 @@ def test_a_standing_is_believed_by_the_same_rule() -> None:
     now = 1_700_000_000_123_456_789
     old, young = (1, 5, 5, 1), (1, 5, now, 2)
 
-    def made(started: int = now, **parts: Any) -> Standing:
-        return Standing("", **{"folders": {"": old}, **parts}, started_ns=started)
+    def made(started: int = now, **parts: Any) -> TreeSignature:
+        return TreeSignature("", **{"folders": {"": old}, **parts}, started_ns=started)
 
-    def believed(new: Standing, known: Standing | None = None, checked: int = now) -> bool:
-        result = settle(new, known, checked)
+    def believed(new: TreeSignature, known: TreeSignature | None = None, checked: int = now) -> bool:
+        result = settle_signature(new, known, checked)
         assert result is not None
         return result.settled
 
@@ -466,7 +466,7 @@ def test_a_standing_is_believed_by_the_same_rule() -> None:
     assert believed(replace(future, started_ns=now + 1), future, now)
     assert not believed(replace(future, started_ns=now - 1), future, now)
     assert not believed(replace(future, started_ns=now + 1, folders={"": (1, 6, now, 2)}), future, now)
-    assert settle(None, future, now) is None
+    assert settle_signature(None, future, now) is None
 
 
 # -- the truth ------------------------------------------------------------------------------------------------------------
@@ -499,7 +499,7 @@ def test_files_that_were_only_touched_are_not_stale(repo: Path) -> None:
 
 def test_where_very_many_have_new_stamps_these_count(repo: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]) -> None:
     engine = settled(repo)
-    monkeypatch.setattr(freshness, "READ_TO_COUNT", 1)
+    monkeypatch.setattr(freshness, "MAX_READ_TO_COUNT", 1)
     for name in ("src/cookies.py", "src/client.py"):
         (repo / name).touch()
     read.clear()
@@ -540,8 +540,8 @@ def test_where_nothing_can_be_written_the_answer_is_still_right(repo: Path, monk
 
 
 def test_what_changes_while_much_is_indexed_is_indexed_too(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(projects, "_LONG_SECONDS", 0)
-    original = writer.update
+    monkeypatch.setattr(projects, "_LONG_UPDATE_SECONDS", 0)
+    original = writer.write_generation
     rounds: list[int] = []
 
     def meanwhile(*arguments: Any, **options: Any) -> Manifest:
@@ -551,10 +551,10 @@ def test_what_changes_while_much_is_indexed_is_indexed_too(repo: Path, monkeypat
         rounds.append(1)
         return result
 
-    monkeypatch.setattr(writer, "update", meanwhile)
+    monkeypatch.setattr(writer, "write_generation", meanwhile)
     answer = opened(repo).search("zeppelin")
     assert [hit.path for hit in answer.hits] == ["late.py"]
-    assert 2 <= len(rounds) <= projects._LOOKS
+    assert 2 <= len(rounds) <= projects._MAX_UPDATES
 
 
 def test_a_file_that_vanishes_while_it_is_read_is_not_in_the_index(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -578,15 +578,15 @@ def test_threads_that_wait_for_a_look_share_what_it_finds(repo: Path, monkeypatc
     project = project_of(settled(repo))
     looks: list[int] = []
     entered, leave = threading.Event(), threading.Event()
-    original = Project._compared
+    original = RootIndex._compare
 
-    def slowly(self: Project, manifest: Manifest) -> object:
+    def slowly(self: RootIndex, manifest: Manifest) -> object:
         looks.append(1)
         entered.set()
         leave.wait(10)
         return original(self, manifest)
 
-    monkeypatch.setattr(Project, "_compared", slowly)
+    monkeypatch.setattr(RootIndex, "_compare", slowly)
     views: list[View] = []
     threads = [threading.Thread(target=lambda: views.append(view(project))) for _ in range(9)]
     threads[0].start()
@@ -609,7 +609,7 @@ def test_one_after_the_other_each_question_looks(repo: Path) -> None:
         assert known(view(project).manifest) == truth(project)
 
 
-ROW = Row(b"d" * 16, 1, 2, 3, 4, manifests.NO_SEGMENT, 0)
+ROW = FileRow(b"d" * 16, 1, 2, 3, 4, manifests.NO_SEGMENT, 0)
 FOLDER = (1, 2, 3, 4)
 
 
@@ -619,28 +619,30 @@ FOLDER = (1, 2, 3, 4)
         ({"../x.py": ROW}, None),
         ({"a/../../x.py": ROW}, None),
         ({"a/..": ROW}, None),
-        ({}, Standing("", {"..": FOLDER})),
-        ({}, Standing("", {"a/../..": FOLDER})),
-        ({}, Standing("", {"": FOLDER, "/etc": FOLDER})),
-        ({}, Standing("", {"/etc": FOLDER})),
-        ({}, Standing("", {"": FOLDER}, {"../x": FOLDER})),
-        ({}, Standing("", {"": FOLDER}, {"/etc/passwd": FOLDER})),
+        ({}, TreeSignature("", {"..": FOLDER})),
+        ({}, TreeSignature("", {"a/../..": FOLDER})),
+        ({}, TreeSignature("", {"": FOLDER, "/etc": FOLDER})),
+        ({}, TreeSignature("", {"/etc": FOLDER})),
+        ({}, TreeSignature("", {"": FOLDER}, {"../x": FOLDER})),
+        ({}, TreeSignature("", {"": FOLDER}, {"/etc/passwd": FOLDER})),
     ],
 )
-def test_a_manifest_cannot_lead_out_of_the_tree(tmp_path: Path, rows: dict[str, Row], standing: Standing | None) -> None:
-    print_ = manifests.fingerprint(1500, "none")
-    manifests.write(tmp_path, Manifest(1, print_, (), rows, {}, 5, frozenset(), standing))
+def test_a_manifest_cannot_lead_out_of_the_tree(
+    tmp_path: Path, rows: dict[str, FileRow], standing: TreeSignature | None
+) -> None:
+    print_ = manifests.make_fingerprint(1500, "none")
+    manifests.write_manifest(tmp_path, Manifest(1, print_, (), rows, {}, 5, frozenset(), standing))
     with pytest.raises(CorruptIndex):
-        manifests.read(tmp_path, print_)
+        manifests.read_manifest(tmp_path, print_)
 
 
 def test_names_with_dots_are_only_names(tmp_path: Path) -> None:
-    print_ = manifests.fingerprint(1500, "none")
+    print_ = manifests.make_fingerprint(1500, "none")
     folders, read_by_git = {"": FOLDER, "a..b": FOLDER, "..c": FOLDER}, {"/x/../y": FOLDER, "z\udcff": FOLDER}
-    standing = Standing("c", folders, {"d..": FOLDER}, read_by_git, 7, True)
+    standing = TreeSignature("c", folders, {"d..": FOLDER}, read_by_git, 7, True)
     written = Manifest(1, print_, (), {"a..b/x..y": ROW, "..c/...": ROW}, {}, 5, frozenset({"..c/..."}), standing)
-    manifests.write(tmp_path, written)
-    assert manifests.read(tmp_path, print_) == replace(written, rows=dict(sorted(written.rows.items())))
+    manifests.write_manifest(tmp_path, written)
+    assert manifests.read_manifest(tmp_path, print_) == replace(written, rows=dict(sorted(written.rows.items())))
 
 
 def test_a_row_behind_a_link_is_not_looked_at(repo: Path, tmp_path: Path) -> None:
@@ -649,17 +651,17 @@ def test_a_row_behind_a_link_is_not_looked_at(repo: Path, tmp_path: Path) -> Non
     (repo / "link").symlink_to(tmp_path / "outside")
     project = project_of(settled(repo))
     manifest = view(project).manifest
-    about = sources.circumstances(project.root, projects.files_settings(project.settings))
-    assert manifest.standing is not None
-    assert glance(manifest, repo, about, 10**6) is not None
+    about = sources.circumstances(project.root, projects.listing_settings(project.settings))
+    assert manifest.signature is not None
+    assert check_tree(manifest, repo, about, 10**6) is not None
     forged = replace(manifest, rows={**manifest.rows, "link/secret.py": ROW})
-    assert glance(forged, repo, about, 10**6) is None
+    assert check_tree(forged, repo, about, 10**6) is None
     status = (repo / "link").lstat()
     link = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    standing = replace(manifest.standing, folders={**manifest.standing.folders, "link": link})
-    assert glance(replace(forged, standing=standing), repo, about, 10**6) is None
-    inner = replace(manifest.standing, folders={**manifest.standing.folders, "no/where": link})
-    assert glance(replace(forged, standing=inner), repo, about, 10**6) is None
+    standing = replace(manifest.signature, folders={**manifest.signature.folders, "link": link})
+    assert check_tree(replace(forged, signature=standing), repo, about, 10**6) is None
+    inner = replace(manifest.signature, folders={**manifest.signature.folders, "no/where": link})
+    assert check_tree(replace(forged, signature=inner), repo, about, 10**6) is None
 
 
 # -- random histories -----------------------------------------------------------------------------------------------------
@@ -772,10 +774,10 @@ def test_after_any_history_the_index_has_what_a_listing_shows(
         shutil.rmtree(root, ignore_errors=True)
 
 
-def glanced(project: Project, manifest: Manifest) -> bool:
+def glanced(project: RootIndex, manifest: Manifest) -> bool:
     """Whether a glance would do; then it must say what a listing says."""
-    chosen = projects.files_settings(project.settings)
-    changes = glance(manifest, project.root.path, sources.circumstances(project.root, chosen), chosen.max_file_bytes)
+    chosen = projects.listing_settings(project.settings)
+    changes = check_tree(manifest, project.root.path, sources.circumstances(project.root, chosen), chosen.max_file_bytes)
     assert changes is None or not changes.gone
     return changes is not None
 

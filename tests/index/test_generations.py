@@ -20,7 +20,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.runtime.garbage import Uncollected
+from lurcher.runtime.garbage import CollectorPause
 from lurcher.storage.container import Container
 from tests.conftest import git
 
@@ -150,7 +150,7 @@ def test_what_is_kept_in_memory_goes_too(tmp_path: Path) -> None:
     root = write_tree(tmp_path)
     with Engine.open(root) as engine:
         store = engine.projects[0].store
-        store.give_up(OSError(30, "Read-only file system"))
+        store.fall_back_to_memory(OSError(30, "Read-only file system"))
         for number in range(100, 130):
             edit(root, number)
             engine.refresh()
@@ -160,10 +160,10 @@ def test_what_is_kept_in_memory_goes_too(tmp_path: Path) -> None:
 
 def test_a_damaged_section_is_told_of_without_its_container() -> None:
     """What unpacks a section does not refer to the container, so it has to know by itself what to say."""
-    from lurcher.storage.container_writer import Builder
+    from lurcher.storage.container_writer import ContainerWriter
 
     out = bytearray()
-    builder = Builder(out.extend)
+    builder = ContainerWriter(out.extend)
     builder.add("text", "lz4", b"abc" * 100)
     builder.finish({})
     container = Container(bytes(out), "some.segment")
@@ -181,7 +181,7 @@ def test_a_damaged_section_is_told_of_without_its_container() -> None:
 
 def test_the_collector_is_on_again_whoever_leaves_last() -> None:
     assert gc.isenabled()
-    paused = Uncollected()
+    paused = CollectorPause()
     paused.__enter__()
     paused.__enter__()  # a thread that begins while another one is inside
     paused.__exit__(None, None, None)

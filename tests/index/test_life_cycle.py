@@ -16,11 +16,11 @@ import pytest
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
 from lurcher.indexing import writer
-from lurcher.indexing.freshness import COARSE_NS, FINE_NS, compare, racy
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.freshness import COARSE_NS, FINE_NS, compare_listing, racy
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.status import status_of
 from lurcher.sources.files import Entry, Listing
-from lurcher.storage.manifest import Manifest, Row, fingerprint
+from lurcher.storage.manifest import FileRow, Manifest, make_fingerprint
 from tests.index.conftest import QUESTIONS, TREE, answers, opened, write
 
 
@@ -49,13 +49,13 @@ def age() -> None:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The files that are parsed from here on."""
     seen: list[str] = []
-    original = writer.build
+    original = writer.build_segment
 
     def build(inputs: list[tuple[str, bytes]], *others: Any) -> object:
         seen.extend(path for path, _ in inputs)
         return original(inputs, *others)
 
-    monkeypatch.setattr(writer, "build", build)
+    monkeypatch.setattr(writer, "build_segment", build)
     return seen
 
 
@@ -136,7 +136,7 @@ def test_a_mode_change_or_a_touch_costs_no_parsing_and_no_generation(root: Path,
         assert answer.index.generation == before
         assert (answer.index.fresh, answer.index.stale_paths) == (True, 0)
     assert parsed == []
-    assert compare(_manifest(opened(root)), _listing(opened(root))).suspects == ()
+    assert compare_listing(_manifest(opened(root)), _listing(opened(root))).suspects == ()
 
 
 def test_only_what_changed_is_parsed(root: Path, parsed: list[str]) -> None:
@@ -172,13 +172,13 @@ def test_an_edit_that_changes_no_time_stamp_is_noticed_while_the_file_is_young(
     before = {entry.path: entry for entry in _listing(engine).entries}
     assert found(engine, "zeppelin") == ["young.py"]
     path.write_text("airships = 1\n")
-    original = Project.list_files
+    original = RootIndex.list_files
 
-    def as_before(project: Project) -> Listing:
+    def as_before(project: RootIndex) -> Listing:
         listing = original(project)
         return Listing([before[entry.path] for entry in listing.entries], listing.skipped, listing.method)
 
-    monkeypatch.setattr(Project, "list_files", as_before)
+    monkeypatch.setattr(RootIndex, "list_files", as_before)
     for current in (engine, opened(root)):
         assert found(current, "airships") == ["young.py"]
         assert found(current, "zeppelin") == []
@@ -189,8 +189,8 @@ def test_a_file_stays_suspect_until_it_was_read_some_time_after_its_last_change(
     row = _row(ctime_ns=now)
     entry = Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode)
     for checked, suspects in ((now, (entry,)), (now + FINE_NS, (entry,)), (now + FINE_NS + 1, ())):
-        manifest = Manifest(1, fingerprint(1500, "none"), (), {"a": row}, {}, checked)
-        assert compare(manifest, Listing([entry])).suspects == suspects
+        manifest = Manifest(1, make_fingerprint(1500, "none"), (), {"a": row}, {}, checked)
+        assert compare_listing(manifest, Listing([entry])).suspects == suspects
 
 
 def test_which_time_stamps_are_believed() -> None:
@@ -208,26 +208,26 @@ def test_which_time_stamps_are_believed() -> None:
     assert racy(old, now + 10**12, now)
 
 
-def _row(**changes: int) -> Row:
-    return Row(b"d" * 16, 10, 1_000_000_001, 2_000, 77, 0, 0)._replace(**changes)
+def _row(**changes: int) -> FileRow:
+    return FileRow(b"d" * 16, 10, 1_000_000_001, 2_000, 77, 0, 0)._replace(**changes)
 
 
 @pytest.mark.parametrize("column", ["size", "mtime_ns", "ctime_ns", "inode"])
 def test_any_difference_makes_a_suspect(column: str) -> None:
     row = _row()
-    manifest = Manifest(1, fingerprint(1500, "none"), (), {"a": row, "b": row}, {}, 10**19)
+    manifest = Manifest(1, make_fingerprint(1500, "none"), (), {"a": row, "b": row}, {}, 10**19)
     same = Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode)
     other = same._replace(path="b", **{column: getattr(same, column) + 1})
-    assert compare(manifest, Listing([same, other])).suspects == (other,)
+    assert compare_listing(manifest, Listing([same, other])).suspects == (other,)
 
 
 def test_new_and_gone_files_are_told_apart() -> None:
     row = _row()
-    manifest = Manifest(1, fingerprint(1500, "none"), (), {"a": row, "b": row}, {}, 10**19)
+    manifest = Manifest(1, make_fingerprint(1500, "none"), (), {"a": row, "b": row}, {}, 10**19)
     new = Entry("c", 1, 1, 1, 1)
-    changes = compare(manifest, Listing([Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode), new]))
+    changes = compare_listing(manifest, Listing([Entry("a", row.size, row.mtime_ns, row.ctime_ns, row.inode), new]))
     assert (changes.suspects, changes.gone, len(changes)) == ((new,), ("b",), 2)
-    assert not compare(Manifest(1, {}, (), {}, {}, 0), Listing([]))
+    assert not compare_listing(Manifest(1, {}, (), {}, {}, 0), Listing([]))
 
 
 def _manifest(engine: Engine) -> Manifest:

@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex, OutdatedIndex
 from lurcher.storage import manifest as manifests
-from lurcher.storage.container_writer import pack_sections
-from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, Manifest, Row
+from lurcher.storage.container_writer import encode_container
+from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, FileRow, Manifest
 
-PRINT = manifests.fingerprint(1500, "none")
+PRINT = manifests.make_fingerprint(1500, "none")
 NAMES = ("0" * 24 + ".segment", "a1" * 12 + ".segment")
 PATHS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=30).filter(
     lambda path: not path.startswith("/") and ".." not in path.split("/")
 )
 U64, I64 = st.integers(0, 2**64 - 1), st.integers(-(2**63), 2**63 - 1)
 ROWS = st.one_of(
-    st.builds(Row, st.binary(min_size=16, max_size=16), U64, I64, I64, U64, st.integers(0, 1), st.integers(0, 2**32 - 1)),
-    st.builds(Row, st.just(bytes(16)), U64, I64, I64, U64, st.just(NO_SEGMENT), st.integers(0, len(SKIP_REASONS) - 1)),
+    st.builds(FileRow, st.binary(min_size=16, max_size=16), U64, I64, I64, U64, st.integers(0, 1), st.integers(0, 2**32 - 1)),
+    st.builds(FileRow, st.just(bytes(16)), U64, I64, I64, U64, st.just(NO_SEGMENT), st.integers(0, len(SKIP_REASONS) - 1)),
 )
 
 
-def manifest(rows: dict[str, Row] | None = None, **changes: Any) -> Manifest:
+def manifest(rows: dict[str, FileRow] | None = None, **changes: Any) -> Manifest:
     values: dict[str, Any] = {
         "generation": 3,
         "fingerprint": PRINT,
@@ -44,32 +44,32 @@ def manifest(rows: dict[str, Row] | None = None, **changes: Any) -> Manifest:
     st.dictionaries(st.text(max_size=5), st.integers(0, 9), max_size=3),
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
-def test_a_manifest_comes_back(tmp_path: Path, rows: dict[str, Row], generation: int, skipped: dict[str, int]) -> None:
+def test_a_manifest_comes_back(tmp_path: Path, rows: dict[str, FileRow], generation: int, skipped: dict[str, int]) -> None:
     written = manifest(rows, generation=generation, skipped=skipped)
-    manifests.write(tmp_path, written)
-    read = manifests.read(tmp_path, PRINT)
+    manifests.write_manifest(tmp_path, written)
+    read = manifests.read_manifest(tmp_path, PRINT)
     assert read == written
     assert list(read.rows) == sorted(rows)
 
 
 @pytest.mark.parametrize("path", ["a b.py", "ä/ö.py", "line\nbreak.py", "tab\t.py", "'\"\\.py", "検索.py", " ", "a" * 250])
 def test_odd_paths_come_back(tmp_path: Path, path: str) -> None:
-    row = Row(b"d" * 16, 1, 2, 3, 4, 0, 0)
-    manifests.write(tmp_path, manifest({path: row}))
-    read = manifests.read(tmp_path, PRINT)
+    row = FileRow(b"d" * 16, 1, 2, 3, 4, 0, 0)
+    manifests.write_manifest(tmp_path, manifest({path: row}))
+    read = manifests.read_manifest(tmp_path, PRINT)
     assert read is not None
     assert dict(read.rows) == {path: row}
 
 
 def test_there_may_be_none_yet(tmp_path: Path) -> None:
-    assert manifests.read(tmp_path, PRINT) is None
-    assert manifests.read(tmp_path / "missing", PRINT) is None
+    assert manifests.read_manifest(tmp_path, PRINT) is None
+    assert manifests.read_manifest(tmp_path / "missing", PRINT) is None
 
 
 def test_another_configuration_is_named(tmp_path: Path) -> None:
-    manifests.write(tmp_path, manifest())
+    manifests.write_manifest(tmp_path, manifest())
     with pytest.raises(OutdatedIndex) as caught:
-        manifests.read(tmp_path, manifests.fingerprint(750, "none"))
+        manifests.read_manifest(tmp_path, manifests.make_fingerprint(750, "none"))
     assert caught.value.message == "the index was made with chunk_chars 1500 (now 750)"
 
 
@@ -82,20 +82,22 @@ def test_another_configuration_is_named(tmp_path: Path) -> None:
     ],
 )
 def test_each_difference_is_named(tmp_path: Path, found: dict[str, Any], difference: str) -> None:
-    manifests.write(tmp_path, manifest(fingerprint=found))
+    manifests.write_manifest(tmp_path, manifest(fingerprint=found))
     with pytest.raises(OutdatedIndex) as caught:
-        manifests.read(tmp_path, PRINT)
+        manifests.read_manifest(tmp_path, PRINT)
     assert difference in caught.value.message
 
 
 def test_another_model_is_no_reason_to_begin_anew(tmp_path: Path) -> None:
-    manifests.write(tmp_path, manifest(fingerprint={**PRINT, "model": "other"}))
-    read = manifests.read(tmp_path, PRINT)
+    manifests.write_manifest(tmp_path, manifest(fingerprint={**PRINT, "model": "other"}))
+    read = manifests.read_manifest(tmp_path, PRINT)
     assert read is not None and read.fingerprint["model"] == "other"
 
 
 def test_any_damage_is_noticed(tmp_path: Path) -> None:
-    manifests.write(tmp_path, manifest({"a.py": Row(b"d" * 16, 1, 2, 3, 4, 0, 0), "b.py": Row(b"e" * 16, 1, 2, 3, 4, 1, 0)}))
+    manifests.write_manifest(
+        tmp_path, manifest({"a.py": FileRow(b"d" * 16, 1, 2, 3, 4, 0, 0), "b.py": FileRow(b"e" * 16, 1, 2, 3, 4, 1, 0)})
+    )
     path = tmp_path / manifests.NAME
     whole = path.read_bytes()
     for position in range(len(whole)):
@@ -103,7 +105,7 @@ def test_any_damage_is_noticed(tmp_path: Path) -> None:
         damaged[position] ^= 0x41
         path.write_bytes(damaged)
         try:
-            read = manifests.read(tmp_path, PRINT)
+            read = manifests.read_manifest(tmp_path, PRINT)
         except CorruptIndex:
             continue
         # Only what fills the space between sections may differ, since nobody reads it.
@@ -113,7 +115,7 @@ def test_any_damage_is_noticed(tmp_path: Path) -> None:
     for length in range(len(whole)):
         path.write_bytes(whole[:length])
         with pytest.raises(CorruptIndex):
-            manifests.read(tmp_path, PRINT)
+            manifests.read_manifest(tmp_path, PRINT)
 
 
 ROW = struct.Struct("<16sQqqQiI")
@@ -135,9 +137,9 @@ META = {"generation": 3, "fingerprint": PRINT, "segments": list(NAMES), "skipped
 )  # fmt: skip
 def test_contents_that_make_no_sense_are_damage(tmp_path: Path, change: dict[str, Any]) -> None:
     sections = {"rows": ("V", ROW.pack(b"d" * 16, 1, 2, 3, 4, 0, 0)), "paths": ("u1", b"a.py")}
-    (tmp_path / manifests.NAME).write_bytes(b"".join(pack_sections(sections, {**META, **change})))
+    (tmp_path / manifests.NAME).write_bytes(b"".join(encode_container(sections, {**META, **change})))
     with pytest.raises(CorruptIndex):
-        manifests.read(tmp_path, PRINT)
+        manifests.read_manifest(tmp_path, PRINT)
 
 
 @pytest.mark.parametrize(
@@ -153,19 +155,19 @@ def test_contents_that_make_no_sense_are_damage(tmp_path: Path, change: dict[str
     ],
 )
 def test_rows_that_make_no_sense_are_damage(tmp_path: Path, rows: bytes, paths: bytes) -> None:
-    (tmp_path / manifests.NAME).write_bytes(b"".join(pack_sections({"rows": ("V", rows), "paths": ("u1", paths)}, META)))
+    (tmp_path / manifests.NAME).write_bytes(b"".join(encode_container({"rows": ("V", rows), "paths": ("u1", paths)}, META)))
     with pytest.raises(CorruptIndex):
-        manifests.read(tmp_path, PRINT)
+        manifests.read_manifest(tmp_path, PRINT)
 
 
 @pytest.mark.parametrize("missing", sorted(META))
 def test_a_missing_entry_is_damage_or_another_format(tmp_path: Path, missing: str) -> None:
     meta = {key: value for key, value in META.items() if key != missing}
-    (tmp_path / manifests.NAME).write_bytes(b"".join(pack_sections({"rows": ("V", b""), "paths": ("u1", b"")}, meta)))
+    (tmp_path / manifests.NAME).write_bytes(b"".join(encode_container({"rows": ("V", b""), "paths": ("u1", b"")}, meta)))
     with pytest.raises(CorruptIndex):
-        manifests.read(tmp_path, PRINT)
+        manifests.read_manifest(tmp_path, PRINT)
 
 
 def test_what_was_left_out_is_counted_by_reason() -> None:
-    left_out = {f"{i}.bin": Row(bytes(16), 1, 2, 3, 4, NO_SEGMENT, i % 2) for i in range(3)}
+    left_out = {f"{i}.bin": FileRow(bytes(16), 1, 2, 3, 4, NO_SEGMENT, i % 2) for i in range(3)}
     assert manifest(left_out, skipped={"binary": 2, "drawing": 1}).skip_counts() == {"binary": 4, "drawing": 1, "minified": 1}

@@ -181,9 +181,9 @@ def test_the_model_sees_a_protocol_that_does_not_flush(
     before = said(opened(root, index))
     write(root, {"src/new.py": "def follow_cookies(pool):\n    return pool\n"})
     expected = Expected(root, index, before, tmp_path / "fresh")
-    original = disk.step
-    monkeypatch.setattr(disk, "step", lambda name, path: original(name, path) if name != careless else None)
+    original = disk.announce_step
+    monkeypatch.setattr(disk, "announce_step", lambda name, path: original(name, path) if name != careless else None)
     moments = record(index, lambda: opened(root, index).index())
-    monkeypatch.setattr(disk, "step", original)
+    monkeypatch.setattr(disk, "announce_step", original)
     _, problems = problems_of(moments, expected)
     assert any("lost" in problem for problem in problems.values())

@@ -18,14 +18,14 @@ import pytest
 from lurcher.errors import IndexLocked, ModelError
 from lurcher.indexing import workers as worker
 from lurcher.indexing import writer
-from lurcher.indexing.build import Seen, Tree, build
-from lurcher.indexing.workers import Shop
+from lurcher.indexing.build import ReadResult, TreeReader, build_segment
+from lurcher.indexing.workers import WorkerPool
 from lurcher.storage import disk
 from lurcher.storage import folder as stores
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
-from lurcher.storage.folder import Store
-from lurcher.storage.segment_writer import SegmentData, encode
+from lurcher.storage.container_writer import encode_container
+from lurcher.storage.folder import IndexFolder
+from lurcher.storage.segment_writer import SegmentData, encode_segment
 from lurcher.vectors.table import Table
 from tests.index.conftest import QUESTIONS, answers, opened, write
 from tests.tables import write_tiny
@@ -139,16 +139,16 @@ def test_what_another_process_did_meanwhile_is_not_done_again(root: Path, monkey
     (root / "docs/guide.md").unlink()
     write(root, {"new.py": "def zeppelin(): pass\n"})
     waited = one.projects[0].store
-    original = Store.lock
+    original = IndexFolder.lock
 
-    def lock(store: Store, seconds: float) -> contextlib.AbstractContextManager[None]:
+    def lock(store: IndexFolder, seconds: float) -> contextlib.AbstractContextManager[None]:
         if store is waited and not done:
             done.append(other.refresh())
             write(root, {"newer.py": "def airship(): pass\n"})
         return original(store, seconds)
 
     done: list[object] = []
-    monkeypatch.setattr(Store, "lock", lock)
+    monkeypatch.setattr(IndexFolder, "lock", lock)
     assert one.search("zeppelin").index.generation == 3
     assert one.search("airship").hits[0].path == "newer.py"
     assert other.refresh().generation == 3
@@ -162,21 +162,21 @@ def test_an_index_that_was_cleared_meanwhile_is_made_whole(root: Path, monkeypat
     time.sleep(0.06)
     one.refresh()  # now the files' time stamps are believed
     write(root, {"new.py": "def zeppelin(): pass\n"})
-    waited, original, done = one.projects[0].store, Store.lock, []
+    waited, original, done = one.projects[0].store, IndexFolder.lock, []
 
-    def lock(store: Store, seconds: float) -> contextlib.AbstractContextManager[None]:
+    def lock(store: IndexFolder, seconds: float) -> contextlib.AbstractContextManager[None]:
         if store is waited and not done:
             done.append(other.clear())
         return original(store, seconds)
 
-    monkeypatch.setattr(Store, "lock", lock)
+    monkeypatch.setattr(IndexFolder, "lock", lock)
     assert one.search("zeppelin").hits[0].path == "new.py"
     assert one.search("parse_cookie", check=False).hits[0].path == "src/cookies.py"
     assert done == [True]
 
 
 def test_a_waiting_process_goes_on_when_the_lock_is_free(root: Path) -> None:
-    store = Store(str(root / ".lurcher"))
+    store = IndexFolder(str(root / ".lurcher"))
     with store.lock(1):
         waiting = threading.Thread(target=lambda: opened(root, lock_seconds=20).refresh())
         waiting.start()
@@ -209,7 +209,7 @@ def shards() -> list[list[tuple[str, bytes]]]:
 
 
 def as_bytes(parts: list[SegmentData]) -> list[bytes]:
-    return [b"".join(pack_sections(*encode(part, part=True))) for part in parts]
+    return [b"".join(encode_container(*encode_segment(part, part=True))) for part in parts]
 
 
 def built(
@@ -220,7 +220,7 @@ def built(
     refused: Callable[[OSError], None] = lambda error: None,
     inputs: list[list[tuple[str, bytes]]] | None = None,
 ) -> list[bytes]:
-    shop = Shop(1500, table, scratch, refused, done)
+    shop = WorkerPool(1500, table, scratch, refused, done)
     return [bytes(part._buffer) for part in shop.build(iter([(shard, frozenset()) for shard in inputs or shards()]), workers)]
 
 
@@ -231,7 +231,7 @@ def table(tiny_model: Path) -> Table:
 
 @pytest.fixture(scope="module")
 def expected(table: Table) -> list[bytes]:
-    return as_bytes([build(shard, 1500, table) for shard in shards()])
+    return as_bytes([build_segment(shard, 1500, table) for shard in shards()])
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
@@ -291,11 +291,11 @@ def test_no_child_can_be_had(expected: list[bytes], table: Table, monkeypatch: p
 def test_a_child_does_not_take_another_table_of_the_same_name(expected: list[bytes], table: Table, tmp_path: Path) -> None:
     path = write_tiny(tmp_path / "moving.table", name="first")
     mine = Table.open(path)
-    alone = as_bytes([build(shard, 1500, mine) for shard in shards()])
+    alone = as_bytes([build_segment(shard, 1500, mine) for shard in shards()])
     write_tiny(path, name="second", dims=16)
     assert built(3, mine) == alone
     with pytest.raises(ModelError, match="has changed"):
-        worker._opened(str(path), mine.digest)
+        worker._open_table(str(path), mine.digest)
 
 
 def test_an_interrupted_build_leaves_no_children(table: Table) -> None:
@@ -330,7 +330,7 @@ def test_an_interrupted_build_leaves_no_part_in_the_making(table: Table, tmp_pat
 
     def interrupt(files: int) -> None:
         part = tmp_path / name.format(next(numbers) - 1)
-        disk.Draft(tmp_path, part.name.lstrip("."), lasting=False).write(b"half of it")
+        disk.AtomicFile(tmp_path, part.name.lstrip("."), durable=False).write(b"half of it")
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -339,7 +339,7 @@ def test_an_interrupted_build_leaves_no_part_in_the_making(table: Table, tmp_pat
 
 
 def test_a_child_that_was_killed_is_not_started_again() -> None:
-    child = worker.Child()
+    child = worker.Worker()
     child.kill()
     ended = child._process
     child.restart()
@@ -379,9 +379,9 @@ def test_parts_go_to_files_that_are_gone_once_they_are_open(expected: list[bytes
 
 def test_a_part_in_the_making_leaves_those_of_other_processes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The names are this process's, whoever writes the files: so what it writes itself must have other ones."""
-    monkeypatch.setattr(stores, "_numbers", itertools.count())
-    monkeypatch.setattr(disk, "_numbers", itertools.count())
-    paths = [Store(str(tmp_path)).scratch() for _ in range(3)]
+    monkeypatch.setattr(stores, "_counter", itertools.count())
+    monkeypatch.setattr(disk, "_counter", itertools.count())
+    paths = [IndexFolder(str(tmp_path)).scratch_path() for _ in range(3)]
     assert paths[0] is not None and paths[2] is not None
     paths[0].write_bytes(b"of a child")
     disk.write_scratch(paths[2], [b"our own"])
@@ -419,14 +419,14 @@ def poisoned() -> list[list[tuple[str, bytes]]]:
 def test_a_file_that_crashes_a_grammar_is_read_as_plain_text(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only that file: the rest of its shard is read as ever."""
     monkeypatch.setattr(worker, "_COMMAND", CRASHING + "worker.serve()")
-    monkeypatch.setattr(worker, "run", lambda *arguments: pytest.fail("this process must not touch it"))
-    plain = [build(shard, 1500, table, {"s1/f2.py"}) for shard in poisoned()]
-    shop = Shop(1500, table, lambda: None, lambda error: None, lambda files: None)
+    monkeypatch.setattr(worker, "run_job", lambda *arguments: pytest.fail("this process must not touch it"))
+    plain = [build_segment(shard, 1500, table, {"s1/f2.py"}) for shard in poisoned()]
+    shop = WorkerPool(1500, table, lambda: None, lambda error: None, lambda files: None)
     taken = iter([(shard, frozenset[str]()) for shard in poisoned()])
-    child = worker.Child()
+    child = worker.Worker()
     try:
         shop._shards = ((number, files, none) for number, (files, none) in enumerate(taken))
-        shop._employ(child)
+        shop._feed(child)
     finally:
         child.close()
     assert [bytes(shop._results[i]._buffer) for i in range(5)] == as_bytes(plain)
@@ -464,8 +464,8 @@ def test_a_file_that_a_grammar_never_gives_back_is_read_as_plain_text(
     monkeypatch.setattr(Told, "said", tmp_path / "hangs", raising=False)
     monkeypatch.setattr(worker, "Timer", Told)
     job = worker.Job(poisoned()[1], 1500, None, frozenset(), None)
-    assert worker.crashing(job) == {"s1/f2.py"}
-    child = worker.Child()
+    assert worker.find_crashing_files(job) == {"s1/f2.py"}
+    child = worker.Worker()
     try:
         assert child.run(job) is None
         assert child.crashed()
@@ -500,14 +500,14 @@ def test_whoever_builds_files_reads_those_without_a_text(table: Table, tmp_path:
     for file in range(4):
         (tmp_path / "s4" / f"f{file}.py").unlink()
     left = [[file for file in shard if file[0] not in ("s1/f2.py", "s3/f0.py")] for shard in shards()[:4]]
-    tree = Tree(str(tmp_path), 10_000, False)
+    tree = TreeReader(str(tmp_path), 10_000, False)
     for workers in (1, 3):
-        seen: list[Seen] = []
+        seen: list[ReadResult] = []
         done: list[int] = []
-        shop = Shop(1500, table, lambda: None, lambda error: None, done.append, None, tree, seen.extend)
+        shop = WorkerPool(1500, table, lambda: None, lambda error: None, done.append, None, tree, seen.extend)
         unread = [([(path, None) for path, _ in shard], frozenset[str]()) for shard in shards()]
         parts = shop.build(iter(unread), workers)
-        assert [bytes(part._buffer) for part in parts] == as_bytes([build(shard, 1500, table) for shard in left])
+        assert [bytes(part._buffer) for part in parts] == as_bytes([build_segment(shard, 1500, table) for shard in left])
         without = {entry.path: entry.reason for entry in seen if entry.reason}
         assert without == {"s1/f2.py": "binary", "s3/f0.py": "vanished", **{f"s4/f{file}.py": "vanished" for file in range(4)}}
         assert (len(seen), sum(done)) == (20, 20)

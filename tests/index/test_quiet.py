@@ -15,7 +15,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.indexing import inotify
-from lurcher.indexing.inotify import Quiet
+from lurcher.indexing.inotify import InotifyMonitor
 from tests.conftest import git
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux tells of changes in time")
@@ -28,15 +28,15 @@ class Watched:
         self.root = root
         self.engine = Engine.open(root, root=root)
         self.project = self.engine.projects[0]
-        self.project.watch = self.quiet = Quiet(root)
+        self.project.monitor = self.quiet = InotifyMonitor(root)
         self.looks = 0
-        look = self.project._look
+        look = self.project._refresh_view
 
         def counted(*arguments: bool) -> object:
             self.looks += 1
             return look(*arguments)  # type: ignore[arg-type]
 
-        self.project._look = counted  # type: ignore[method-assign, assignment]
+        self.project._refresh_view = counted  # type: ignore[method-assign, assignment]
 
     def files(self) -> list[str]:
         answer = self.engine.search("redirects cookies zebra", limit=100)
@@ -60,41 +60,41 @@ class Watched:
 
 @pytest.fixture
 def watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Watched]:
-    monkeypatch.setattr(inotify, "BEAT", 3600.0)  # only what is heard counts here
+    monkeypatch.setattr(inotify, "MAX_TRUST_SECONDS", 3600.0)  # only what is heard counts here
     found = Watched(root)
     yield found
     found.quiet.close()
 
 
 def test_a_tree_that_is_asked_about_again_and_again_is_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inotify, "BEAT", 3600.0)
+    monkeypatch.setattr(inotify, "MAX_TRUST_SECONDS", 3600.0)
     with Engine.open(root, root=root) as engine:
         asked = engine.projects[0]
         engine.search("redirects")
-        assert asked.watch is None
+        assert asked.monitor is None
         deadline = time.monotonic() + 120
-        while not asked.stays() and time.monotonic() < deadline:
+        while not asked.is_unchanged() and time.monotonic() < deadline:
             engine.search("redirects")
             time.sleep(0.02)
-        assert asked.stays()
+        assert asked.is_unchanged()
         (root / "src" / "new.py").write_text("def follow_zebra(): pass\n")
         assert engine.search("follow_zebra").hits[0].path == "src/new.py"
-    assert not asked.stays()
+    assert not asked.is_unchanged()
     with Engine.open(root, root=root) as engine:
         for _ in range(20):
             engine.search("redirects", check=False)
-        assert engine.projects[0].watch is None
+        assert engine.projects[0].monitor is None
 
 
 def test_a_copy_of_the_process_hears_nothing_and_takes_nothing_away(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
     own = os.getpid()
     monkeypatch.setattr(os, "getpid", lambda: own + 1)
-    assert not watched.quiet.holds()
+    assert not watched.quiet.is_unchanged()
     (watched.root / "src" / "new.py").write_text("def zebra(): pass\n")
-    watched.quiet.begin()
+    watched.quiet.start_check()
     monkeypatch.setattr(os, "getpid", lambda: own)
-    assert watched.quiet._happened()
+    assert watched.quiet._saw_events()
 
 
 def test_a_quiet_tree_is_not_looked_at(watched: Watched) -> None:
@@ -107,7 +107,7 @@ def test_a_quiet_tree_is_not_looked_at(watched: Watched) -> None:
 
 def test_now_and_then_it_is_looked_at_whatever_is_heard(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
-    monkeypatch.setattr(inotify, "BEAT", 0.0)
+    monkeypatch.setattr(inotify, "MAX_TRUST_SECONDS", 0.0)
     before = watched.looks
     watched.files()
     assert watched.looks == before + 1
@@ -186,12 +186,12 @@ def test_a_root_that_is_replaced_is_noticed(watched: Watched) -> None:
 
 
 def test_what_git_ignores_from_now_on_is_gone(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inotify, "BEAT", 3600.0)
+    monkeypatch.setattr(inotify, "MAX_TRUST_SECONDS", 3600.0)
     git(root, "init", "-q")
     watched = Watched(root)
     watched.engine = Engine.open(root)
     watched.project = watched.engine.projects[0]
-    watched.project.watch = watched.quiet
+    watched.project.monitor = watched.quiet
     for _ in range(6):
         watched.files()
         time.sleep(0.06)
@@ -210,7 +210,7 @@ def test_another_process_that_writes_the_index_is_noticed(watched: Watched) -> N
 
 def test_lost_events_lead_to_a_look(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     watched.settle()
-    overflow = inotify._HEAD.pack(-1, 0x4000, 0, 0)
+    overflow = inotify._EVENT_HEADER.pack(-1, 0x4000, 0, 0)
     answers = iter([overflow])
 
     def read(descriptor: int, size: int) -> bytes:
@@ -226,10 +226,10 @@ def test_lost_events_lead_to_a_look(watched: Watched, monkeypatch: pytest.Monkey
 
 
 def test_where_there_are_no_watches_every_question_looks(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(self: Quiet, folders: object) -> bool:
+    def refuse(self: InotifyMonitor, folders: object) -> bool:
         raise OSError(errno.ENOSPC, "no watches left")
 
-    monkeypatch.setattr(Quiet, "_watch", refuse)
+    monkeypatch.setattr(InotifyMonitor, "_watch", refuse)
     for _ in range(4):
         before = watched.looks
         watched.files()
@@ -242,7 +242,7 @@ def test_where_there_are_no_watches_every_question_looks(watched: Watched, monke
 def test_what_changes_before_the_first_watch_is_there_is_seen(watched: Watched) -> None:
     watched.settle()
     other = Watched(watched.root)  # finds an index that it can believe at once
-    look = other.project._look
+    look = other.project._refresh_view
 
     def slow(*arguments: bool) -> object:
         view = look(*arguments)  # type: ignore[arg-type]
@@ -250,16 +250,16 @@ def test_what_changes_before_the_first_watch_is_there_is_seen(watched: Watched) 
             _appended(watched.root)
         return view
 
-    other.project._look = slow  # type: ignore[method-assign, assignment]
+    other.project._refresh_view = slow  # type: ignore[method-assign, assignment]
     assert not other.found("zebra")
     assert other.found("zebra")
     other.quiet.close()
 
 
 def test_a_network_file_system_is_not_relied_on(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inotify, "_kind_of", lambda libc, path: 0x6969)
+    monkeypatch.setattr(inotify, "_file_system_type", lambda libc, path: 0x6969)
     with pytest.raises(OSError, match="other machines"):
-        Quiet(root)
+        InotifyMonitor(root)
 
 
 def test_random_edits_never_give_a_stale_answer(watched: Watched) -> None:

@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.runtime.arrays import np as small
-from lurcher.storage.rows import Rows, shape_of
+from lurcher.storage.rows import TableRows, row_layout
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
 LAYOUT = (("a", "u1"), ("b", "<u4"), ("c", "<i8"), ("d", "<u2"), ("e", "<i4"), ("f", "<u8"))
 
 
-def both(seed: int, count: int) -> tuple[Rows, Any]:
+def both(seed: int, count: int) -> tuple[TableRows, Any]:
     plain = np.frombuffer(np.random.default_rng(seed).bytes(np.dtype(list(LAYOUT)).itemsize * count), list(LAYOUT))
-    return Rows(memoryview(plain.tobytes()), shape_of(LAYOUT)), plain
+    return TableRows(memoryview(plain.tobytes()), row_layout(LAYOUT)), plain
 
 
 @settings(max_examples=60, deadline=None)

@@ -11,19 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.errors import CorruptIndex
-from lurcher.indexing.build import build
+from lurcher.indexing.build import build_segment
 from lurcher.lanes import lexical
 from lurcher.languages.base import KINDS as IMPORT_KINDS
 from lurcher.storage import merge as merging
 from lurcher.storage import merge_postings
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import Builder, pack_sections
+from lurcher.storage.container_writer import ContainerWriter, encode_container
 from lurcher.storage.imports import read_imports
-from lurcher.storage.segment import FAMILIES, KINDS, string_at
+from lurcher.storage.segment import FAMILIES, KINDS, decode_string
 from lurcher.storage.segment_reader import Segment
-from lurcher.storage.segment_writer import SegmentData, StringPool, encode
+from lurcher.storage.segment_writer import SegmentData, StringPool, encode_segment
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import direction_of
+from lurcher.storage.vectors import to_direction
 from lurcher.terms.count import Postings
 from tests.index.taken_back import decode, postings_in
 from tests.tables import WORDS, table_of
@@ -57,20 +57,20 @@ FILES = st.dictionaries(st.sampled_from(PATHS), st.sampled_from(CONTENTS), max_s
 
 
 def built(files: dict[str, str]) -> SegmentData:
-    return build([(path, text.encode()) for path, text in sorted(files.items())], 300, TABLE)
+    return build_segment([(path, text.encode()) for path, text in sorted(files.items())], 300, TABLE)
 
 
 def through_disk(data: SegmentData) -> SegmentData:
-    return decode(Container(b"".join(pack_sections(*encode(data))), "test"))
+    return decode(Container(b"".join(encode_container(*encode_segment(data))), "test"))
 
 
 def on_disk(data: SegmentData) -> bytes:
-    return b"".join(pack_sections(*encode(data)))
+    return b"".join(encode_container(*encode_segment(data)))
 
 
 def merge(parts: Sequence[SegmentData], live: Sequence[Any]) -> SegmentData:
     pieces: list[Any] = []
-    merging.merge([Container(on_disk(part), "part") for part in parts], live, Builder(pieces.append))
+    merging.merge_segments([Container(on_disk(part), "part") for part in parts], live, ContainerWriter(pieces.append))
     container = Container(b"".join(pieces), "merged")
     container.verify()
     return decode(container)
@@ -83,15 +83,16 @@ def plain(data: SegmentData) -> dict[str, Any]:
         names = rows.dtype.names
         found = [dict(zip(names, row, strict=True)) for row in rows.tolist()]
         return [
-            {key: string_at(data.strings, value) if key in strings else value for key, value in row.items()} for row in found
+            {key: decode_string(data.strings, value) if key in strings else value for key, value in row.items()}
+            for row in found
         ]
 
     return {
-        "paths": [string_at(data.paths, offset) for offset in data.files["path"].tolist()],
+        "paths": [decode_string(data.paths, offset) for offset in data.files["path"].tolist()],
         "files": table(data.files, ()),
         "units": table(data.units, ()),
         "definitions": table(data.definitions, ("name", "container", "signature")),
-        "imports": [(*row, string_at(data.import_texts, row[2])) for row in data.imports.tolist()],
+        "imports": [(*row, decode_string(data.import_texts, row[2])) for row in data.imports.tolist()],
         "terms": data.terms,
         "postings": {
             family: [(data.terms[term], owner, count) for term, owner, count in _rows(data.postings[family])]
@@ -155,8 +156,8 @@ def test_parts_of_a_new_segment_merge_to_what_is_built_at_once() -> None:
     files = dict(zip(PATHS, CONTENTS, strict=False))
     parts = [built(dict(list(files.items())[i::3])) for i in range(3)]
     pieces: list[Any] = []
-    containers = [Container(b"".join(pack_sections(*encode(part, part=True))), "part") for part in parts]
-    merging.merge(containers, [None] * 3, Builder(pieces.append))
+    containers = [Container(b"".join(encode_container(*encode_segment(part, part=True))), "part") for part in parts]
+    merging.merge_segments(containers, [None] * 3, ContainerWriter(pieces.append))
     assert b"".join(pieces) == on_disk(built(files))
 
 
@@ -225,8 +226,8 @@ def test_merging_in_small_slices_changes_nothing(rows: int, monkeypatch: pytest.
     files = dict(zip(PATHS, CONTENTS, strict=False))
     parts = [built(dict(list(files.items())[i::3])) for i in range(3)]
     monkeypatch.setattr(merge_postings, "_SLICE_ROWS", rows)
-    monkeypatch.setattr(merging, "_PIECE", rows)
-    monkeypatch.setattr(merging, "_FORGET", 3 * rows)
+    monkeypatch.setattr(merging, "_PIECE_BYTES", rows)
+    monkeypatch.setattr(merging, "_RELEASE_BYTES", 3 * rows)
     assert on_disk(merge(parts, [None] * 3)) == on_disk(built(files))
 
 
@@ -239,8 +240,8 @@ def test_strings_are_kept_once_per_file_and_end_at_zero() -> None:
     assert pool.next_file() == len(pool.data()) == pool.put(long)
     data = pool.data()
     for text, offset in offsets.items():
-        assert string_at(data, offset) == text.replace("\0", " ")
-    assert string_at(b"no end", 3) == "end"
+        assert decode_string(data, offset) == text.replace("\0", " ")
+    assert decode_string(b"no end", 3) == "end"
 
 
 HOSTILE_TABLES = [
@@ -265,8 +266,8 @@ def read_everything(container: Container) -> None:
     for number in range(container.meta["definitions"]):
         snapshot.definition(number), snapshot.definition_place(number)
     list(read_imports(container, [True] * snapshot.file_total))
-    direction = direction_of(np.ones(16))
-    snapshot.nearness.of_cards(direction), snapshot.nearness.of_all_units(direction)
+    direction = to_direction(np.ones(16))
+    snapshot.cosines.for_files(direction), snapshot.cosines.for_all_units(direction)
     for term in snapshot.terms_with_prefix(""):
         for family in FAMILIES:
             snapshot.postings(family, term)
@@ -288,7 +289,7 @@ def test_a_table_that_leads_nowhere_is_damage(table: str, column: str, value: in
 @given(st.sampled_from(("terms", "rows", "ends", "data")), st.sampled_from(FAMILIES), st.data())
 @settings(max_examples=50, deadline=None)
 def test_postings_that_make_no_sense_are_damage_at_worst(part: str, family: str, data: st.DataObject) -> None:
-    sections, meta = encode(built(dict(zip(PATHS, CONTENTS[:6], strict=False))))
+    sections, meta = encode_segment(built(dict(zip(PATHS, CONTENTS[:6], strict=False))))
     kind, content = sections[f"{family}.{part}"]
     changed = bytearray(content)
     if changed:
@@ -298,7 +299,7 @@ def test_postings_that_make_no_sense_are_damage_at_worst(part: str, family: str,
     if data.draw(st.booleans()):
         changed = changed[: len(changed) // 8 * 4]
     sections[f"{family}.{part}"] = (kind, bytes(changed))
-    container = Container(b"".join(pack_sections(sections, meta)), "test")
+    container = Container(b"".join(encode_container(sections, meta)), "test")
     for use in (read_everything, decode):
         try:
             use(container)
@@ -326,8 +327,8 @@ def test_postings_that_make_no_sense_are_damage_at_worst(part: str, family: str,
     ids=str,
 )
 def test_a_segment_that_miscounts_itself_is_damage(meta: dict[str, Any]) -> None:
-    sections, good = encode(built({"a.py": "x = 1\n"}))
-    container = Container(b"".join(pack_sections(sections, {**good, **meta} if meta else {})), "test")
+    sections, good = encode_segment(built({"a.py": "x = 1\n"}))
+    container = Container(b"".join(encode_container(sections, {**good, **meta} if meta else {})), "test")
     with pytest.raises(CorruptIndex):
         decode(container)
 
@@ -335,10 +336,10 @@ def test_a_segment_that_miscounts_itself_is_damage(meta: dict[str, Any]) -> None
 @pytest.mark.parametrize("name", ["vector_scales", "card_scales"])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -0.5, 7.0])
 def test_vectors_of_no_length_are_damage(name: str, value: float) -> None:
-    sections, meta = encode(built({"a.py": "x = 1\n", "b.py": "y = 2\n"}))
+    sections, meta = encode_segment(built({"a.py": "x = 1\n", "b.py": "y = 2\n"}))
     scales = np.frombuffer(sections[name][1], "<f4").copy()
     scales[1] = value
-    container = Container(b"".join(pack_sections({**sections, name: ("<f4", scales.tobytes())}, meta)), "test")
+    container = Container(b"".join(encode_container({**sections, name: ("<f4", scales.tobytes())}, meta)), "test")
     with pytest.raises(CorruptIndex):
         read_everything(container)
     with pytest.raises(CorruptIndex):
@@ -347,7 +348,7 @@ def test_vectors_of_no_length_are_damage(name: str, value: float) -> None:
 
 def test_parts_with_and_without_vectors_merge_to_one_without() -> None:
     with_vectors = built({"a.py": "x = 1\n"})
-    without = build([("b.py", b"y = 2\n")], 300)
+    without = build_segment([("b.py", b"y = 2\n")], 300)
     for parts in ([with_vectors, without], [without, without]):
         merged = merge(parts, [None, None])
         assert merged.vectors is None and len(merged.units) == 2
@@ -365,10 +366,12 @@ def test_files_that_claim_the_same_units_are_damage() -> None:
 
 
 def test_a_family_with_a_term_that_is_not_there_is_damage() -> None:
-    sections, meta = encode(built({f"{name}.py": "x = 1\n" for name in "abcdef"}))
+    sections, meta = encode_segment(built({f"{name}.py": "x = 1\n" for name in "abcdef"}))
     kind, data = sections["name.terms"]
     numbers = np.frombuffer(data, "<u4").copy()
     numbers[1] = 1 << 31
-    segment = Segment(Container(b"".join(pack_sections({**sections, "name.terms": (kind, numbers.tobytes())}, meta)), "test"))
+    segment = Segment(
+        Container(b"".join(encode_container({**sections, "name.terms": (kind, numbers.tobytes())}, meta)), "test")
+    )
     with pytest.raises(CorruptIndex, match="leads nowhere"):
-        list(map(segment.term_text, segment.in_family("name", 0, meta["terms"])))
+        list(map(segment.term_text, segment.terms_in_family("name", 0, meta["terms"])))

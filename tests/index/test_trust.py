@@ -13,7 +13,7 @@ from lurcher.errors import CorruptIndex
 from lurcher.storage import container as containers
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.container_writer import encode_container
 from tests.index.conftest import answers, opened, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="elsewhere a file has no time of change")
@@ -87,7 +87,7 @@ def test_a_file_that_was_written_to_is_found_out(root: Path) -> None:
 
 
 def test_everything_can_be_checked_although_it_is_believed() -> None:
-    data = bytearray(b"".join(bytes(part) for part in pack_sections({"a": ("u1", b"x" * 70_000)}, {})))
+    data = bytearray(b"".join(bytes(part) for part in encode_container({"a": ("u1", b"x" * 70_000)}, {})))
     data[100] ^= 1
     container = Container(bytes(data), "one")
     container.trusted = True
@@ -113,7 +113,7 @@ def test_a_stamp_that_is_none_is_damage(root: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(containers, "loads", told)
     project = opened(root).projects[0]
     with pytest.raises(CorruptIndex, match="stamp"):
-        manifests.read(root / ".lurcher", project.fingerprint)
+        manifests.read_manifest(root / ".lurcher", project.fingerprint)
 
 
 def test_the_manifest_says_what_it_believes(root: Path) -> None:

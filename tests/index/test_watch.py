@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from lurcher.engine import Engine, diagnose
-from lurcher.indexing.watcher import Notice, Pace, Update
-from lurcher.storage.lock import holder
+from lurcher.indexing.watcher import Notice, Update, WatchIntervals
+from lurcher.storage.lock import find_holder
 from tests.conftest import environment, git, run_lurcher
 from tests.index.conftest import opened, write
 
@@ -127,7 +127,7 @@ def sound(root: Path) -> None:
     """Nothing is wrong with the index, nobody holds its lock, and nothing was left lying about."""
     findings = [finding for finding in diagnose(root) if finding.check not in ("watch", "settings")]
     assert [finding for finding in findings if finding.state != "ok"] == []
-    assert holder(root / ".lurcher") is None
+    assert find_holder(root / ".lurcher") is None
     assert not list((root / ".lurcher").glob(".*.tmp"))
 
 
@@ -288,7 +288,7 @@ def test_it_ends_clean_in_the_middle_of_an_update(repository: Path, start: Any, 
     watching.says("watching 13 files")
     write(repository, {f"many/file_{number}.py": f"# {number}\n{body}" for number in range(1500)})
     deadline = time.monotonic() + LONG
-    while holder(repository / ".lurcher") is None:
+    while find_holder(repository / ".lurcher") is None:
         assert time.monotonic() < deadline
         time.sleep(0.005)
     time.sleep(wait)
@@ -296,7 +296,7 @@ def test_it_ends_clean_in_the_middle_of_an_update(repository: Path, start: Any, 
     watching.process.send_signal(signal.SIGINT)  # impatience does no harm
     assert watching.wait(120) == 0
     assert watching.err[-1] == "stopped\n"
-    assert holder(repository / ".lurcher") is None
+    assert find_holder(repository / ".lurcher") is None
     assert not list((repository / ".lurcher").glob(".*.tmp"))
     assert not [finding for finding in diagnose(repository) if finding.state == "problem"]
     assert state(repository)["generation"] == 1
@@ -309,7 +309,7 @@ def test_the_first_build_can_be_interrupted_too(tmp_path: Path, start: Any) -> N
     write(root, {f"many/file_{number}.py": f"# {number}\n{body}" for number in range(1500)})
     watching = start(root)
     deadline = time.monotonic() + LONG
-    while holder(root / ".lurcher") is None:
+    while find_holder(root / ".lurcher") is None:
         assert time.monotonic() < deadline
         time.sleep(0.005)
     assert watching.end() == 0
@@ -448,7 +448,7 @@ def test_from_python_with_an_event_to_stop_it(root: Path) -> None:
     told: queue.Queue[Update | Notice] = queue.Queue()
     stop = threading.Event()
     engine = opened(root)
-    pace = Pace(quiet=0.05, poll=0.1)
+    pace = WatchIntervals(quiet=0.05, poll=0.1)
     thread = threading.Thread(target=engine.watch, args=(told.put,), kwargs={"stop": stop, "pace": pace})
     thread.start()
     try:
@@ -477,7 +477,7 @@ def test_changes_that_nobody_told_of_are_found_and_it_looks_from_then_on(root: P
     told: list[Update | Notice] = []
     stop = threading.Event()
     engine = opened(root)
-    pace = Pace(beat=0.2, poll=0.1, follow=0.05)
+    pace = WatchIntervals(beat=0.2, poll=0.1, follow=0.05)
     thread = threading.Thread(target=engine.watch, args=(told.append,), kwargs={"stop": stop, "pace": pace})
     thread.start()
     try:

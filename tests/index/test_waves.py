@@ -13,10 +13,10 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.indexing import writer
-from lurcher.indexing.first_build import most_telling_first
+from lurcher.indexing.first_build import by_priority
 from lurcher.inspect.status import status_of
 from lurcher.sources.files import Entry
-from lurcher.storage.folder import Store
+from lurcher.storage.folder import IndexFolder
 from lurcher.storage.manifest import WAITING
 from tests.index.conftest import TREE, answers, opened, write
 
@@ -61,10 +61,10 @@ def test_a_new_process_goes_on_where_the_last_one_stopped(root: Path) -> None:
 def test_sources_come_before_tests_documents_and_what_others_wrote() -> None:
     paths = ["docs/guide.md", "src/b.py", "src/huge.py", "tests/test_a.py", "vendor/x.js", "src/a.py", "data/a.json"]
     entries = [Entry(path, 10**6 if "huge" in path else 10, 0, 0, 0) for path in paths]
-    ordered = [entry.path for entry in most_telling_first(entries, {"vendor/x.js"})]
+    ordered = [entry.path for entry in by_priority(entries, {"vendor/x.js"})]
     assert ordered[:4] == ["vendor/x.js", "src/a.py", "src/b.py", "src/huge.py"]
     assert ordered[-1] == "data/a.json"
-    assert ordered == [entry.path for entry in most_telling_first(reversed(entries), {"vendor/x.js"})]
+    assert ordered == [entry.path for entry in by_priority(reversed(entries), {"vendor/x.js"})]
 
 
 def test_an_edit_comes_before_the_files_that_wait(root: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_wave_that_is_interrupted_leaves_the_one_before(root: Path, died: str,
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(*((writer, "build", die) if died == "while it read" else (Store, "commit", die)))
+        patch.setattr(*((writer, "build_segment", die) if died == "while it read" else (IndexFolder, "commit", die)))
         with pytest.raises(KeyboardInterrupt):
             engine.search("redirects")
     again = opened(root, first_answer_seconds=NO_TIME)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.storage.postings import pack
+from lurcher.storage.postings import pack_postings
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 from tests.kernel.arrays import same
@@ -24,7 +24,7 @@ OWNERS = st.lists(st.integers(0, 9) | st.integers(0, 700) | st.integers(0, (1 <<
 def test_packed_lists_come_back(lists: list[list[int]], count: int) -> None:
     terms = np.repeat(np.arange(len(lists)), [len(each) for each in lists]).astype(np.uint32)
     owners = np.array([owner for each in lists for owner in each], np.uint32)
-    packed = pack(Postings(terms, owners, np.full(len(owners), count, np.uint8)))
+    packed = pack_postings(Postings(terms, owners, np.full(len(owners), count, np.uint8)))
     ends, data = np.cumsum(packed.sizes), packed.data.tobytes()
     for number, wanted in enumerate(lists):
         part = memoryview(data)[int(ends[number] - packed.sizes[number]) : int(ends[number])]

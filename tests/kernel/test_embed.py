@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.indexing.build import build
+from lurcher.indexing.build import build_segment
 from lurcher.terms.count import Postings
 from lurcher.vectors import static, sums, table
 from lurcher.vectors.static import embed, embed_groups
@@ -75,7 +75,7 @@ def test_units_and_cards_of_files_are_the_same(composed: float, monkeypatch: pyt
         ("net/empty.py", b""),
         ("net/pool.c", b"/* idle connections */\nint acquire(void) { return 1; }\n"),
     ]
-    data, made = build(files, 60), table_of(WORDS, bits=4, gram_weight_document=composed)
+    data, made = build_segment(files, 60), table_of(WORDS, bits=4, gram_weight_document=composed)
     ours = embed(data, made)
     by_reference(monkeypatch)
     plain = embed(data, made)
@@ -85,7 +85,7 @@ def test_units_and_cards_of_files_are_the_same(composed: float, monkeypatch: pyt
 
 
 def test_terms_that_weigh_nothing_are_not_composed(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = build([("a.py", b"redirect_unheard = unheard_of\n")], 1500)
+    data = build_segment([("a.py", b"redirect_unheard = unheard_of\n")], 1500)
     light, heavy = (table_of(WORDS, gram_weight_document=weight) for weight in (0.0, 0.5))
     expected = embed(data, light)
     composed: list[Any] = []

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lurcher.storage import merge_postings
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
-from lurcher.storage.postings import _pack, pack
+from lurcher.storage.container_writer import encode_container
+from lurcher.storage.postings import _pack_in_python, pack_postings
 from lurcher.storage.segment_writer import as_bytes
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
@@ -28,7 +28,7 @@ def packed_part(terms: list[bytes], rows: dict[tuple[int, int], int]) -> Contain
         np.array([term for term, _ in keys], np.uint32), np.array([owner for _, owner in keys], np.uint32),
         np.array([rows[key] for key in keys], np.uint8),
     )  # fmt: skip
-    packed = pack(postings)
+    packed = pack_postings(postings)
     ends = np.cumsum([len(term) for term in terms]).astype("<u4")
     sections: dict[str, tuple[str, Any]] = {
         "terms": ("u1", b"".join(terms)), "term_ends": ("<u4", as_bytes(ends)), "f.data": ("u1", as_bytes(packed.data)),
@@ -36,12 +36,12 @@ def packed_part(terms: list[bytes], rows: dict[tuple[int, int], int]) -> Contain
         "f.rows": ("<u4", as_bytes(np.cumsum(packed.rows).astype("<u4"))),
         "f.ends": ("<u4", as_bytes(np.cumsum(packed.sizes).astype("<u4"))),
     }  # fmt: skip
-    return Container(b"".join(pack_sections(sections, {"terms": len(terms)})), "part")
+    return Container(b"".join(encode_container(sections, {"terms": len(terms)})), "part")
 
 
 def merged(parts: list[Container], targets: list[Any]) -> tuple[Any, list[Any]]:
-    union, maps = merge_postings.terms_of(parts)
-    slices = merge_postings._slices(parts, "f", maps, len(union.ends), targets, lambda part, family: OWNERS)
+    union, maps = merge_postings.merge_terms(parts)
+    slices = merge_postings._merge_slices(parts, "f", maps, len(union.ends), targets, lambda part, family: OWNERS)
     found = [(packed.terms.tolist(), packed.rows.tolist(), packed.sizes.tolist(), packed.data.tolist()) for packed in slices]
     return (bytes(union.text), union.ends.tolist(), [each.tolist() for each in maps]), found
 
@@ -87,7 +87,7 @@ def test_rows_are_packed_alike(rows: dict[tuple[int, int], int]) -> None:
     postings = Postings(*map(np.array, columns, (np.uint32, np.uint32, np.uint8)))
     ours: Any
     reference: Any
-    for ours, reference in zip(pack(postings), _pack(postings), strict=True):
+    for ours, reference in zip(pack_postings(postings), _pack_in_python(postings), strict=True):
         assert ours.tolist() == reference.tolist()
         assert ours.dtype == reference.dtype
 

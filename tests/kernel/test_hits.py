@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lurcher.answer import excerpts
 from lurcher.ranking.evidence import dense
 from lurcher.storage import accumulate, container
-from lurcher.storage.rows import Rows, shape_of
+from lurcher.storage.rows import TableRows, row_layout
 from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from tests.kernel import kernel
@@ -64,7 +64,7 @@ def test_the_innermost_definition_is_the_same(rows: list[Any], byte: int, skippe
         found.segments = [SimpleNamespace(definitions=definitions, files=[numbers])]  # type: ignore[list-item]
         return found
 
-    ours, theirs = snapshot(Rows(memoryview(table.tobytes()), shape_of(tuple(DEFINITION)))), snapshot(table)
+    ours, theirs = snapshot(TableRows(memoryview(table.tobytes()), row_layout(tuple(DEFINITION)))), snapshot(table)
     assert ours.innermost(0, byte, kinds) == theirs.innermost(0, byte, kinds)
 
 
@@ -110,10 +110,10 @@ def test_runs_that_are_not_there_are_refused() -> None:
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 4)), max_size=9))
 def test_runs_are_the_same(given_runs: list[tuple[int, int]]) -> None:
     first, counts = (np.array(column, np.int64) for column in zip(*given_runs or [(0, 0)], strict=True))
-    native = accumulate.runs(first, counts)
+    native = accumulate.expand_runs(first, counts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accumulate, "native", lambda: None)
-        assert np.array(native).tolist() == np.array(accumulate.runs(first, counts)).tolist()
+        assert np.array(native).tolist() == np.array(accumulate.expand_runs(first, counts)).tolist()
 
 
 @given(
@@ -129,19 +129,19 @@ def test_the_same_blocks_are_verified(places: list[tuple[int, int]], length: int
     def verified() -> set[int] | None:
         one = object.__new__(container.Container)
         one.name, one._buffer, found = "test", memoryview(bytes(length)), set()
-        one._table = {"rows": container._Entry("u1", 0, length, [0] * blocks)}
+        one._table = {"rows": container._SectionEntry("u1", 0, length, [0] * blocks)}
         one._checked = {} if checked is None else {"rows": bytearray(checked)}
         one._verify = lambda name, position, length, sums, start, end: found.update(  # type: ignore[method-assign]
             block for block in range(start // 10, (end - 1) // 10 + 1) if checked is None or not checked[block]
         )
         try:
-            one.parts("rows", starts, ends)
+            one.section_with_parts("rows", starts, ends)
         except container.CorruptIndex:
             return None
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(container, "BLOCK", 10)
+        patch.setattr(container, "BLOCK_BYTES", 10)
         native = verified()
         patch.setattr(container, "native", lambda: None)
         assert native == verified()

@@ -156,15 +156,15 @@ def comparable(answer: str) -> object:
 def test_a_kernel_of_another_version_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
     monkeypatch.setitem(sys.modules, "lurcher._kernel", SimpleNamespace(VERSION=chosen.VERSION + 1))  # type: ignore[misc]
-    assert chosen.description() == {"name": "python", "reason": "it was built for another version of lurcher"}
+    assert chosen.describe_kernel() == {"name": "python", "reason": "it was built for another version of lurcher"}
 
 
 def test_without_a_kernel_there_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("LURCHER_KERNEL", raising=False)
     monkeypatch.setitem(sys.modules, "lurcher._kernel", None)  # type: ignore[arg-type]
-    assert chosen.description() == {"name": "python", "reason": "it was not built when lurcher was installed"}
+    assert chosen.describe_kernel() == {"name": "python", "reason": "it was not built when lurcher was installed"}
     monkeypatch.setenv("LURCHER_KERNEL", "python")
-    assert chosen.description()["reason"] == "LURCHER_KERNEL=python"
+    assert chosen.describe_kernel()["reason"] == "LURCHER_KERNEL=python"
     monkeypatch.delenv("LURCHER_KERNEL")
     monkeypatch.setattr(chosen.sys, "byteorder", "big")
-    assert "byte order" in chosen.description()["reason"]
+    assert "byte order" in chosen.describe_kernel()["reason"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lurcher import Engine
 from lurcher.lanes import lexical
 from lurcher.storage import accumulate, segment_reader
-from lurcher.storage.accumulate import Sum
-from lurcher.storage.postings import pack
+from lurcher.storage.accumulate import PostingSum
+from lurcher.storage.postings import pack_postings
 from lurcher.terms.count import Postings
 from lurcher.types import silent
 from tests.kernel import kernel
@@ -23,7 +23,7 @@ pytestmark = kernel.needed
 
 
 def packed(owners: Any, counts: Any) -> bytes:
-    return pack(Postings(np.zeros(len(owners), np.uint32), owners.astype(np.uint32), counts)).data.tobytes()
+    return pack_postings(Postings(np.zeros(len(owners), np.uint32), owners.astype(np.uint32), counts)).data.tobytes()
 
 
 def broken() -> Exception:
@@ -34,7 +34,7 @@ def broken() -> Exception:
 def test_lists_add_up_like_arrays(data: st.DataObject) -> None:
     draw = data.draw
     random = np.random.default_rng(draw(st.integers(0, 1 << 30)))
-    stored, apart, first = Sum(), Sum(), 0
+    stored, apart, first = PostingSum(), PostingSum(), 0
     for _ in range(draw(st.integers(1, 3))):  # segments, one after the other
         limit = draw(st.sampled_from([1, 64, 300, 5000, 70_000]))
         for weight in draw(st.lists(st.sampled_from([1.0, 0.1, 2.5, 0.0]), max_size=4)):
@@ -65,7 +65,7 @@ def test_a_list_that_leads_nowhere_is_told_by_its_number() -> None:
     for limit, first in ((6, 0), (5, 1), (5, -1), (-5, 0)):
         with pytest.raises(ValueError, match="owners"):
             tally_of([(b"\x01\x02", 1, limit, first, 1.0)], 5)
-    total = Sum()
+    total = PostingSum()
     total.add(np.array([0]), np.ones(1), 1.0)
     total.add_list(memoryview(b"\x09\x01"), 1, 5, 0, 1.0, broken)
     with pytest.raises(LookupError, match="broken"):
@@ -90,7 +90,7 @@ def test_words_weigh_the_same_in_segments_that_grew(tmp_path: Path) -> None:
             with pytest.MonkeyPatch.context() as patch:
                 for module in (accumulate, segment_reader):
                     patch.setattr(module, "native", lambda: None)
-                snapshot.weighted = accumulate.Memory(1000)
+                snapshot.weighted = accumulate.BoundedCache(1000)
                 plain = lexical._weighted(snapshot, term, weights)
             assert [array.tolist() for array in native] == [array.tolist() for array in plain]
             assert len(native[0]) or term == "nowhere"

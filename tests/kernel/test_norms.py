@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.storage.rows import Rows, normed, shape_of
+from lurcher.storage.rows import TableRows, normalise_lengths, row_layout
 from lurcher.storage.segment import FILE, UNIT
 from lurcher.storage.snapshot import Snapshot
 from tests.index.conftest import opened, write
@@ -31,8 +31,8 @@ def tables(seed: int, units: int, files: int) -> tuple[Any, Any]:
     return unit, file
 
 
-def ours(table: Any, layout: Any) -> Rows:
-    return Rows(memoryview(table.tobytes()), shape_of(tuple(layout)))
+def ours(table: Any, layout: Any) -> TableRows:
+    return TableRows(memoryview(table.tobytes()), row_layout(tuple(layout)))
 
 
 @settings(max_examples=60, deadline=None)
@@ -60,7 +60,7 @@ def test_norms_are_those_of_arrays(
         mean += weight * (float(column[counted].sum()) / max(int(counted.sum()), 1))
     wanted = np.maximum(k1 * (1 - b + b * (length / mean if mean else length)), 1e-9)
     assert room[2 : units + 2].tobytes() == length.tobytes()
-    assert normed(room[2 : units + 2].copy(), mean, k1, b).tobytes() == wanted.tobytes()
+    assert normalise_lengths(room[2 : units + 2].copy(), mean, k1, b).tobytes() == wanted.tobytes()
     assert room[[0, 1, -1]].tolist() == [7.0, 7.0, 7.0]
 
 
@@ -89,7 +89,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises((ValueError, TypeError, BufferError)):
         units.lengths(files, None, weights, b"12345678" * 5, 0)
     with pytest.raises(ValueError, match="lengths"):
-        normed(bytearray(12), 1.0, 1.0, 1.0)
+        normalise_lengths(bytearray(12), 1.0, 1.0, 1.0)
     unit["file"][4] = 3
     with pytest.raises(IndexError, match="in no file"):
         ours(unit, UNIT).lengths(files, None, weights, room, 0)
@@ -110,7 +110,7 @@ def test_what_does_not_fit_is_refused() -> None:
 def test_columns_of_whole_numbers_are_those_of_numpy(seed: int, count: int, more: int) -> None:
     layout = (("a", "u1"), ("b", "<u4"), ("d", "<u2"), ("e", "<i4"), ("f", "<u8"))
     plain = np.frombuffer(np.random.default_rng(seed).bytes(np.dtype(list(layout)).itemsize * count), list(layout))
-    rows = Rows(memoryview(plain.tobytes()), shape_of(layout))
+    rows = TableRows(memoryview(plain.tobytes()), row_layout(layout))
     for name in "abde":
         found = np.asarray(rows.as_numbers(name, more))
         assert found.dtype == np.int64 and found.tolist() == (plain[name].astype(np.int64) + more).tolist()

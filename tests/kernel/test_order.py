@@ -37,7 +37,7 @@ def test_files_have_the_same_sums(counts: list[int], seed: int, power: float, sh
     random, snapshot = np.random.default_rng(seed), tree(counts)
     scores = scores_of(sum(counts), random, share)
     allowed = random.random(len(counts)) < 0.8
-    files = order.by_file(snapshot, scores)
+    files = order.best_units_by_file(snapshot, scores)
     native = content.harmonic(snapshot, scores, files, allowed, power)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(content, "native", lambda: None)
@@ -48,7 +48,9 @@ def test_files_have_the_same_sums(counts: list[int], seed: int, power: float, sh
 @given(COUNTS, st.integers(0, 1 << 30), SHARES)
 def test_files_have_the_same_best_units(counts: list[int], seed: int, share: float) -> None:
     snapshot, scores = tree(counts), scores_of(sum(counts), np.random.default_rng(seed), share)
-    for ours, theirs in zip(order.by_file(snapshot, scores), order._by_file(snapshot, scores), strict=True):
+    for ours, theirs in zip(
+        order.best_units_by_file(snapshot, scores), order._best_units_by_file(snapshot, scores), strict=True
+    ):
         assert np.array(ours).tobytes() == theirs.tobytes()
 
 
@@ -58,10 +60,10 @@ def test_files_have_the_same_best_units(counts: list[int], seed: int, share: flo
 )  # fmt: skip
 def test_standings_are_the_same(few: list[float], values: list[float], times: int) -> None:
     scores = np.array(few * times)
-    native = order.standings(scores, values)
+    native = order.count_above_and_equal(scores, values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order, "native", lambda: None)
-        assert native == order.standings(scores, values)
+        assert native == order.count_above_and_equal(scores, values)
 
 
 @given(
@@ -71,10 +73,10 @@ def test_the_largest_are_the_same(values: list[float], most: int, seed: int) -> 
     random = np.random.default_rng(seed)
     files = np.sort(random.permutation(2 * len(values))[: len(values)])
     snapshot: Any = SimpleNamespace(path_rank=random.permutation(2 * len(values)))
-    native = np.array(order.largest(snapshot, files, np.array(values), most))
+    native = np.array(order.top_positions(snapshot, files, np.array(values), most))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(order, "native", lambda: None)
-        plain = np.array(order.largest(snapshot, files, np.array(values), most))
+        plain = np.array(order.top_positions(snapshot, files, np.array(values), most))
     assert native.tolist() == plain.tolist()
     ranked = sorted(range(len(values)), key=lambda i: (-values[i], snapshot.path_rank[files[i]]))
     assert native.tolist() == sorted(ranked[:most])

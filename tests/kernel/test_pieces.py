@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.storage.postings import pack
+from lurcher.storage.postings import pack_postings
 from lurcher.terms.count import Postings
 from tests.kernel import kernel
 
@@ -60,7 +60,7 @@ def families(draw: st.DrawFn) -> tuple[dict[int, list[int]], int]:
 def test_owners_of_some_terms_are_marked(family: tuple[dict[int, list[int]], int], asked: list[int]) -> None:
     lists, total = family
     rows = [(term, owner) for term, owners in lists.items() for owner in owners]
-    packed = pack(
+    packed = pack_postings(
         Postings(
             np.array([term for term, _ in rows], np.uint32), np.array([owner for _, owner in rows], np.uint32),
             np.ones(len(rows), np.uint8),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.runtime.kernel import give_back
+from lurcher.runtime.kernel import trim_heap
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -36,4 +36,4 @@ def test_what_is_no_list_of_terms_is_refused() -> None:
 
 
 def test_memory_can_be_given_back_at_any_time() -> None:
-    give_back()
+    trim_heap()

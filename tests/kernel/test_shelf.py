@@ -9,28 +9,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking.code import parse
-from lurcher.storage.row_builder import HEADINGS, NativeShelf, ReferenceShelf, shelf
-from lurcher.storage.segment import KINDS, NAMED
+from lurcher.storage.row_builder import HEADING_TERM, NativeRowBuilder, PythonRowBuilder, make_row_builder
+from lurcher.storage.segment import CARD_FIELD, KINDS
 from lurcher.terms.count import NativeCounter, ReferenceCounter
 from lurcher.types import Definition, ParsedFile, Span
 from tests.kernel import kernel
 from tests.languages.samples import samples
 
 pytestmark = kernel.needed
-FIELDS = ("body", "comments", "symbols", "types", NAMED)
+FIELDS = ("body", "comments", "symbols", "types", CARD_FIELD)
 TEXT = st.text(st.sampled_from("aB9_. ()\né漢e\u0301ß"), max_size=40)
 NAMES = st.sampled_from(["name", "HTTPServer2", "getName_of", "<<", "größeNeu", "漢字かな", "a" * 130, "", "_", "x\0y"]) | TEXT
 
 
 def shelved(native: bool, files: list[tuple[bytes, ParsedFile]]) -> list[Any]:
     counter = NativeCounter() if native else ReferenceCounter()
-    on = shelf(counter)
-    assert isinstance(on, NativeShelf if native else ReferenceShelf)
+    on = make_row_builder(counter)
+    assert isinstance(on, NativeRowBuilder if native else PythonRowBuilder)
     sizes = []
     for number, (text, parsed) in enumerate(files):
         sizes.append(on.sizes())
-        on.put(number, text, parsed)
-    units, definitions, strings, keys = on.take()
+        on.add_file(number, text, parsed)
+    units, definitions, strings, keys = on.finish()
     for key in keys:
         counter.require(key)
     terms, postings = counter.finish(FIELDS)
@@ -80,7 +80,7 @@ def test_the_first_forty_names_go_onto_the_card() -> None:
 def test_headings_are_filed_together_and_are_no_symbols() -> None:
     heading = Definition("Getting started", "heading", "", "Getting started", 0, 3, 1, 1, True)
     _, _, _, _, keys, terms, rows, _ = shelved(True, [(b"abc", ParsedFile("x", (Span(0, 3, 1, 1),), (heading,), ()))])
-    assert keys == [HEADINGS] and "started" not in terms and rows[2] == ([], [], [])
+    assert keys == [HEADING_TERM] and "started" not in terms and rows[2] == ([], [], [])
 
 
 def test_files_that_cannot_be_are_refused() -> None:
@@ -98,7 +98,7 @@ def test_files_that_cannot_be_are_refused() -> None:
     for arguments in wrong:
         counter = NativeCounter()
         with pytest.raises((TypeError, ValueError, AttributeError, OverflowError)):
-            NativeShelf(counter)._shelf.put(*arguments)
+            NativeRowBuilder(counter)._native.add_file(*arguments)
     for counter_, fields in ((object(), (0, 1, 2, 3, 4)), (NativeCounter().counter, (0, 1, 2, 3, 99))):
         with pytest.raises((TypeError, ValueError)):
             kernel.module().Shelf(1, counter_, fields, {}, set(), set(), "", "", str)

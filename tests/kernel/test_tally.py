@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lurcher.lanes import lexical
 from lurcher.query.expand import Group
 from lurcher.storage import accumulate
-from lurcher.storage.accumulate import Sum
+from lurcher.storage.accumulate import PostingSum
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -37,7 +37,7 @@ def parts(draw: st.DrawFn) -> tuple[int, list[tuple[Any, Any, float]]]:
 @given(parts())
 def test_sums_are_the_same(given: tuple[int, list[tuple[Any, Any, float]]]) -> None:
     total, added = given
-    sums = Sum()
+    sums = PostingSum()
     for part in added:
         sums.add(*part)
     native = sums.sparse(total)
@@ -98,7 +98,7 @@ def test_threads_do_not_meet_on_a_desk() -> None:
 
     def work(factor: float) -> None:
         for _ in range(20):
-            sums = Sum()
+            sums = PostingSum()
             sums.add(owners, np.ones(len(owners)), factor)
             results.append(bool((sums.sparse(50_000)[1] == factor).all()))
 

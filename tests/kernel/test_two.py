@@ -10,7 +10,7 @@ import pytest
 
 from lurcher.ranking.evidence import content
 from lurcher.storage import order, vectors
-from lurcher.storage.vectors import Desk, direction_of
+from lurcher.storage.vectors import ProductBuffer, to_direction
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -18,11 +18,11 @@ pytestmark = kernel.needed
 
 def test_products_of_many_rows() -> None:
     random = np.random.default_rng(3)
-    rows, direction = random.integers(-127, 128, (40_001, 256)).astype(np.int8), direction_of(random.normal(size=256))
+    rows, direction = random.integers(-127, 128, (40_001, 256)).astype(np.int8), to_direction(random.normal(size=256))
     data = memoryview(rows.tobytes()).cast("b")
     for places in (None, random.permutation(len(rows))):
-        native = Desk().products(data, 256, places, direction)
-        plain = Desk()._reference(data, 256, places, len(rows), direction)
+        native = ProductBuffer().products(data, 256, places, direction)
+        plain = ProductBuffer()._reference(data, 256, places, len(rows), direction)
         assert np.asarray(native).tobytes() == plain.tobytes()
     assert vectors.native() is not None
 
@@ -37,13 +37,13 @@ def test_files_of_many_units() -> None:
     )  # fmt: skip
     scores = np.where(random.random(total) < 0.4, random.random(total), 0.0)
     allowed = random.random(len(counts)) < 0.9
-    files = order.by_file(snapshot, scores)
+    files = order.best_units_by_file(snapshot, scores)
     native = content.harmonic(snapshot, scores, files, allowed, 1.0)
     with pytest.MonkeyPatch.context() as patch:
         for module in (order, content):
             patch.setattr(module, "native", lambda: None)
         patch.setattr(order, "np", np)
-        plain = order.by_file(snapshot, scores)
+        plain = order.best_units_by_file(snapshot, scores)
         assert np.asarray(native).tobytes() == content.harmonic(snapshot, scores, plain, allowed, 1.0).tobytes()
     assert [np.asarray(part).tolist() for part in files] == [part.tolist() for part in plain]
     snapshot.first_unit[-1] = total  # in the second half

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lurcher.storage import vectors
-from lurcher.storage.vectors import Desk, Direction, direction_of
+from lurcher.storage.vectors import Direction, ProductBuffer, to_direction
 from lurcher.vectors import sums
 from lurcher.vectors.quantise import pack, unpack
 from tests.kernel import kernel
@@ -70,11 +70,11 @@ def test_products_are_the_same(seed: int, dims: int, height: int, one_sided: boo
     vector = random.normal(size=dims)
     if one_sided:  # one number takes all, and needs more than two bytes
         vector[0] = 1e6
-    direction = direction_of(vector)
+    direction = to_direction(vector)
     for places in (None, random.integers(0, height, 50)):
-        native = Desk().products(memoryview(rows.tobytes()), dims, places, direction)
+        native = ProductBuffer().products(memoryview(rows.tobytes()), dims, places, direction)
         with reference():
-            assert native.tobytes() == Desk().products(memoryview(rows.tobytes()), dims, places, direction).tobytes()
+            assert native.tobytes() == ProductBuffer().products(memoryview(rows.tobytes()), dims, places, direction).tobytes()
 
 
 def whole(*numbers: float) -> NDArray[np.float64]:
@@ -102,7 +102,7 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_products_of_rows_that_are_not_there_are_refused() -> None:
-    desk, rows = Desk(), np.zeros((3, 4), np.int8)
+    desk, rows = ProductBuffer(), np.zeros((3, 4), np.int8)
     direction = Direction(np.array([1, 2, 3, 4], np.float32), 1.0)
     for places in (np.array([0, 3]), np.array([-1]), np.array([1 << 60])):
         with pytest.raises(ValueError, match="not there"):

@@ -11,7 +11,7 @@ import pytest
 from lurcher import Engine
 from lurcher.engine import diagnose
 from lurcher.errors import UsageError
-from lurcher.storage.manifest import MARK
+from lurcher.storage.manifest import FOLDER_TAG
 from tests.conftest import Run, git
 from tests.libraries.installed import PARSER, node, python, write
 from tests.surfaces.http.conftest import client_for
@@ -213,7 +213,7 @@ def test_a_library_is_removed_by_name(engine: Engine, project: Path) -> None:
     assert engine.clear_library("treelib") is True
     assert engine.clear_library("treelib") is False
     assert engine.libraries() == []
-    assert (project / ".lurcher" / MARK).exists()
+    assert (project / ".lurcher" / FOLDER_TAG).exists()
 
 
 def test_a_library_without_source_says_so(engine: Engine, site: Path, project: Path) -> None:

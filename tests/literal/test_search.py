@@ -114,7 +114,7 @@ def test_without_an_index_the_same_hits(tree: Path, tmp_path: Path, question: st
 def test_where_much_matches_an_index_is_made(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from lurcher.indexing import scan
 
-    monkeypatch.setattr(scan, "MOST_BYTES", 100)
+    monkeypatch.setattr(scan, "MAX_BYTES", 100)
     answer = Engine.open(tree, root=tree, index_dir=tmp_path / "made").search("retry", mode="literal")
     assert (answer.index.generation, answer.degraded) == (1, ())
 

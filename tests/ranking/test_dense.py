@@ -13,7 +13,7 @@ from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import classic, cosine, default
 from lurcher.ranking.context import Context, Ranking
 from lurcher.ranking.evidence import dense
-from lurcher.storage.order import best_files
+from lurcher.storage.order import top_files
 from tests.small import context_of, snapshot_of
 from tests.tables import WORDS, table_of
 
@@ -208,9 +208,9 @@ def test_by_cosine_alone() -> None:
 def test_the_best_files_of_equals_are_the_first_by_path() -> None:
     snapshot = snapshot_of({f"{name}.py": "x = 1\n" for name in "abcdef"})
     values = np.array([1.0, 2.0, 1.0, 3.0, 1.0, 1.0])
-    assert best_files(snapshot, np.arange(6), values, 4).tolist() == [0, 1, 2, 3]
-    assert best_files(snapshot, np.arange(6), values, 1).tolist() == [3]
-    assert best_files(snapshot, np.array([2, 4]), values[:2], 5).tolist() == [2, 4]
+    assert top_files(snapshot, np.arange(6), values, 4).tolist() == [0, 1, 2, 3]
+    assert top_files(snapshot, np.arange(6), values, 1).tolist() == [3]
+    assert top_files(snapshot, np.array([2, 4]), values[:2], 5).tolist() == [2, 4]
 
 
 def test_the_largest_of_each_run_is_the_first_of_equals() -> None:

@@ -15,7 +15,7 @@ import pytest
 from lurcher.errors import IndexBuilding, LurcherError
 from lurcher.server.session import Served
 from lurcher.server.unindexed import tracked
-from lurcher.storage.lock import holder
+from lurcher.storage.lock import find_holder
 from tests.conftest import environment, git
 from tests.index.conftest import write
 
@@ -144,7 +144,7 @@ def test_a_build_that_is_cancelled_ends_and_leaves_the_lock(large: Path, tmp_pat
             time.sleep(0.01)
         build.cancel()
         assert build.ended and build.cancelled
-        assert holder(served.engine.projects[0].store.folder) is None
+        assert find_holder(served.engine.projects[0].store.folder) is None
         with pytest.raises(LurcherError, match="cancelled"):
             build.check()
 

@@ -216,4 +216,4 @@ def test_one_that_keeps_us_waiting_is_the_last_to_do_so(made, put, repo, monkeyp
     result = listing(repo)
     assert time.monotonic() - began < 60
     assert (paths(result), result.skipped) == (["a.py"], {"refused-repository": 3})
-    assert result.standing is None
+    assert result.signature is None

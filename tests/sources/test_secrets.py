@@ -166,8 +166,8 @@ def test_an_index_that_holds_some_is_made_anew(tree: Path, monkeypatch: pytest.M
         before.setattr(filter, "secret_path", lambda path: False)
         before.setattr(filter, "FOLDERS", frozenset())
         before.setattr(decode, "secret_text", lambda data, extension: False)
-        whole = manifests.fingerprint
-        before.setattr(manifests, "fingerprint", lambda *given: {k: v for k, v in whole(*given).items() if k != "secrets"})
+        whole = manifests.make_fingerprint
+        before.setattr(manifests, "make_fingerprint", lambda *given: {k: v for k, v in whole(*given).items() if k != "secrets"})
         with Engine.open(tree) as engine:
             assert texts(engine).keys() == {**HIDDEN, **SHOWN}.keys()
     with Engine.open(tree) as engine:

@@ -16,7 +16,7 @@ from lurcher.sources.files import FilesSettings, circumstances, list_files
 from lurcher.sources.git import command as git_command
 from lurcher.sources.git import worktree
 from lurcher.sources.roots import Root
-from lurcher.sources.signature import Standing
+from lurcher.sources.signature import TreeSignature
 
 FILES = {
     "a.py": "", "src/b.py": "", "src/deep/c.py": "", ".gitignore": "*.log\nout/\nself/.gitignore\n", "x.log": "",
@@ -41,14 +41,14 @@ class Looker:
     def __init__(self, root: Root, settings: FilesSettings) -> None:
         self.root, self.settings = root, settings
         self.listing = list_files(root, settings)
-        assert self.listing.standing is not None
-        self.standing: Standing = replace(self.listing.standing, settled=True)
+        assert self.listing.signature is not None
+        self.signature: TreeSignature = replace(self.listing.signature, settled=True)
         time.sleep(0.02)  # a tick of the file system's clock
 
     def holds(self) -> bool:
         opened = os.open(self.root.path, os.O_RDONLY)
         try:
-            return self.standing.holds(str(self.root.path), opened, circumstances(self.root, self.settings))
+            return self.signature.holds(str(self.root.path), opened, circumstances(self.root, self.settings))
         finally:
             os.close(opened)
 
@@ -158,7 +158,7 @@ def test_outside_of_git_too(tree: Path, change: str) -> None:
 def test_ignored_folders_are_not_even_looked_at(tree: Path, put) -> None:
     put(tree, {"out/many/deep/x.py": "", "node_modules/a/b/c.js": ""})
     for use_git in (True, False):
-        standing = look(tree, use_git).standing
+        standing = look(tree, use_git).signature
         assert {"", "src", "empty/inside", "logs", "inner/hollow"} <= set(standing.folders)
         assert not [path for path in standing.folders if path.startswith(("out", "node_modules", ".git"))]
 
@@ -231,8 +231,8 @@ def test_settings_environment_and_user_count(tree: Path, monkeypatch: pytest.Mon
 
 
 def test_where_it_cannot_be_told_nothing_is_promised(tree: Path, put, monkeypatch: pytest.MonkeyPatch) -> None:
-    def standing(**settings: object) -> Standing | None:
-        return list_files(Root(tree, True, ""), FilesSettings(**settings)).standing
+    def standing(**settings: object) -> TreeSignature | None:
+        return list_files(Root(tree, True, ""), FilesSettings(**settings)).signature
 
     assert standing() is not None
     assert standing(follow_symlinks=True) is None
@@ -251,14 +251,14 @@ def test_where_it_cannot_be_told_nothing_is_promised(tree: Path, put, monkeypatc
 
 def test_what_rules_bring_back_is_not_followed_outside_of_git_either(tree: Path, put) -> None:
     put(tree, {".lurcherignore": "!wanted.js\n"})
-    assert list_files(Root(tree, False, ""), FilesSettings()).standing is None
+    assert list_files(Root(tree, False, ""), FilesSettings()).signature is None
 
 
 def test_deep_folders_without_files_are_bounded(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repo / "/".join("d" * 10)).mkdir(parents=True)
-    assert len(look(repo).standing.folders) == 11
+    assert len(look(repo).signature.folders) == 11
     monkeypatch.setattr(worktree, "MAX_LEVELS", 4)
-    assert list_files(Root(repo, True, ""), FilesSettings()).standing is None
+    assert list_files(Root(repo, True, ""), FilesSettings()).signature is None
 
 
 def test_an_unreadable_folder_that_becomes_readable_shows(tree: Path) -> None:
@@ -270,7 +270,7 @@ def test_an_unreadable_folder_that_becomes_readable_shows(tree: Path) -> None:
 
 
 def test_only_an_unsettled_standing_is_made(tree: Path) -> None:
-    standing = list_files(Root(tree, True, ""), FilesSettings()).standing
+    standing = list_files(Root(tree, True, ""), FilesSettings()).signature
     assert standing is not None
     assert not standing.settled
     opened = os.open(tree, os.O_RDONLY)
@@ -280,5 +280,5 @@ def test_only_an_unsettled_standing_is_made(tree: Path) -> None:
 
 def test_our_own_folder_can_be_left_out() -> None:
     seen = (0, 1, 1, 1)
-    standing = Standing("", {"": seen, "own": seen, "own/x": seen, "owner": seen}, {"own/.gitignore": seen})
+    standing = TreeSignature("", {"": seen, "own": seen, "own/x": seen, "owner": seen}, {"own/.gitignore": seen})
     assert (list(standing.without("own").folders), standing.without("own").files) == (["", "owner"], {})

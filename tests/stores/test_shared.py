@@ -12,7 +12,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
-from lurcher.indexing.tree_check import Look
+from lurcher.indexing.tree_check import TreeState
 from lurcher.server.session import Served
 from lurcher.stores import codec, record
 from lurcher.stores import search as ask
@@ -172,7 +172,7 @@ def test_whether_it_is_fresh_is_not_claimed(
 
 
 def test_a_look_at_the_tree_says_nothing_about_a_store() -> None:
-    look = Look(IndexState(3, True, 0), (), (), None, 1)
+    look = TreeState(IndexState(3, True, 0), (), (), None, 1)
     answer = {"index": {"generation": 3, "fresh": False, "stale_paths": 0, "shared": {"shop": {}}}, "degraded": []}
     assert look.seen(answer) is answer
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.storage.folder import Store
+from lurcher.storage.folder import IndexFolder
 from lurcher.surfaces.cli.flags import COMMANDS
 
 
@@ -250,7 +250,7 @@ def test_an_index_that_cannot_be_written_is_an_error_for_whoever_asked_for_one(
 def test_indexing_beside_another_writer_says_so(repository: Path, ask: Callable[..., Any]) -> None:
     assert ask("index", repository).status == 0
     (repository / "new.py").write_text("def zeppelin(): pass\n")
-    with Store(str(repository / ".lurcher")).lock(1):
+    with IndexFolder(str(repository / ".lurcher")).lock(1):
         result = ask("index", repository, "--set", "index.lock_seconds=0.1")
     assert result.status == 2
     assert f"process {os.getpid()} is writing the index" in result.err

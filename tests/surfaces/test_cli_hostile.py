@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.runtime.terminal import Guarded, printable, printable_lines
+from lurcher.runtime.terminal import SafeStream, printable, printable_lines
 from lurcher.surfaces.cli.flags import COMMANDS
 from tests.surfaces.terminal import on_terminal
 
@@ -182,7 +182,7 @@ def test_the_stream_lets_our_own_codes_pass_and_no_others() -> None:
 
     def written(text: str) -> str:
         below = io.StringIO()
-        Guarded(below).write(text)
+        SafeStream(below).write(text)
         return below.getvalue()
 
     assert written("\x1b[1;34mpath\x1b[0m:1\n") == "\x1b[1;34mpath\x1b[0m:1\n"

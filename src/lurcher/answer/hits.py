@@ -20,7 +20,7 @@ from lurcher.answer.excerpts import (
 from lurcher.lanes.base import located
 from lurcher.lanes.symbol import SymbolMatch
 from lurcher.ranking.context import Context, Ranking
-from lurcher.runtime.cancel import check
+from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.light import TYPE_CHECKING, partial
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
@@ -104,7 +104,7 @@ class Focus:
             if number < 0 and below == line:
                 number = snapshot.innermost(file, place.start + byte, _ALL)
             if number >= 0:
-                return snapshot.naming(number)
+                return snapshot.definition_label(number)
         return None, None
 
     def starts(self, unit: int) -> Sequence[int | None]:
@@ -133,7 +133,7 @@ def places_of(
         if looked >= _MOST_WIDENED:
             found.partial = True
             break
-        check()
+        check_cancelled()
         starts = focus.starts(unit)
         looked += len(starts)
         for byte in starts:

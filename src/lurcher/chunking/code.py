@@ -13,7 +13,7 @@ from lurcher.languages.detect import LANGUAGES, load_language
 from lurcher.languages.grammar import Grammar, Reader, grammar_of
 from lurcher.languages.imports import imports_among, imports_of
 from lurcher.runtime.light import replace
-from lurcher.runtime.sandbox import GaveUp, call, possible
+from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
 from lurcher.types import ParsedFile
 
 if TYPE_CHECKING:
@@ -48,11 +48,11 @@ def parse(text: bytes, language: str, target: int = TARGET) -> ParsedFile:
         missing = known is not None and known.grammar is not None and bool(text)
         return ParsedFile(language, chunk_lines(text, target), (), (), no_grammar=missing)
     try:
-        if grammar.kernel is not None or not possible():
+        if grammar.kernel is not None or not can_start_child():
             return parse_by(grammar, text, target)
         found: ParsedFile = call(f"{__name__}:parse_alone", text, language, target, grammar.kernel_rules is not None)
         return found
-    except GaveUp:
+    except SandboxFailure:
         return ParsedFile(language, chunk_lines(text, target), (), (), gave_up=True)
 
 
@@ -104,7 +104,7 @@ def tree_of(text: bytes, grammar: Grammar) -> tuple[Node, Reader] | None:
             return None
     tree = grammar.parsed(text)
     if tree is None:
-        raise GaveUp("it takes too many steps or too much memory")
+        raise SandboxFailure("it takes too many steps or too much memory")
     if tree[0].is_error and tree[0].child_count > _UNRECOVERED:
         return None
     return tree

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from lurcher.indexing.root_index import View
     from lurcher.indexing.workspace import Workspace
     from lurcher.runtime.cache import Cache
-    from lurcher.runtime.timings import Clock
+    from lurcher.runtime.timings import Stopwatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Corpus(Protocol):
     def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
         """Index all that changed, however much that is, or everything anew; notes say what could not be done."""
 
-    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         """Everything that matches, best first. Its `listing.why(i)` explains the rank of a hit."""
 
     def search(self, request: SearchRequest) -> Answer:
@@ -92,7 +92,7 @@ class Services:
         """The same for another workspace."""
         return replace(self, workspace=workspace)
 
-    def page(self, found: Findings, query: Paged, clock: Clock) -> Answer:
+    def page(self, found: Findings, query: Paged, clock: Stopwatch) -> Answer:
         """One page of what a corpus found; its timings are still to be set."""
         return answer_of(found, query, self.settings, self.workspace.places[0], self.models, clock.lap)
 

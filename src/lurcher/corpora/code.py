@@ -16,8 +16,8 @@ from lurcher.query.validate import checked, filter_of
 from lurcher.ranking.context import Context, Ranking, own_words, ranking_lanes, ranking_named
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, replace
-from lurcher.runtime.timings import Clock
-from lurcher.storage.segment import GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
+from lurcher.runtime.timings import Stopwatch
+from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR, UNIT_FIELDS
 from lurcher.terms.split import compound
 from lurcher.types import Answer, Degraded, Query, SymbolAnswer, SymbolHit
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from lurcher.config import Settings
     from lurcher.corpora.base import Corpus, SearchRequest, Services
-    from lurcher.indexing.freshness import Glance
+    from lurcher.indexing.freshness import BackgroundCheck
     from lurcher.indexing.root_index import View
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Filter, IndexState, Progress
@@ -98,9 +98,9 @@ class CodeCorpus:
 
         None where that comparison cannot run beside the search, or finds a change, or where notes are to answer.
         """
-        started: list[tuple[View, Glance]] = []
+        started: list[tuple[View, BackgroundCheck]] = []
         for project in self._workspace.projects:
-            begun = project.ahead(open_to_notes or needs_vectors(query))
+            begun = project.optimistic_view(open_to_notes or needs_vectors(query))
             if begun is None:
                 return None
             started.append(begun)
@@ -108,8 +108,8 @@ class CodeCorpus:
         answer = None
         if not (open_to_notes and self._has_only_notes(views)):
             answer = self.answer(query, replace(request, views=views))
-        clock = Clock(answer.timings_ms if answer is not None else None)
-        changes = [comparison.end() for _, comparison in started]
+        clock = Stopwatch(answer.timings_ms if answer is not None else None)
+        changes = [comparison.finish() for _, comparison in started]
         if answer is None or any(found is None or found for found in changes):
             return None
         clock.lap("refresh")
@@ -123,24 +123,24 @@ class CodeCorpus:
         plan: Callable[[Snapshot], Plan] | None = None,
     ) -> Answer:
         """One page for a query; `damage` is what to say of an index that was rebuilt for it, `plan` as for `rank`."""
-        clock = Clock()
+        clock = Stopwatch()
         answer = self._services.page(self.findings(query, request, clock, plan), query, clock)
         answer.timings_ms.update(clock.total())
         return with_notes(answer, damage)
 
-    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self.findings(code_query(request, self._services), request, clock)
 
     def findings(
-        self, query: Query, request: SearchRequest, clock: Clock, plan: Callable[[Snapshot], Plan] | None = None
+        self, query: Query, request: SearchRequest, clock: Stopwatch, plan: Callable[[Snapshot], Plan] | None = None
     ) -> Findings:
         """Every unit that answers a query, best first."""
         ranked = self.rank(query, request, clock, plan)
         notes = tuple(note for view in ranked.views for note in view.degraded)
-        if ranked.snapshot.flagged(GAVE_UP):
-            from lurcher.indexing.coverage import given_up
+        if ranked.snapshot.flagged(GRAMMAR_GAVE_UP):
+            from lurcher.indexing.coverage import grammar_failure_notes
 
-            notes += given_up(ranked.snapshot)
+            notes += grammar_failure_notes(ranked.snapshot)
         return findings_of(
             ranked, query, clock, state_of(ranked.snapshot, ranked.views), notes,
             root="\0".join(self._workspace.places),
@@ -149,7 +149,7 @@ class CodeCorpus:
         )  # fmt: skip
 
     def rank(
-        self, query: Query, request: SearchRequest, clock: Clock, plan: Callable[[Snapshot], Plan] | None = None
+        self, query: Query, request: SearchRequest, clock: Stopwatch, plan: Callable[[Snapshot], Plan] | None = None
     ) -> Ranked:
         """All units in order; `plan` says how to answer a query whose text does not."""
         pattern = literal_pattern(query)
@@ -169,12 +169,12 @@ class CodeCorpus:
     def _views(self, request: SearchRequest, pattern: Any = None, meaning: bool = True) -> list[View]:
         """Each root's index; where only a `pattern` is looked for, files that are not indexed are searched as they are."""
         if pattern is None:
-            return self._workspace.views(request.progress, refresh=request.refresh, check=request.check, meaning=meaning)
-        from lurcher.indexing.scan import passing_view
+            return self._workspace.views(request.progress, refresh=request.refresh, check=request.check, needs_vectors=meaning)
+        from lurcher.indexing.scan import scan_without_index
 
         return [
-            passing_view(project, pattern)
-            or project.view(request.progress, refresh=request.refresh, check=request.check, meaning=meaning)
+            scan_without_index(project, pattern)
+            or project.view(request.progress, refresh=request.refresh, check=request.check, needs_vectors=meaning)
             for project in self._workspace.projects
         ]
 
@@ -205,16 +205,16 @@ class CodeCorpus:
         """The definitions of a name, best first."""
 
         def attempt(damage: tuple[Degraded, ...]) -> SymbolAnswer:
-            views = self._workspace.views(progress, meaning=False)
+            views = self._workspace.views(progress, needs_vectors=False)
             snapshot = self._workspace.snapshot(views)
             allowed = allowed_files(snapshot, self._workspace.narrow(query.filter))
             best, unknown = definitions_of(snapshot, query, allowed)
             notes = damage + tuple(note for view in views for note in view.degraded)
-            if snapshot.flagged(GAVE_UP) or snapshot.flagged(NO_GRAMMAR):
-                from lurcher.indexing.coverage import given_up, without_grammar
+            if snapshot.flagged(GRAMMAR_GAVE_UP) or snapshot.flagged(NO_GRAMMAR):
+                from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 
                 files = set(np.flatnonzero(allowed).tolist())
-                notes += given_up(snapshot, files) + without_grammar(snapshot, files)
+                notes += grammar_failure_notes(snapshot, files) + missing_grammar_notes(snapshot, files)
             return SymbolAnswer(query.text, best, state_of(snapshot, views), notes + unknown)
 
         return self._workspace.with_repair(attempt, progress)
@@ -272,7 +272,8 @@ class Ranked:
 
 
 def rank_units(
-    services: Services, snapshot: Snapshot, plan: Plan, query: Query, clock: Clock, filter: Filter, root_names: Sequence[str]
+    services: Services, snapshot: Snapshot, plan: Plan, query: Query, clock: Stopwatch, filter: Filter,
+    root_names: Sequence[str],
 ) -> Ranked:
     """Runs the lanes of a plan and ranks what they find in the files that pass `filter`."""
     settings, model = services.settings, services.workspace.model
@@ -315,7 +316,7 @@ def _lane_names(ranking: str, plan: Plan, settings: Settings, model: Model) -> t
     return names
 
 
-def _run_all_lanes(ranking: str, request: Request, clock: Clock) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
+def _run_all_lanes(ranking: str, request: Request, clock: Stopwatch) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
     """What each lane found, by name, those of `search.lanes` included; and notes about those that failed."""
     settings = request.settings
     found, failed = run_lanes(_lane_names(ranking, request.plan, settings, request.model), request, clock.lap)
@@ -328,7 +329,7 @@ def _run_all_lanes(ranking: str, request: Request, clock: Clock) -> tuple[dict[s
 
 
 def findings_of(
-    ranked: Ranked, query: Query, clock: Clock, index: IndexState, notes: tuple[Degraded, ...], *, root: str, checksum: str,
+    ranked: Ranked, query: Query, clock: Stopwatch, index: IndexState, notes: tuple[Degraded, ...], *, root: str, checksum: str,
     options: str,
 ) -> Findings:  # fmt: skip
     """A ranking as findings. `root`, `checksum` and `options` go into cursors; `notes` come after the ranking's own."""
@@ -350,7 +351,7 @@ def findings_of(
 def definitions_of(
     snapshot: Snapshot, query: Query, allowed: NDArray[np.bool_], *, counted: bool = True
 ) -> tuple[tuple[SymbolHit, ...], tuple[Degraded, ...]]:
-    """The definitions of a name in the allowed files, and notes about them; `counted`: with the number of references."""
+    """The definitions of a name in the allowed files, and notes about them; `format_count`: with the number of references."""
     matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
     notes: tuple[Degraded, ...] = ()
     if matches and not any(match.fits for match in matches):

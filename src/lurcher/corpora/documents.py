@@ -22,13 +22,13 @@ from lurcher.config import Settings, folders
 from lurcher.corpora.code import CodeCorpus
 from lurcher.corpora.notes.corpus import NotesCorpus
 from lurcher.errors import IndexError_, IndexLocked, Template, UsageError
-from lurcher.indexing.root_index import Project, root_digest
+from lurcher.indexing.root_index import RootIndex, digest_root
 from lurcher.indexing.workspace import Workspace
 from lurcher.registry import find
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.roots import Root
 from lurcher.storage import disk
-from lurcher.storage.lock import Lock
+from lurcher.storage.lock import IndexLock
 from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from lurcher.answer.page import Findings
     from lurcher.corpora.base import Corpus, SearchRequest, Services
-    from lurcher.runtime.timings import Clock
+    from lurcher.runtime.timings import Stopwatch
 
 _NOTE_FILTERS = ("tags", "since", "until")
 _COMMIT_FILTERS = {"author": Template("{author}"), "outcomes": Template("{outcome}")}
@@ -97,7 +97,7 @@ class DocumentsCorpus:
         hits = tuple(replace(hit, source=self._name, path=f"{self._name}:{hit.path}") for hit in answer.hits)
         return with_notes(replace(answer, hits=hits, sources=(self._name,)), notes)
 
-    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         corpus, own = self._prepare(request)
         if request.refresh and request.check:
             self._fetch(request.progress)
@@ -130,14 +130,14 @@ class _DocumentsWorkspace(Workspace):
         return self._labels
 
 
-class DocumentsProject(Project):
+class DocumentsProject(RootIndex):
     """The documents of one source as files with an index; `fetch` brings the files up to date.
 
     They lie in the user's cache, or in the folder that the user chose for indexes, never inside of a repository: what came
     with a repository could lead our writing elsewhere.
     """
 
-    def __init__(self, owner: Project, name: str) -> None:
+    def __init__(self, owner: RootIndex, name: str) -> None:
         self.folder = _folder(owner, name)
         files = self.folder / _FILES
         _make(files)
@@ -155,9 +155,9 @@ class DocumentsProject(Project):
             if stamp == self._read_stamp():
                 return ()
             documents = self._read_all(progress)
-            lock = Lock.take(self.folder / _LOCK, self.settings.index.lock_seconds)
+            lock = IndexLock.acquire(self.folder / _LOCK, self.settings.index.lock_seconds)
             try:
-                disk.remove(self.folder / _STAMP)  # until all are written, no stamp is true of them
+                disk.remove_file(self.folder / _STAMP)  # until all are written, no stamp is true of them
                 self._replace(documents)
                 disk.write_atomically(self.folder / _STAMP, [stamp.encode()])
             finally:
@@ -199,16 +199,16 @@ class DocumentsProject(Project):
             for file in files:
                 path = Path(folder, file)
                 if path.relative_to(self.root.path).as_posix() not in documents:
-                    disk.remove(path)
+                    disk.remove_file(path)
             with contextlib.suppress(OSError):
                 if Path(folder) != self.root.path:
                     Path(folder).rmdir()  # only where nothing is left in it
 
 
-def _folder(owner: Project, name: str) -> Path:
+def _folder(owner: RootIndex, name: str) -> Path:
     own = owner.store.folder
     if own.is_relative_to(owner.root.path):
-        return folders.cache_folder() / "sources" / f"{owner.root.path.name}-{root_digest(owner.root)}" / name
+        return folders.cache_folder() / "sources" / f"{owner.root.path.name}-{digest_root(owner.root)}" / name
     return own.parent / f"{own.name}.sources" / name
 
 

@@ -17,7 +17,7 @@ from lurcher.query.intent import REPORT, SYMBOL, wants_change
 from lurcher.rerank.base import Candidate
 from lurcher.rerank.stage import Factor
 from lurcher.runtime.light import TYPE_CHECKING, replace
-from lurcher.runtime.timings import Clock
+from lurcher.runtime.timings import Stopwatch
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Answer, Degraded, Hit, Query, StageWhy, Why
 
@@ -37,7 +37,7 @@ class Federation:
 
     def search(self, request: SearchRequest, sources: Sequence[str]) -> Answer:
         """The best hits of some sources together, each hit linked with those of other sources that belong to it."""
-        clock = Clock()
+        clock = Stopwatch()
         query = code_query(request, self._services, commits="history" in sources)
         # Patterns are for files alone; the other sources read the text as words then.
         mode = query.mode if query.mode in ("auto", "hybrid", "lexical", "dense") else "auto"
@@ -75,7 +75,7 @@ class Federation:
 
         return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
 
-    def _commits(self, request: SearchRequest, clock: Clock) -> tuple[Findings | None, tuple[Degraded, ...]]:
+    def _commits(self, request: SearchRequest, clock: Stopwatch) -> tuple[Findings | None, tuple[Degraded, ...]]:
         """What history has; where it cannot be read, None and a note: the other sources answer."""
         try:
             return self._history.find(request, clock), ()

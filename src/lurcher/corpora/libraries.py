@@ -16,7 +16,7 @@ from typing import Any
 from lurcher.answer.page import with_notes
 from lurcher.corpora.code import CodeCorpus, code_query
 from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, Template, UsageError
-from lurcher.indexing.root_index import UNCHECKED, Project, View, allowed, files_settings
+from lurcher.indexing.root_index import UNCHECKED, RootIndex, View, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import several
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
@@ -26,7 +26,7 @@ from lurcher.sources.roots import Root
 from lurcher.sources.signature import mark_of
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
-from lurcher.storage.manifest import MARK
+from lurcher.storage.manifest import FOLDER_TAG
 from lurcher.types import Answer, Degraded, Hit, Progress, silent
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from lurcher.answer.page import Findings
     from lurcher.corpora.base import SearchRequest, Services
-    from lurcher.runtime.timings import Clock
+    from lurcher.runtime.timings import Stopwatch
 
 
 SOURCE = "libraries"
@@ -120,7 +120,7 @@ class LibrariesCorpus:
         notes = () if several(request.libraries) else self._open().notes
         return with_notes(replace(answer, hits=hits, sources=(SOURCE,)), notes)
 
-    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._chosen(request)[2].find(replace(request, views=None), clock)
 
     def locate(self, path: str) -> Path | None:
@@ -193,18 +193,18 @@ def _entry(project: LibraryProject) -> dict[str, Any]:
     changed = project.changed()
     if changed is not None:
         entry |= {"problem": changed, "hint": project.repair_hint}
-    view = project.view(silent, check=False, meaning=False)
+    view = project.view(silent, check=False, needs_vectors=False)
     return {
         **entry, "fresh": changed is None, "files": view.snapshot.file_count, "units": view.snapshot.unit_count,
         "skipped": view.manifest.skip_counts(),
     }  # fmt: skip
 
 
-class LibraryProject(Project):
+class LibraryProject(RootIndex):
     """Made from what is installed it can index; made from what an index says of itself it only answers."""
 
     def __init__(
-        self, owner: Project, asked: Asked, library: Library, marks: tuple[tuple[int, ...], ...] | None = None
+        self, owner: RootIndex, asked: Asked, library: Library, marks: tuple[tuple[int, ...], ...] | None = None
     ) -> None:
         super().__init__(Root(library.root, False, ""), owner.settings, folder_of(owner, asked), owner.model)
         self.owner = owner
@@ -228,7 +228,9 @@ class LibraryProject(Project):
             place = 0
         library = self.library
         return {
-            **manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest, allowed(self.settings, "secrets")),
+            **manifests.make_fingerprint(
+                self.settings.index.chunk_chars, self.model.digest, is_allowed(self.settings, "secrets")
+            ),
             "place": place,
             "library": {
                 "ecosystem": library.ecosystem, "asked": [self.asked.name, self.asked.version], "version": library.version,
@@ -239,7 +241,7 @@ class LibraryProject(Project):
 
     def list_files(self) -> Listing:
         library = self.library if self._installed else self._found_again()
-        listing = list_library(library, files_settings(self.settings))
+        listing = list_library(library, listing_settings(self.settings))
         if not listing.entries:
             raise UsageError(f"{self.name} has no source that can be indexed", "it may be compiled, or its files are gone")
         return listing
@@ -260,9 +262,9 @@ class LibraryProject(Project):
         return self.rebuild(progress) if rebuild else super().view(progress, limited=False)
 
     def view(
-        self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True, meaning: bool = True
+        self, progress: Progress, *, refresh: bool = True, limited: bool = True, check: bool = True, needs_vectors: bool = True
     ) -> View:
-        view = super().view(progress, refresh=False, limited=limited, check=False, meaning=meaning)
+        view = super().view(progress, refresh=False, limited=limited, check=False, needs_vectors=needs_vectors)
         kept = tuple(note for note in view.degraded if note != UNCHECKED)
         changed = self.changed() if check else None
         if changed is None:
@@ -290,19 +292,19 @@ def _marks(library: Library) -> tuple[tuple[int, ...], ...]:
     return tuple(mark_of(os.fspath(path), follow=True) for path in library.evidence)
 
 
-def folder_of(owner: Project, asked: Asked) -> Path:
+def folder_of(owner: RootIndex, asked: Asked) -> Path:
     """Where the index of a library is, in the index of the project that uses it."""
     text = f"{asked.ecosystem}:{asked.text}"
     digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
     return owner.store.folder / FOLDER / f"{re.sub(r'[^A-Za-z0-9._-]', '_', text)[:60]}-{digest}"
 
 
-def identity_of(owner: Project) -> tuple[tuple[str, tuple[int, ...]], ...]:
+def identity_of(owner: RootIndex) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """What changes when the index of a library is made, made anew or removed."""
     return tuple((path, mark_of(f"{path}/{manifests.NAME}", follow=False)) for path in _folders(owner))
 
 
-def _folders(owner: Project) -> list[str]:
+def _folders(owner: RootIndex) -> list[str]:
     try:
         with os.scandir(owner.store.folder / FOLDER) as entries:
             return sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
@@ -310,14 +312,14 @@ def _folders(owner: Project) -> list[str]:
         return []
 
 
-def libraries_of(owner: Project) -> tuple[list[LibraryProject], list[Degraded]]:
+def libraries_of(owner: RootIndex) -> tuple[list[LibraryProject], list[Degraded]]:
     """The libraries that a project has indexes of, by name, and what to say of those that cannot be used."""
     found: list[LibraryProject] = []
     notes: list[Degraded] = []
     for folder in map(Path, _folders(owner)):
         try:
             project = _read_library(owner, folder)
-            if project is not None and project.on_disk() is not None:
+            if project is not None and project.read_from_disk() is not None:
                 found.append(project)
         except (CorruptIndex, OutdatedIndex, OSError, ValueError) as problem:
             reason = problem.message if isinstance(problem, LurcherError) else str(problem)
@@ -325,9 +327,9 @@ def libraries_of(owner: Project) -> tuple[list[LibraryProject], list[Degraded]]:
     return sorted(found, key=lambda project: (project.asked.text, project.asked.ecosystem)), notes
 
 
-def _read_library(owner: Project, folder: Path) -> LibraryProject | None:
+def _read_library(owner: RootIndex, folder: Path) -> LibraryProject | None:
     """What an index of a library says of itself, checked; whether it is to be believed shows when it is read."""
-    if not (folder / MARK).exists() or not (folder / manifests.NAME).exists():
+    if not (folder / FOLDER_TAG).exists() or not (folder / manifests.NAME).exists():
         return None
     meta: Any = Container.open(folder / manifests.NAME).meta
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,13 +12,12 @@ from lurcher.chunking.code import parse
 from lurcher.chunking.notes import parse_note
 from lurcher.indexing.note_files import is_note
 from lurcher.languages.detect import HEAD, detect
-from lurcher.runtime.light import replace
 from lurcher.sources.decode import Skip, Text, is_minified, read_text
 from lurcher.sources.roles import roles
 from lurcher.storage.container import checksum
-from lurcher.storage.imports import ImportPool
-from lurcher.storage.row_builder import shelf
-from lurcher.storage.segment import FILE, GAVE_UP, NAMED, NO_GRAMMAR, UNIT_FAMILIES, UNSEEN
+from lurcher.storage.imports import ImportWriter
+from lurcher.storage.row_builder import make_row_builder
+from lurcher.storage.segment import CARD_FIELD, FILE, GRAMMAR_GAVE_UP, HAS_UNINDEXED_WORDS, NO_GRAMMAR, UNIT_FAMILIES
 from lurcher.storage.segment_writer import SegmentData, StringPool
 from lurcher.terms.count import Postings, term_counter
 from lurcher.terms.split import compound, folders_of, name_of, name_parts, split, words
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _WORD_BYTES = frozenset(byte for byte in range(256) if byte >= 128 or chr(byte) == "_" or chr(byte).isalnum())
 
 
-def build(
+def build_segment(
     inputs: Iterable[tuple[str, bytes]],
     chunk_chars: int,
     table: Table | None = None,
@@ -49,11 +49,11 @@ def build(
     import numpy as np
 
     counter = term_counter()
-    put = shelf(counter)
+    put = make_row_builder(counter)
     paths = StringPool()
     languages: dict[str, int] = {}
     files: list[tuple[int, ...]] = []
-    imports = ImportPool()
+    imports = ImportWriter()
     texts: list[bytes | memoryview] = []
     offset = first
     crc32 = checksum()
@@ -70,36 +70,36 @@ def build(
         counter.add("folder", number, " ".join(folders))
         stems.append((compound(name), int(len(parts) > 1)))
         first_unit, first_definition, first_string = put.sizes()
-        put.put(number, text, parsed)
+        put.add_file(number, text, parsed)
         for i, words_above in enumerate(parsed.above):
             counter.add("above", first_unit + i, words_above)
         imports.put(number, parsed.imports)
         files.append((
             offset, len(text), first_unit, len(parsed.chunks), first_definition, len(parsed.definitions), paths.put(path),
             first_string, crc32(text), languages.setdefault(parsed.language, len(languages)), roles(path),
-            len(parts), min(_length(" ".join(folders)), 65535), int(len(parts) > 1),
-            UNSEEN * _unseen(text, parsed.chunks) | GAVE_UP * parsed.gave_up | NO_GRAMMAR * parsed.no_grammar,
+            len(parts), min(_count_terms(" ".join(folders)), 65535), int(len(parts) > 1),
+            _flags(text, parsed),
         ))  # fmt: skip
         texts.append(text)
         offset += len(text)
     if begin is not None:
         begin("")
-    unit_table, definition_table, strings, keys = put.take()
+    unit_table, definition_table, strings, keys = put.finish()
     for stem, _ in stems:
         counter.require(stem)
     for key in keys:
         counter.require(key)
-    terms, postings = counter.finish((*UNIT_FAMILIES, "name", "folder", "types", NAMED))
+    terms, postings = counter.finish((*UNIT_FAMILIES, "name", "folder", "types", CARD_FIELD))
     numbers = counter.required()
-    postings["stem"] = _one_each(numbers[: len(stems)], [count for _, count in stems])
-    postings["definitions"] = _one_each(numbers[len(stems) :], [1] * len(keys))
+    postings["stem"] = _one_term_each(numbers[: len(stems)], [count for _, count in stems])
+    postings["definitions"] = _one_term_each(numbers[len(stems) :], [1] * len(keys))
     for field in UNIT_FAMILIES:
         rows = postings[field]
         unit_table[field] = np.bincount(rows.owners, rows.counts, len(unit_table)) if len(unit_table) else 0
     file_table = np.array(files, FILE)
     for field in ("body", "comments"):
         incomplete = counter.incomplete(field)
-        file_table["flags"][unit_table["file"][incomplete]] |= UNSEEN
+        file_table["flags"][unit_table["file"][incomplete]] |= HAS_UNINDEXED_WORDS
     data = SegmentData(
         file_table, unit_table, definition_table, imports.rows(), imports.texts(), terms, postings,
         paths.data(), strings, list(languages), texts,
@@ -121,7 +121,12 @@ def _parse(path: str, text: bytes, language: str, chunk_chars: int) -> ParsedFil
     return parse(text, language, chunk_chars)
 
 
-def _unseen(text: bytes, chunks: tuple[Span, ...]) -> bool:
+def _flags(text: bytes, parsed: ParsedFile) -> int:
+    flags = HAS_UNINDEXED_WORDS if _has_unindexed_words(text, parsed.chunks) else 0
+    return flags | GRAMMAR_GAVE_UP * parsed.gave_up | NO_GRAMMAR * parsed.no_grammar
+
+
+def _has_unindexed_words(text: bytes, chunks: tuple[Span, ...]) -> bool:
     """Whether a search for words of this text among its terms could miss one, as far as the text alone can tell."""
     # An accent that follows its letter is put onto it before words are read: the letter alone is not found then.
     if not text.isascii() and not unicodedata.is_normalized("NFC", text.decode("utf-8", "replace")):
@@ -134,11 +139,11 @@ def _unseen(text: bytes, chunks: tuple[Span, ...]) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def _length(text: str) -> int:
+def _count_terms(text: str) -> int:
     return sum(len(split(word)) for word in words(text))
 
 
-def _one_each(terms: NDArray[np.uint32], counts: list[int]) -> Postings:
+def _one_term_each(terms: NDArray[np.uint32], counts: list[int]) -> Postings:
     """Postings in which each owner, numbered in order, has exactly one term."""
     import numpy as np
 
@@ -149,11 +154,11 @@ def _one_each(terms: NDArray[np.uint32], counts: list[int]) -> Postings:
 # The texts that a segment is built of: given, or read by whoever builds it, be that another process.
 
 
-Files = list[tuple[str, bytes | None]]
+InputFiles = list[tuple[str, bytes | None]]
 """Path and text; no text where whoever builds them is to read it."""
 
 
-class Tree(NamedTuple):
+class TreeReader(NamedTuple):
     """Where texts are read from, and which."""
 
     root: str
@@ -175,7 +180,7 @@ class Tree(NamedTuple):
         return found
 
 
-class Seen(NamedTuple):
+class ReadResult(NamedTuple):
     """What a file was when its builder read it."""
 
     path: str
@@ -186,16 +191,16 @@ class Seen(NamedTuple):
     """Of its text."""
 
 
-def texts_of(files: Files, tree: Tree | None) -> tuple[list[tuple[str, bytes]], list[Seen]]:
+def read_inputs(files: InputFiles, tree: TreeReader | None) -> tuple[list[tuple[str, bytes]], list[ReadResult]]:
     """The files that have a text, read where that is left to do, and what was seen of those."""
     texts: list[tuple[str, bytes]] = []
-    seen: list[Seen] = []
+    seen: list[ReadResult] = []
     for path, text in files:
         if text is None:
             assert tree is not None
             outcome = tree.read(path)
             reason = outcome.reason if isinstance(outcome, Skip) else ""
-            seen.append(Seen(path, reason, outcome.digest, len(outcome.data) if isinstance(outcome, Text) else 0))
+            seen.append(ReadResult(path, reason, outcome.digest, len(outcome.data) if isinstance(outcome, Text) else 0))
             if isinstance(outcome, Skip):
                 continue
             text = outcome.data

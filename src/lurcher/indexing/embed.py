@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lurcher.errors import CorruptIndex, LurcherError, MissingExtra, ModelError, ServerError, Template
 from lurcher.net.http import Deadline
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import Builder
-from lurcher.storage.folder import Store
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.folder import IndexFolder
 from lurcher.storage.segment import FUNCTION_KINDS, KINDS, TYPE_KINDS
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.segment_writer import as_bytes
-from lurcher.storage.sidecar import KEY_BYTES, KIND, VECTOR_GROUPS, Apart, Group, check_apart
+from lurcher.storage.sidecar import KEY_BYTES, KIND, VECTOR_GROUPS, VectorGroup, VectorSidecar, check_sidecar
 from lurcher.types import HEADING, HEADING_PATH, Progress
 from lurcher.vectors.query import other_size
 from lurcher.vectors.sums import unit_length
@@ -35,34 +35,34 @@ if TYPE_CHECKING:
 UNITS, CARDS = VECTOR_GROUPS
 CARD_NAMES, CARD_CHARS = 40, 600
 """Names on a card, and how much of the beginning of its file."""
-MOST_CHARS = 20_000
-_NAMING = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_KINDS or kind in FUNCTION_KINDS)
+MAX_CHARS = 20_000
+_CARD_KINDS = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_KINDS or kind in FUNCTION_KINDS)
 _HEADING = KINDS.index(HEADING)
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class TextGroup:
     """The texts of one group: how many, which of them are needed, and each."""
 
-    group: Group
+    group: VectorGroup
     count: int
     needed: NDArray[np.bool_] | None
     """None: all."""
     text: Callable[[int], str]
 
 
-def described(container: Container, live: NDArray[np.bool_] | None) -> list[Described]:
+def describe_segment(container: Container, live: NDArray[np.bool_] | None) -> list[TextGroup]:
     """The texts of a segment's units and files; dead files need no vectors."""
     segment = Segment(container, live)
-    texts = _Texts(segment)
+    texts = _SegmentTexts(segment)
     units = None if live is None else live[segment.units["file"]]
     return [
-        Described(UNITS, len(segment.units), units, texts.unit),
-        Described(CARDS, len(segment.files), live, texts.card),
+        TextGroup(UNITS, len(segment.units), units, texts.unit),
+        TextGroup(CARDS, len(segment.files), live, texts.card),
     ]
 
 
-class _Texts:
+class _SegmentTexts:
     def __init__(self, segment: Segment) -> None:
         self._segment = segment
 
@@ -80,7 +80,7 @@ class _Texts:
         first, count = int(row["definition"]), int(row["definitions"])
         names: list[str] = []
         for each in segment.definitions[first : first + count]:
-            if int(each["kind"]) in _NAMING or int(each["kind"]) == _HEADING:
+            if int(each["kind"]) in _CARD_KINDS or int(each["kind"]) == _HEADING:
                 names.append(segment.string(int(each["name"])))
                 if len(names) == CARD_NAMES:
                     break
@@ -95,17 +95,17 @@ class _Texts:
 
     def _text(self, file: int, start: int, end: int) -> str:
         base = int(self._segment.files["text"][file])
-        data = self._segment.container.section("text", base + start, base + min(end, start + MOST_CHARS))
+        data = self._segment.container.section("text", base + start, base + min(end, start + MAX_CHARS))
         return bytes(data).decode("utf-8", "ignore").strip()
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Vectors by the digests of the texts that they are of: what was embedded once is found again, wherever its text is now.
 
 
-class Known:
+class VectorCache:
     """Vectors by the digests of their texts."""
 
-    def __init__(self, groups: tuple[Group, ...]) -> None:
+    def __init__(self, groups: tuple[VectorGroup, ...]) -> None:
         self._groups = groups
         self._containers: list[Container] = []
         self._index: tuple[NDArray[np.uint64], NDArray[np.int8], NDArray[np.float32]] | None = None
@@ -143,7 +143,7 @@ class Known:
         return self._index
 
 
-def keys_of(texts: Described) -> NDArray[np.uint64]:
+def hash_texts(texts: TextGroup) -> NDArray[np.uint64]:
     """The digest of every text that is needed; zero for others."""
     import numpy as np
 
@@ -166,58 +166,58 @@ def keys_of(texts: Described) -> NDArray[np.uint64]:
 
 BATCH = 32
 """Texts that are embedded together: what servers accept unless set up otherwise."""
-CHECKPOINT = 30.0
+CHECKPOINT_SECONDS = 30.0
 """Seconds of work after which it is kept for the first time; then after twice as many each time."""
-_WINDOW = 64
+_WINDOW_BATCHES = 64
 """Batches whose texts are sorted by length: a short text beside a long one costs as much as that."""
-_UNFIT = (400, 413, 422)
+_REFUSAL_STATUSES = (400, 413, 422)
 """What servers say to a text, or to so many, that they will not take."""
-_MOST_REFUSED = 20
+_MAX_REFUSED = 20
 """Texts that a server may refuse one after the other before it is not the texts' fault."""
 
-Describe = Callable[[str, Container], list[Described]]
+Describe = Callable[[str, Container], list[TextGroup]]
 """The texts of the segment of that name."""
-Commit = Callable[[Mapping[str, Apart]], None]
+Commit = Callable[[Mapping[str, VectorSidecar]], None]
 
 
-REFUSED = 1e-9
+REFUSED_SCALE = 1e-9
 """The scale of a text that the provider would not take: it is near nothing, and not asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Embedded:
-    vectors: Mapping[str, Apart]
+class EmbeddingResult:
+    vectors: Mapping[str, VectorSidecar]
     problem: LurcherError | None
     """Why some vectors are still missing, if a provider failed."""
     refused: int = 0
     """Texts that the provider would not take."""
 
 
-def complete(
-    store: Store,
+def embed_missing(
+    store: IndexFolder,
     segments: Sequence[str],
-    vectors: Mapping[str, Apart],
+    vectors: Mapping[str, VectorSidecar],
     model: TextModel,
-    groups: tuple[Group, ...],
+    groups: tuple[VectorGroup, ...],
     describe: Describe,
     commit: Commit,
     progress: Progress,
     *,
     seconds: float | None = None,
     most: int = -1,
-) -> Embedded:
+) -> EmbeddingResult:
     """Vectors for every segment, within so many `seconds`; `commit` makes them part of the index.
 
     Where more than `most` texts would have to be embedded (-1: any number will do), only what is known is taken over.
     """
-    return _Work(store, segments, vectors, model, groups, describe, commit, progress, seconds).run(most)
+    return _EmbeddingRun(store, segments, vectors, model, groups, describe, commit, progress, seconds).run(most)
 
 
 @dataclass(slots=True)
-class _Rows:
+class _GroupRows:
     """What is known of one group of one segment."""
 
-    texts: Described
+    texts: TextGroup
     keys: NDArray[np.uint64]
     """Two numbers for each row."""
     numbers: NDArray[np.int8]
@@ -225,24 +225,24 @@ class _Rows:
     missing: list[int] = field(default_factory=list)
 
 
-class _Place(NamedTuple):
-    rows: _Rows
+class _RowPlace(NamedTuple):
+    rows: _GroupRows
     number: int
 
 
-class _Text(NamedTuple):
+class _PendingText(NamedTuple):
     text: str
-    places: list[_Place]
+    places: list[_RowPlace]
 
 
-class _Work:
+class _EmbeddingRun:
     def __init__(
         self,
-        store: Store,
+        store: IndexFolder,
         segments: Sequence[str],
-        vectors: Mapping[str, Apart],
+        vectors: Mapping[str, VectorSidecar],
         model: TextModel,
-        groups: tuple[Group, ...],
+        groups: tuple[VectorGroup, ...],
         describe: Describe,
         commit: Commit,
         progress: Progress,
@@ -250,61 +250,61 @@ class _Work:
     ) -> None:
         self._store, self._segments, self._groups = store, segments, groups
         self._model, self._describe, self._commit, self._progress = model, describe, commit, progress
-        self._others = {digest: apart for digest, apart in vectors.items() if digest != model.digest}
+        self._other_models = {digest: apart for digest, apart in vectors.items() if digest != model.digest}
         self._committed = dict(vectors)
         self._known = vectors.get(model.digest)
         self._dims = self._known.dims if self._known is not None else 0
         self._about = dict(self._known.about) if self._known is not None else model.about()
         self._files: dict[str, str] = {}
-        self._open: dict[str, list[_Rows]] = {}
+        self._incomplete: dict[str, list[_GroupRows]] = {}
         """Segments whose vectors are incomplete."""
         self._deadline = None if seconds is None else Deadline.after(seconds)
-        self._refused = 0
+        self._refused_in_a_row = 0
         """One after the other."""
-        self._refusals: list[_Text] = []
-        self._taken = False
+        self._refused_texts: list[_PendingText] = []
+        self._any_accepted = False
         """Whether any text was not refused."""
 
-    def run(self, most: int) -> Embedded:
-        self._gather()
-        places = self._places()
+    def run(self, most: int) -> EmbeddingResult:
+        self._load_known()
+        places = self._find_missing()
         total = len(places)
         problem: LurcherError | None = None
         if total and (most < 0 or total <= most):
             try:
-                self._check_served()
+                self._check_server_model()
                 self._embed(places)
-                self._pass_over()
+                self._mark_refused()
             except (ServerError, ModelError, MissingExtra) as failure:
                 problem = failure
             except KeyboardInterrupt:
-                self._keep(final=False)
+                self._save(final=False)
                 raise
-        vectors = self._keep(final=not self._lacking())
-        return Embedded(vectors, problem, len(self._refusals))
+        vectors = self._save(final=not self._is_incomplete())
+        return EmbeddingResult(vectors, problem, len(self._refused_texts))
 
-    def _pass_over(self) -> None:
+    def _mark_refused(self) -> None:
         """Texts that were refused, where others were not, are not asked for again."""
-        for item in self._refusals if self._taken else ():
+        for item in self._refused_texts if self._any_accepted else ():
             for rows, number in item.places:
-                rows.scales[number] = REFUSED
+                rows.scales[number] = REFUSED_SCALE
 
-    def _lacking(self) -> bool:
-        return any(not rows.scales[rows.missing].all() for parts in self._open.values() for rows in parts)
+    def _is_incomplete(self) -> bool:
+        return any(not rows.scales[rows.missing].all() for parts in self._incomplete.values() for rows in parts)
 
-    def _gather(self) -> None:
+    def _load_known(self) -> None:
         """Find what is there: whole files as they are, else single rows by their texts."""
         import numpy as np
 
-        known = Known(self._groups)
+        known = VectorCache(self._groups)
         for segment, name in (self._known.files if self._known is not None else {}).items():
             try:
-                found = self._store.other(name, KIND)
+                found = self._store.open_file(name, KIND)
                 found.verify()
                 if found.meta.get("dims") != self._dims:
                     raise found.corrupt("its vectors are of another size")
                 if segment in self._segments:
-                    check_apart(found, self._store.container(segment), self._model.digest, self._groups)
+                    check_sidecar(found, self._store.container(segment), self._model.digest, self._groups)
                     self._files[segment] = name
                 known.add(found)
             except (CorruptIndex, OSError):
@@ -312,7 +312,7 @@ class _Work:
         for segment in self._segments:
             described = self._describe(segment, self._store.container(segment))
             file = self._files.get(segment)
-            kept = self._store.other(file, KIND) if file is not None else None
+            kept = self._store.open_file(file, KIND) if file is not None else None
             parts = []
             for texts in described:
                 if kept is not None:
@@ -320,18 +320,18 @@ class _Work:
                     numbers = kept.array(texts.group.numbers, "i1").reshape(-1, self._dims)
                     scales = kept.array(texts.group.scales, "<f4")
                 else:
-                    keys = keys_of(texts)
+                    keys = hash_texts(texts)
                     numbers, scales = known.rows(keys, self._dims)
                 absent = scales == 0
                 if texts.needed is not None:
                     absent &= texts.needed
-                parts.append(_Rows(texts, keys, numbers, scales, np.flatnonzero(absent).tolist()))
+                parts.append(_GroupRows(texts, keys, numbers, scales, np.flatnonzero(absent).tolist()))
             if kept is None or any(rows.missing for rows in parts):
                 for rows in parts:
                     rows.numbers, rows.scales = rows.numbers.copy(), rows.scales.copy()
-                self._open[segment] = parts
+                self._incomplete[segment] = parts
 
-    def _check_served(self) -> None:
+    def _check_server_model(self) -> None:
         """Vectors of what a server has now must not stand beside those of what it had before."""
         limit = self._deadline or Deadline.after(self._model.settings.seconds)
         now, before = self._model.embedder().served(limit), self._about.get("served", "")
@@ -343,18 +343,18 @@ class _Work:
         if now:
             self._about["served"] = now
 
-    def _places(self) -> list[list[_Place]]:
+    def _find_missing(self) -> list[list[_RowPlace]]:
         """Where vectors are missing, together where that is of the same text: a short file may be its own card."""
-        found: dict[tuple[int, int], list[_Place]] = {}
-        for parts in self._open.values():
+        found: dict[tuple[int, int], list[_RowPlace]] = {}
+        for parts in self._incomplete.values():
             for rows in parts:
                 for number in rows.missing:
                     first, second = rows.keys[number].tolist()
-                    found.setdefault((first, second), []).append(_Place(rows, number))
+                    found.setdefault((first, second), []).append(_RowPlace(rows, number))
         return list(found.values())
 
-    def _embed(self, places: list[list[_Place]]) -> None:
-        done, total, pause, kept_at = 0, len(places), CHECKPOINT, time.monotonic()
+    def _embed(self, places: list[list[_RowPlace]]) -> None:
+        done, total, pause, kept_at = 0, len(places), CHECKPOINT_SECONDS, time.monotonic()
         self._progress("embedding", 0, total)
         for batch in self._batches(places):
             if self._deadline is not None and not self._deadline.left:
@@ -363,46 +363,49 @@ class _Work:
             done += len(batch)
             self._progress("embedding", done, total)
             if time.monotonic() - kept_at > pause and done < total:
-                self._keep(final=False)
+                self._save(final=False)
                 pause, kept_at = 2 * pause, time.monotonic()
 
-    def _batches(self, places: list[list[_Place]]) -> Iterator[list[_Text]]:
+    def _batches(self, places: list[list[_RowPlace]]) -> Iterator[list[_PendingText]]:
         """Texts that are embedded together, of about the same length."""
         size = BATCH
-        for first in range(0, len(places), size * _WINDOW):
-            window = [_Text(same[0].rows.texts.text(same[0].number), same) for same in places[first : first + size * _WINDOW]]
+        for first in range(0, len(places), size * _WINDOW_BATCHES):
+            window = [
+                _PendingText(same[0].rows.texts.text(same[0].number), same)
+                for same in places[first : first + size * _WINDOW_BATCHES]
+            ]
             window.sort(key=lambda item: len(item.text))
             for start in range(0, len(window), size):
                 yield window[start : start + size]
 
-    def _embed_batch(self, batch: list[_Text]) -> None:
+    def _embed_batch(self, batch: list[_PendingText]) -> None:
         settings = self._model.settings
         limit = self._deadline or Deadline.after(settings.seconds)
         try:
             found = self._model.documents([item.text for item in batch], limit)
         except ServerError as problem:
-            if problem.status not in _UNFIT or self._refused >= _MOST_REFUSED:
+            if problem.status not in _REFUSAL_STATUSES or self._refused_in_a_row >= _MAX_REFUSED:
                 raise
             if len(batch) > 1:  # some of them may do
                 middle = len(batch) // 2
                 self._embed_batch(batch[:middle])
                 self._embed_batch(batch[middle:])
             else:
-                self._refused += 1
-                self._refusals.append(batch[0])
-                if self._refused == _MOST_REFUSED:
+                self._refused_in_a_row += 1
+                self._refused_texts.append(batch[0])
+                if self._refused_in_a_row == _MAX_REFUSED:
                     raise
             return
-        self._refused, self._taken = 0, True
-        self._put(batch, found)
+        self._refused_in_a_row, self._any_accepted = 0, True
+        self._store_vectors(batch, found)
 
-    def _put(self, batch: list[_Text], found: NDArray[np.float32]) -> None:
+    def _store_vectors(self, batch: list[_PendingText], found: NDArray[np.float32]) -> None:
         import numpy as np
 
         dims = int(found.shape[1])
         if not self._dims:
             self._dims = dims
-            for parts in self._open.values():
+            for parts in self._incomplete.values():
                 for rows in parts:
                     rows.numbers = np.zeros((rows.texts.count, dims), np.int8)
         if dims != self._dims:
@@ -412,23 +415,23 @@ class _Work:
             for rows, number in item.places:
                 rows.numbers[number], rows.scales[number] = numbers[i], scales[i]
 
-    def _keep(self, *, final: bool) -> Mapping[str, Apart]:
+    def _save(self, *, final: bool) -> Mapping[str, VectorSidecar]:
         """Write what there is; vectors of other models are dropped once ours are whole."""
         if not self._dims:
-            return self._others
+            return self._other_models
         wrote = False
-        for segment, parts in self._open.items():
+        for segment, parts in self._incomplete.items():
             if final or segment not in self._files or any(rows.scales[rows.missing].any() for rows in parts):
                 self._files[segment] = self._store.put(partial(self._write, parts), KIND)
                 wrote = True
-        mine = {self._model.digest: Apart(self._about, self._dims, dict(self._files))}
-        vectors = mine if final else {**self._others, **mine}
+        mine = {self._model.digest: VectorSidecar(self._about, self._dims, dict(self._files))}
+        vectors = mine if final else {**self._other_models, **mine}
         if wrote or vectors != self._committed:
             self._commit(vectors)
             self._committed = vectors
         return vectors
 
-    def _write(self, parts: list[_Rows], out: Builder) -> str:
+    def _write(self, parts: list[_GroupRows], out: ContainerWriter) -> str:
         meta: dict[str, Any] = {"model": self._model.digest, "dims": self._dims}
         for rows in parts:
             group = rows.texts.group

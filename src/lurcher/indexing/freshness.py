@@ -12,8 +12,8 @@ import os
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.files import Entry, Listing
-from lurcher.sources.signature import Marks, Standing, mark
-from lurcher.storage.manifest import ROW_BYTES, STAMPS_AT, Manifest, Row, Rows
+from lurcher.sources.signature import Marks, TreeSignature, mark
+from lurcher.storage.manifest import ROW_BYTES, STAMP_OFFSET, FileRow, FileRows, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
     from lurcher.sources.decode import Skip, Text
 
-    Seen = TypeVar("Seen")
+    Found = TypeVar("Found")
 
 
 FINE_NS, COARSE_NS, LONG_NS = 50_000_000, 2_100_000_000, 10_000_000_000
-READ_TO_COUNT = 1000
+MAX_READ_TO_COUNT = 1000
 _KIND, _REGULAR = 0o170000, 0o100000
 
 
@@ -42,7 +42,7 @@ def _tick(stamp_ns: int) -> int:
     return FINE_NS if stamp_ns % 1_000_000_000 else COARSE_NS
 
 
-def settle(new: Standing | None, old: Standing | None, checked_ns: int) -> Standing | None:
+def settle_signature(new: TreeSignature | None, old: TreeSignature | None, checked_ns: int) -> TreeSignature | None:
     """A standing with what can be said now about whether it is to be believed.
 
     A stamp that is young by our clock is believed if it was the same in an earlier standing, made long enough before: all
@@ -67,23 +67,23 @@ class Changes:
         return len(self.suspects) + len(self.gone)
 
 
-def glance(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Changes | None:
+def check_tree(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Changes | None:
     """What changed, by a look at the files that the manifest knows; None where only a listing can tell.
 
     Every folder on the way to a file is one that the standing has seen to be a real one, so nothing outside of the root is
     looked at, whatever the manifest says.
     """
-    return _with_root(root, lambda opened: _glance(manifest, root, opened, circumstances, max_file_bytes))
+    return _with_open_root(root, lambda opened: _check_tree(manifest, root, opened, circumstances, max_file_bytes))
 
 
-def _glance(manifest: Manifest, root: str, opened: int, circumstances: str, max_file_bytes: int) -> Changes | None:
-    if not _listed(manifest, root, opened, circumstances):
+def _check_tree(manifest: Manifest, root: str, opened: int, circumstances: str, max_file_bytes: int) -> Changes | None:
+    if not _listing_is_current(manifest, root, opened, circumstances):
         return None
-    unlike = _unlike(manifest, opened)
+    unlike = _find_unlike(manifest, opened)
     return None if unlike is None else _suspects(manifest, opened, unlike, max_file_bytes)
 
 
-class Glance:
+class BackgroundCheck:
     """The same, going on while something else is done."""
 
     __slots__ = ("_look", "_manifest", "_max_file_bytes", "_root")
@@ -92,35 +92,35 @@ class Glance:
         self._manifest, self._root, self._max_file_bytes, self._look = manifest, root, max_file_bytes, look
 
     @staticmethod
-    def begin(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Glance | None:
+    def start(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> BackgroundCheck | None:
         """None where only a listing can tell, or nobody can look meanwhile."""
         rows, kernel = manifest.rows, native() if os.name == "posix" else None
-        standing = manifest.standing
-        if kernel is None or not isinstance(rows, Rows) or standing is None:
+        signature = manifest.signature
+        if kernel is None or not isinstance(rows, FileRows) or signature is None:
             return None
 
-        def begun(opened: int) -> Glance | None:
-            if not standing.settled or not standing.holds(root, opened, circumstances, folders=False):
+        def begun(opened: int) -> BackgroundCheck | None:
+            if not signature.settled or not signature.holds(root, opened, circumstances, folders=False):
                 return None
-            folders = Marks.of(standing.folders)
-            look = kernel.begin_look(*_looked_at(manifest, rows, opened), folders.names, folders.packed)
-            return None if look is None else Glance(manifest, root, max_file_bytes, look)
+            folders = Marks.of(signature.folders)
+            look = kernel.begin_look(*_check_arguments(manifest, rows, opened), folders.names, folders.packed)
+            return None if look is None else BackgroundCheck(manifest, root, max_file_bytes, look)
 
-        return _with_root(root, begun)
+        return _with_open_root(root, begun)
 
-    def end(self) -> Changes | None:
+    def finish(self) -> Changes | None:
         """What has changed; None where that cannot be told."""
         kernel, rows = native(), self._manifest.rows
-        if kernel is None or not isinstance(rows, Rows):
+        if kernel is None or not isinstance(rows, FileRows):
             return None
         found = kernel.end_look(self._look)
         if not found:
             return None if found is None else Changes((), ())
-        unlike = map(rows.at, found)
-        return _with_root(self._root, lambda opened: _suspects(self._manifest, opened, unlike, self._max_file_bytes))
+        unlike = map(rows.item_at, found)
+        return _with_open_root(self._root, lambda opened: _suspects(self._manifest, opened, unlike, self._max_file_bytes))
 
 
-def _with_root(root: str, look: Callable[[int], Seen | None]) -> Seen | None:
+def _with_open_root(root: str, look: Callable[[int], Found | None]) -> Found | None:
     """What somebody sees who looks from the root; None where that fails."""
     try:
         opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
@@ -134,19 +134,19 @@ def _with_root(root: str, look: Callable[[int], Seen | None]) -> Seen | None:
         os.close(opened)
 
 
-def _listed(manifest: Manifest, root: str, opened: int, circumstances: str) -> bool:
+def _listing_is_current(manifest: Manifest, root: str, opened: int, circumstances: str) -> bool:
     """Whether a listing would have the same files again, each in a folder that is one."""
-    standing = manifest.standing
-    if standing is None or not standing.settled or os.stat not in os.supports_dir_fd:
+    signature = manifest.signature
+    if signature is None or not signature.settled or os.stat not in os.supports_dir_fd:
         return False
-    known = standing.folders
-    if not standing.holds(root, opened, circumstances) or "" not in known:
+    known = signature.folders
+    if not signature.holds(root, opened, circumstances) or "" not in known:
         return False
     return all(folder.rpartition("/")[0] in known for folder in known)
 
 
 def _suspects(
-    manifest: Manifest, opened: int, unlike: Iterable[tuple[str, Row]], max_file_bytes: int
+    manifest: Manifest, opened: int, unlike: Iterable[tuple[str, FileRow]], max_file_bytes: int
 ) -> Changes | None:
     # Paths relative to an open folder are shorter to look up, and this runs once per file and query.
     stat, checked, settled = os.stat, manifest.checked_ns, manifest.settled
@@ -166,17 +166,17 @@ def _suspects(
     return Changes(tuple(suspects), ())
 
 
-def _unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, Row]] | None:
+def _find_unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, FileRow]] | None:
     """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young.
 
     None where one of them is in none of the folders.
     """
-    rows, folders = manifest.rows, manifest.standing.folders if manifest.standing is not None else {}
+    rows, folders = manifest.rows, manifest.signature.folders if manifest.signature is not None else {}
     kernel = native() if os.name == "posix" else None
-    if kernel is not None and isinstance(rows, Rows):
+    if kernel is not None and isinstance(rows, FileRows):
         known = folders.all if isinstance(folders, Marks) else folders
-        found = kernel.unlike_rows(*_looked_at(manifest, rows, opened), known)
-        return None if found is None else map(rows.at, found)
+        found = kernel.unlike_rows(*_check_arguments(manifest, rows, opened), known)
+        return None if found is None else map(rows.item_at, found)
     if not {path.rpartition("/")[0] for path in rows} <= folders.keys():
         return None
     if kernel is None or not isinstance(rows, dict):
@@ -184,11 +184,11 @@ def _unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, Row]] | None
     return [(path, rows[path]) for path in kernel.unlike(rows, 1, opened, manifest.checked_ns - COARSE_NS, False)]
 
 
-def _looked_at(manifest: Manifest, rows: Rows, opened: int) -> tuple[object, ...]:
-    return rows.paths, rows.packed, ROW_BYTES, STAMPS_AT, opened, manifest.checked_ns - COARSE_NS
+def _check_arguments(manifest: Manifest, rows: FileRows, opened: int) -> tuple[object, ...]:
+    return rows.paths, rows.packed, ROW_BYTES, STAMP_OFFSET, opened, manifest.checked_ns - COARSE_NS
 
 
-def compare(manifest: Manifest, listing: Listing) -> Changes:
+def compare_listing(manifest: Manifest, listing: Listing) -> Changes:
     rows, checked, settled = manifest.rows, manifest.checked_ns, manifest.settled
     old = checked - COARSE_NS
     suspects = []
@@ -212,7 +212,7 @@ def compare(manifest: Manifest, listing: Listing) -> Changes:
     return Changes(tuple(suspects), gone)
 
 
-def believed(row: Row, entry: Entry, old_checked_ns: int, checked_ns: int) -> bool | None:
+def is_stamp_trusted(row: FileRow, entry: Entry, old_checked_ns: int, checked_ns: int) -> bool | None:
     """Whether to believe the stamp of a file that was read again and has the same content as before.
 
     None: it is young by our clock, but had the same stamp so long before that all clocks have ticked since.
@@ -222,7 +222,7 @@ def believed(row: Row, entry: Entry, old_checked_ns: int, checked_ns: int) -> bo
     return None if row[1:5] == entry[1:5] and checked_ns - old_checked_ns > LONG_NS else False
 
 
-def differing(manifest: Manifest, changes: Changes) -> int:
+def count_differing(manifest: Manifest, changes: Changes) -> int:
     """How many files are new, gone, or have other stamps than before."""
     rows = manifest.rows
     return len(changes.gone) + sum(
@@ -230,7 +230,7 @@ def differing(manifest: Manifest, changes: Changes) -> int:
     )
 
 
-def stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text | Skip]) -> int:
+def count_stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text | Skip]) -> int:
     """How many files are not as the index has them.
 
     Their content tells, and files with young stamps are always read for that. Only where more than a thousand have other
@@ -238,7 +238,7 @@ def stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text | Ski
     """
     from lurcher.sources.decode import Text
 
-    look = differing(manifest, changes) <= READ_TO_COUNT
+    look = count_differing(manifest, changes) <= MAX_READ_TO_COUNT
     count = len(changes.gone)
     for entry in changes.suspects:
         row = manifest.rows.get(entry.path)

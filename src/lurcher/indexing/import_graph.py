@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Graph
-from lurcher.runtime.garbage import UNCOLLECTED
+from lurcher.runtime.garbage import GC_PAUSED
 from lurcher.storage.snapshot import Snapshot
 
 
-def graph_around(snapshot: Snapshot, file: int) -> Graph:
+def import_graph_around(snapshot: Snapshot, file: int) -> Graph:
     """The graph that a file is part of; paths in it are without what tells roots apart."""
     key = snapshot.prefix(file), ecosystem_of(snapshot.language(file))
     known: Graph | None = snapshot.graphs.get(key)
     if known is None:
         # Half of the time would go into looking for garbage among hundreds of thousands of new tuples.
-        with UNCOLLECTED:
-            known = snapshot.graphs[key] = _made(snapshot, *key)
+        with GC_PAUSED:
+            known = snapshot.graphs[key] = _build_graph(snapshot, *key)
     return known
 
 
-def _made(snapshot: Snapshot, prefix: str, ecosystem: str) -> Graph:
+def _build_graph(snapshot: Snapshot, prefix: str, ecosystem: str) -> Graph:
     files = {path: file for path, file in snapshot.live_paths.items() if path.startswith(prefix)}
     languages = dict(zip(files.values(), map(snapshot.language, files.values()), strict=True))
     inside = {language for language in set(languages.values()) if ecosystem and ecosystem_of(language) == ecosystem}

@@ -20,29 +20,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lurcher.sources.signature import Mark, Standing, mark, mark_of
+from lurcher.sources.signature import Mark, TreeSignature, mark, mark_of
 from lurcher.storage.manifest import Manifest
 
 if TYPE_CHECKING:
-    from lurcher.indexing.root_index import Project
+    from lurcher.indexing.root_index import RootIndex
 
-BEAT = 2.0
+MAX_TRUST_SECONDS = 2.0
 """Seconds after which the tree is looked at whatever the system says."""
 
-_LOCAL = frozenset({
+_LOCAL_FILE_SYSTEMS = frozenset({
     0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794C7630, 0x2FC12FC1, 0xF2F52010, 0x858458F6, 0xCA451A4E, 0x52654973,
 })  # fmt: skip
 """ext, XFS, btrfs, tmpfs, overlay, ZFS, F2FS, ramfs, bcachefs, ReiserFS: no other machine changes files in them."""
-_HEAD = struct.Struct("iIII")
+_EVENT_HEADER = struct.Struct("iIII")
 _MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED, _CREATE, _DELETE, _SELF = 0x2, 0x4, 0x8, 0xC0, 0x100, 0x200, 0xC00
 _CHANGES = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _CREATE | _DELETE | _SELF
 _ONLY_FOLDERS, _NO_LINKS = 0x01000000, 0x02000000
-_BUFFER = 1 << 16
-_MOST_READS = 64
+_BUFFER_BYTES = 1 << 16
+_MAX_READS = 64
 """So many buffers of events are taken at a time; more of them is no quiet tree anyway."""
 
 
-class Quiet:
+class InotifyMonitor:
     """What the system tells of one tree. Used under its project's lock, and closed once."""
 
     def __init__(self, root: Path) -> None:
@@ -50,7 +50,7 @@ class Quiet:
         if not sys.platform.startswith("linux"):
             raise OSError(errno.ENOSYS, "only Linux tells of changes in time")
         self._libc = ctypes.CDLL(None, use_errno=True)
-        if _kind_of(self._libc, root) not in _LOCAL:
+        if _file_system_type(self._libc, root) not in _LOCAL_FILE_SYSTEMS:
             raise OSError(errno.ENOTSUP, "other machines may change this file system")
         self._root = str(root)
         self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -63,65 +63,68 @@ class Quiet:
         self._linked: dict[str, Mark] | None = None
         self._marks: dict[str, Mark] = {}
         self._identity: tuple[int, int] | None = None
-        self._looked = 0.0
-        self._proven = False
+        self._checked_at = 0.0
+        self._is_known_unchanged = False
 
     def __del__(self) -> None:
         """For an engine that nobody closes."""
         if getattr(self, "_queue", -1) >= 0:
-            self._drop()
+            self._close_queue()
 
     def _is_ours(self) -> bool:
         """A copy of the process has the same queue: what it took out of it, the other would never hear of."""
         return os.getpid() == self._process
 
-    def holds(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether the tree is as the last look found it."""
         with self._lock:
-            if not self._proven or not self._is_ours():
+            if not self._is_known_unchanged or not self._is_ours():
                 return False
-            if time.monotonic() - self._looked > BEAT or self._happened() or not self._same():
-                self._proven = False
-            return self._proven
+            if time.monotonic() - self._checked_at > MAX_TRUST_SECONDS or self._saw_events() or not self._marks_match():
+                self._is_known_unchanged = False
+            return self._is_known_unchanged
 
-    def begin(self) -> None:
+    def start_check(self) -> None:
         """The tree is looked at now: whatever has happened before, the look will see."""
         with self._lock:
-            self._proven = False
+            self._is_known_unchanged = False
             if self._is_ours():
-                self._happened()
-                self._looked = time.monotonic()
+                self._saw_events()
+                self._checked_at = time.monotonic()
 
-    def end(self, manifest: Manifest, circumstances: str) -> None:
+    def finish_check(self, manifest: Manifest, circumstances: str) -> None:
         """The look is over and found the tree as `manifest` has it."""
         with self._lock:
             try:
-                self._proven = self._is_ours() and self._arm(manifest, circumstances)
+                self._is_known_unchanged = self._is_ours() and self._verify(manifest, circumstances)
             except OSError as error:
                 # No watches left, or a folder that went away meanwhile, which the next look will see.
                 if error.errno in (errno.ENOSPC, errno.ENOMEM, errno.ENOTSUP):
-                    self._drop()
-                self._proven = False
+                    self._close_queue()
+                self._is_known_unchanged = False
 
-    def _arm(self, manifest: Manifest, circumstances: str) -> bool:
-        standing = manifest.standing
-        if standing is None or self._queue < 0:
+    def _verify(self, manifest: Manifest, circumstances: str) -> bool:
+        signature = manifest.signature
+        if signature is None or self._queue < 0:
             return False
         status = os.stat(self._root)
         self._identity = status.st_dev, status.st_ino
-        news = self._watch(standing.folders)
-        if news and any(os.lstat(os.path.join(self._root, folder)).st_dev != status.st_dev for folder in standing.folders):
+        news = self._watch(signature.folders)
+        if news and any(os.lstat(os.path.join(self._root, folder)).st_dev != status.st_dev for folder in signature.folders):
             raise OSError(errno.ENOTSUP, "another file system lies in the tree")
         opened = os.open(self._root, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            if not standing.holds(self._root, opened, circumstances):
+            if not signature.holds(self._root, opened, circumstances):
                 return False
             if self._linked is None:
-                self._linked = _linked(manifest, opened)
+                self._linked = _marks_of_hard_links(manifest, opened)
         finally:
             os.close(opened)
-        self._marks = {**_outside(self._root, standing), **{os.path.join(self._root, p): m for p, m in self._linked.items()}}
-        return not (news or self._happened())  # what is watched only from now on has to be looked at once more
+        self._marks = {
+            **_marks_outside(self._root, signature),
+            **{os.path.join(self._root, p): m for p, m in self._linked.items()},
+        }
+        return not (news or self._saw_events())  # what is watched only from now on has to be looked at once more
 
     def _watch(self, folders: Iterable[str]) -> bool:
         """Watch these folders and no others; whether there are new ones among them."""
@@ -140,29 +143,29 @@ class Quiet:
         self._numbers = numbers
         return news
 
-    def _happened(self) -> bool:
+    def _saw_events(self) -> bool:
         """Whether there are events of a folder that is watched; they are taken out of the queue."""
-        if found := self._taken():
+        if found := self._drain_queue():
             self._linked = None
         return found
 
-    def _taken(self) -> bool:
+    def _drain_queue(self) -> bool:
         found = False
-        for _ in range(_MOST_READS):
+        for _ in range(_MAX_READS):
             try:
-                data = os.read(self._queue, _BUFFER)
+                data = os.read(self._queue, _BUFFER_BYTES)
             except BlockingIOError:
                 return found
             except OSError:
                 return True
             at = 0
-            while at + _HEAD.size <= len(data):
-                number, _, _, length = _HEAD.unpack_from(data, at)
-                at += _HEAD.size + length
+            while at + _EVENT_HEADER.size <= len(data):
+                number, _, _, length = _EVENT_HEADER.unpack_from(data, at)
+                at += _EVENT_HEADER.size + length
                 found = found or number < 0 or number in self._numbers  # below 0: events were lost
         return True
 
-    def _same(self) -> bool:
+    def _marks_match(self) -> bool:
         """Whether what brings no events is as it was."""
         try:
             status = os.stat(self._root)
@@ -172,7 +175,7 @@ class Quiet:
             mark_of(path, follow=True) == seen for path, seen in self._marks.items()
         )
 
-    def _drop(self) -> None:
+    def _close_queue(self) -> None:
         """Give back all watches: others may need them, and some of them are as good as none."""
         if self._queue >= 0:
             os.close(self._queue)
@@ -181,20 +184,20 @@ class Quiet:
 
     def close(self) -> None:
         with self._lock:
-            self._proven = False
-            self._drop()
+            self._is_known_unchanged = False
+            self._close_queue()
 
 
-def _outside(root: str, standing: Standing) -> dict[str, Mark]:
+def _marks_outside(root: str, signature: TreeSignature) -> dict[str, Mark]:
     """What the listing depends on and no watched folder tells of."""
-    found = {os.path.join(root, path): seen for path, seen in standing.git.items()}
-    for path in standing.files:
-        if path.rpartition("/")[0] not in standing.folders:
+    found = {os.path.join(root, path): seen for path, seen in signature.git.items()}
+    for path in signature.files:
+        if path.rpartition("/")[0] not in signature.folders:
             found[os.path.join(root, path)] = mark_of(os.path.join(root, path), follow=True)
     return found
 
 
-def _linked(manifest: Manifest, opened: int) -> dict[str, Mark]:
+def _marks_of_hard_links(manifest: Manifest, opened: int) -> dict[str, Mark]:
     """Files that have other names too, through which they can be changed without an event here."""
     found = {}
     for path in manifest.rows:
@@ -204,7 +207,7 @@ def _linked(manifest: Manifest, opened: int) -> dict[str, Mark]:
     return found
 
 
-def _kind_of(libc: ctypes.CDLL, path: Path) -> int:
+def _file_system_type(libc: ctypes.CDLL, path: Path) -> int:
     """The number of the kind of file system that a path is in."""
     answer = (ctypes.c_long * 64)()
     if libc.statfs(os.fsencode(path), ctypes.byref(answer)):
@@ -213,13 +216,13 @@ def _kind_of(libc: ctypes.CDLL, path: Path) -> int:
 
 
 @contextlib.contextmanager
-def watching(projects: Sequence[Project]) -> Iterator[None]:
+def monitor_trees(indexes: Sequence[RootIndex]) -> Iterator[None]:
     """While this lasts, trees that can be watched are not looked at for every question."""
     watches = []
-    for project in projects:
+    for index in indexes:
         with contextlib.suppress(OSError):
-            project.watch = Quiet(project.root.path)
-            watches.append(project.watch)
+            index.monitor = InotifyMonitor(index.root.path)
+            watches.append(index.monitor)
     try:
         yield
     finally:

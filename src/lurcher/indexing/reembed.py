@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, T
 
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked, LurcherError, Template
-from lurcher.indexing.embed import Described, complete, described
-from lurcher.runtime.plural import counted
+from lurcher.indexing.embed import TextGroup, describe_segment, embed_missing
+from lurcher.runtime.plural import format_count
 from lurcher.storage.container import PACKED, Container
-from lurcher.storage.container_writer import Builder
-from lurcher.storage.folder import live_mask, live_places
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.folder import live_mask, live_rows_by_segment
 from lurcher.storage.manifest import Manifest
-from lurcher.storage.postings import lists_of, read_range
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, IMPORT, definitions_of, files_of, owners_in, units_of
+from lurcher.storage.postings import open_lists, read_lists
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, IMPORT, count_owners, read_definitions, read_files, read_units
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.segment_writer import SegmentData
-from lurcher.storage.sidecar import VECTOR_GROUPS, Apart, Group
+from lurcher.storage.sidecar import VECTOR_GROUPS, VectorGroup, VectorSidecar
 from lurcher.storage.vectors import encode_vectors
 from lurcher.terms.count import Postings
 from lurcher.types import Degraded, Progress
@@ -33,25 +33,25 @@ if TYPE_CHECKING:
 
 
 _PIECE = 1 << 20
-_COUNTED = tuple(family for family in FAMILIES if family not in DEFINITION_FIELDS)
+_TERM_FAMILIES = tuple(family for family in FAMILIES if family not in DEFINITION_FIELDS)
 
 Sections = Mapping[str, tuple[str, "bytes | memoryview"]]
 
 
-def restate(container: Container, table: Table, out: Builder) -> str:
+def reembed_segment(container: Container, table: Table, out: ContainerWriter) -> str:
     """Write a segment of files with vectors by `table`; its digest."""
     from lurcher.vectors.static import embed
 
     data = SegmentData(
-        files_of(container), units_of(container), definitions_of(container), container.table("imports", IMPORT), b"",
-        terms_of(container), postings_of(container, _COUNTED, owners_in), b"", bytes(container.section("strings")),
+        read_files(container), read_units(container), read_definitions(container), container.table("imports", IMPORT), b"",
+        read_terms(container), read_postings(container, _TERM_FAMILIES, count_owners), b"", bytes(container.section("strings")),
         list(container.meta["languages"]), [],
     )  # fmt: skip
     sections, dims = encode_vectors(embed(data, table))
-    return copy(container, sections, {"dims": dims, "model": table.digest}, out)
+    return copy_container(container, sections, {"dims": dims, "model": table.digest}, out)
 
 
-def copy(container: Container, sections: Sections, meta: Mapping[str, Any], out: Builder) -> str:
+def copy_container(container: Container, sections: Sections, meta: Mapping[str, Any], out: ContainerWriter) -> str:
     """Write what a container holds, with other `sections`, which lie together, and other entries of `meta`; its digest."""
     written = False
     for name, kind in container.sections():
@@ -67,11 +67,11 @@ def copy(container: Container, sections: Sections, meta: Mapping[str, Any], out:
             out.write(container.section(name, start, min(start + _PIECE, size)))
         out.end()
         if kind == PACKED:
-            container.forget()
+            container.release_pages()
     return out.finish({**container.meta, **meta})
 
 
-def terms_of(container: Container) -> list[str]:
+def read_terms(container: Container) -> list[str]:
     blob, found, start = bytes(container.section("terms")), [], 0
     try:
         for end in container.array("term_ends", "<u4").tolist():
@@ -82,21 +82,21 @@ def terms_of(container: Container) -> list[str]:
     return found
 
 
-def postings_of(
+def read_postings(
     container: Container, families: tuple[str, ...], owners: Callable[[Container, str], int]
 ) -> dict[str, Postings]:
     """Some families of postings, whole."""
     found = {}
     for family in families:
-        lists = lists_of(container, family)
-        found[family] = read_range(container, family, lists, 0, len(lists.terms), owners(container, family))
+        lists = open_lists(container, family)
+        found[family] = read_lists(container, family, lists, 0, len(lists.terms), owners(container, family))
     return found
 
 # ----------------------------------------------------------------------------------------------------------------------
 # Vectors of the model in use, where an index has none or not all: made anew by a term table, or embedded by a provider.
 
 
-class Kept(Protocol):
+class VectorManifest(Protocol):
     """What a manifest of any index says of its vectors."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -106,18 +106,18 @@ class Kept(Protocol):
     @property
     def segments(self) -> tuple[str, ...]: ...
     @property
-    def vectors(self) -> Mapping[str, Apart]: ...
+    def vectors(self) -> Mapping[str, VectorSidecar]: ...
 
 
-Manifested = TypeVar("Manifested", bound=Kept)
+AnyManifest = TypeVar("AnyManifest", bound=VectorManifest)
 
 
-class Opened(Protocol):
+class OpenedSegments(Protocol):
     @property
     def segments(self) -> Sequence[Any]: ...
 
 
-class Holder(Protocol[Manifested]):
+class VectorOwner(Protocol[AnyManifest]):
     """Who has an index: of files, or of commits."""
 
     store: Any
@@ -126,45 +126,47 @@ class Holder(Protocol[Manifested]):
 
     @property
     def fingerprint(self) -> Mapping[str, Any]: ...
-    def current(self) -> Manifested: ...
-    def keep(self, manifest: Manifested) -> None: ...
-    def on_view(self, manifest: Manifested) -> Opened: ...
+    def current_manifest(self) -> AnyManifest: ...
+    def commit(self, manifest: AnyManifest) -> None: ...
+    def open_snapshot(self, manifest: AnyManifest) -> OpenedSegments: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[Manifested]):
+class VectorKind(Generic[AnyManifest]):
     """What sets the vectors of one index apart from those of another."""
 
     stage: str
     called: str
     doing: str
     hint: str
-    groups: tuple[Group, ...]
-    restate: Callable[[Container, Table, Builder], str]
+    groups: tuple[VectorGroup, ...]
+    reembed: Callable[[Container, Table, ContainerWriter], str]
     """A segment with vectors by a table; its name."""
-    describe: Callable[[Manifested], Callable[[str, Container], list[Described]]]
+    describe: Callable[[AnyManifest], Callable[[str, Container], list[TextGroup]]]
     """The texts of a segment that a provider embeds."""
 
 
-def vectors_in(
-    holder: Holder[Manifested], kind: Kind[Manifested], manifest: Manifested, progress: Progress, notes: list[Degraded],
-    refresh: bool, limited: bool,
-) -> Manifested:  # fmt: skip
+def update_vectors(
+    holder: VectorOwner[AnyManifest], kind: VectorKind[AnyManifest], manifest: AnyManifest, progress: Progress,
+    notes: list[Degraded], refresh: bool, limited: bool,
+) -> AnyManifest:  # fmt: skip
     """The index as it is then. What still lacks vectors is told of, and why."""
     if isinstance(holder.model, TextModel):
-        return _embedded(holder, kind, holder.model, manifest, progress, notes, refresh, limited)
+        return _embed(holder, kind, holder.model, manifest, progress, notes, refresh, limited)
     if not refresh:
         return manifest  # whoever asks for meaning is told
     try:
         with holder.store.lock(holder.settings.index.lock_seconds):
-            manifest = _restated(holder, kind, holder.current(), progress)
+            manifest = _reembed_all(holder, kind, holder.current_manifest(), progress)
         notes.append(Degraded(kind.stage, "its vectors were of another model; they were made anew", ""))
     except IndexLocked as busy:
         notes.append(Degraded("dense", f"{kind.called} has vectors of another model; {busy.message}", busy.hint))
     return manifest
 
 
-def _restated(holder: Holder[Manifested], kind: Kind[Manifested], manifest: Manifested, progress: Progress) -> Manifested:
+def _reembed_all(
+    holder: VectorOwner[AnyManifest], kind: VectorKind[AnyManifest], manifest: AnyManifest, progress: Progress
+) -> AnyManifest:
     """The same segments with vectors by the table in use."""
     table = holder.model.table
     names = []
@@ -172,60 +174,62 @@ def _restated(holder: Holder[Manifested], kind: Kind[Manifested], manifest: Mani
         progress(kind.doing, number, len(manifest.segments))
         container = holder.store.container(name)
         if container.meta.get("model") != table.digest:
-            name = holder.store.put(partial(kind.restate, container, table))
+            name = holder.store.put(partial(kind.reembed, container, table))
         names.append(name)
     progress(kind.doing, len(names), len(names))
     newer = replace(
         manifest, generation=manifest.generation + 1, segments=tuple(names), fingerprint=holder.fingerprint, vectors={}
     )
-    holder.keep(newer)
+    holder.commit(newer)
     return newer
 
 
-def _embedded(
-    holder: Holder[Manifested], kind: Kind[Manifested], model: TextModel, manifest: Manifested, progress: Progress,
-    notes: list[Degraded], refresh: bool, limited: bool,
-) -> Manifested:  # fmt: skip
-    segments = holder.on_view(manifest).segments
-    lacking, total = lack_in(segments, kind.groups)
+def _embed(
+    holder: VectorOwner[AnyManifest], kind: VectorKind[AnyManifest], model: TextModel, manifest: AnyManifest,
+    progress: Progress, notes: list[Degraded], refresh: bool, limited: bool,
+) -> AnyManifest:  # fmt: skip
+    segments = holder.open_snapshot(manifest).segments
+    lacking, total = count_missing(segments, kind.groups)
     problem: LurcherError | None = None
-    if lacking and refresh and (not limited or worth(model, lacking, segments, manifest.vectors)):
+    if lacking and refresh and (not limited or is_worth_embedding(model, lacking, segments, manifest.vectors)):
         try:
             with holder.store.lock(0 if limited else holder.settings.index.lock_seconds):
-                manifest, problem = _complete(holder, kind, model, holder.current(), progress, notes, limited)
+                manifest, problem = _embed_and_commit(holder, kind, model, holder.current_manifest(), progress, notes, limited)
         except IndexLocked as busy:
             problem = busy
-        lacking, total = lack_in(holder.on_view(manifest).segments, kind.groups)
-    notes += lack_told(lacking, total, problem, kind.hint)
+        lacking, total = count_missing(holder.open_snapshot(manifest).segments, kind.groups)
+    notes += missing_vectors_notes(lacking, total, problem, kind.hint)
     return manifest
 
 
-def _complete(
-    holder: Holder[Manifested], kind: Kind[Manifested], model: TextModel, manifest: Manifested, progress: Progress,
-    notes: list[Degraded], limited: bool,
-) -> tuple[Manifested, LurcherError | None]:  # fmt: skip
+def _embed_and_commit(
+    holder: VectorOwner[AnyManifest], kind: VectorKind[AnyManifest], model: TextModel, manifest: AnyManifest,
+    progress: Progress, notes: list[Degraded], limited: bool,
+) -> tuple[AnyManifest, LurcherError | None]:  # fmt: skip
     latest = manifest
 
-    def commit(vectors: Mapping[str, Apart]) -> None:
+    def commit(vectors: Mapping[str, VectorSidecar]) -> None:
         nonlocal latest
         latest = replace(latest, generation=latest.generation + 1, fingerprint=holder.fingerprint, vectors=vectors)
-        holder.keep(latest)
+        holder.commit(latest)
 
-    done = complete(
+    done = embed_missing(
         holder.store, manifest.segments, manifest.vectors, model, kind.groups, kind.describe(manifest), commit, progress,
-        **limits(model, limited),
+        **query_limits(model, limited),
     )  # fmt: skip
     if done.refused and not done.problem:
-        notes.append(refusal(done.refused))
+        notes.append(refused_note(done.refused))
     return latest, model.failed(done.problem) if done.problem is not None else None
 
 
-def _texts_of(manifest: Manifest) -> Callable[[str, Container], list[Described]]:
-    places = dict(zip(manifest.segments, live_places(manifest), strict=True))
-    return lambda name, container: described(container, live_mask(int(container.meta["files"]), places[name]))
+def _describe_files(manifest: Manifest) -> Callable[[str, Container], list[TextGroup]]:
+    places = dict(zip(manifest.segments, live_rows_by_segment(manifest), strict=True))
+    return lambda name, container: describe_segment(container, live_mask(int(container.meta["files"]), places[name]))
 
 
-FILES: Kind[Manifest] = Kind("index", "the index", "embedding", "run: lurcher index", VECTOR_GROUPS, restate, _texts_of)
+FILES: VectorKind[Manifest] = VectorKind(
+    "index", "the index", "embedding", "run: lurcher index", VECTOR_GROUPS, reembed_segment, _describe_files
+)
 
 
 class Limits(TypedDict):
@@ -233,13 +237,15 @@ class Limits(TypedDict):
     most: int
 
 
-def limits(model: TextModel, limited: bool) -> Limits:
+def query_limits(model: TextModel, limited: bool) -> Limits:
     """What may be embedded while somebody waits for an answer, and while nobody does."""
     settings = model.settings
     return Limits(seconds=settings.query_seconds if limited else None, most=settings.refresh_units if limited else -1)
 
 
-def worth(model: TextModel, lacking: int, segments: Sequence[Segment], vectors: Mapping[str, Apart]) -> bool:
+def is_worth_embedding(
+    model: TextModel, lacking: int, segments: Sequence[Segment], vectors: Mapping[str, VectorSidecar]
+) -> bool:
     """Whether anything can be done about missing vectors while somebody waits: they are few, or known from elsewhere."""
     most = model.settings.refresh_units
     if most < 0 or lacking <= most:
@@ -247,7 +253,7 @@ def worth(model: TextModel, lacking: int, segments: Sequence[Segment], vectors: 
     return model.digest in vectors and any(segment.vectors is None for segment in segments)
 
 
-def lack_told(lacking: int, total: int, problem: LurcherError | None, command: str) -> list[Degraded]:
+def missing_vectors_notes(lacking: int, total: int, problem: LurcherError | None, command: str) -> list[Degraded]:
     if not lacking:
         return []
     why = f": {problem.message}" if problem is not None else ""
@@ -255,12 +261,12 @@ def lack_told(lacking: int, total: int, problem: LurcherError | None, command: s
     return [Degraded("dense", f"{lacking:,} of {total:,} texts have no vectors yet{why}", hint)]
 
 
-def refusal(count: int) -> Degraded:
-    told = f"the server refused {counted(count, 'text')}: there are no vectors of {'it' if count == 1 else 'them'}"
+def refused_note(count: int) -> Degraded:
+    told = f"the server refused {format_count(count, 'text')}: there are no vectors of {'it' if count == 1 else 'them'}"
     return Degraded("dense", told, "lower embedding.tokens, or use a model that reads more")
 
 
-def lack_in(segments: Sequence[Segment], groups: tuple[Group, ...]) -> tuple[int, int]:
+def count_missing(segments: Sequence[Segment], groups: tuple[VectorGroup, ...]) -> tuple[int, int]:
     """How many rows have no vectors yet, and how many there should be."""
     import numpy as np
 

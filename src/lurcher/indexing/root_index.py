@@ -20,7 +20,15 @@ from lurcher.errors import (
     RootGone,
     Template,
 )
-from lurcher.indexing.freshness import Changes, Glance, compare, differing, glance, settle, stale
+from lurcher.indexing.freshness import (
+    BackgroundCheck,
+    Changes,
+    check_tree,
+    compare_listing,
+    count_differing,
+    count_stale,
+    settle_signature,
+)
 from lurcher.languages.installed import outdated
 from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace, suppress
@@ -28,8 +36,8 @@ from lurcher.runtime.paths import exists, is_inside
 from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
 from lurcher.sources.roots import INDEX_FOLDER, Root, breadth
 from lurcher.storage import manifest as manifests
-from lurcher.storage.folder import Store, snapshot
-from lurcher.storage.manifest import MARK, UNREADABLE, Manifest
+from lurcher.storage.folder import IndexFolder, open_snapshot
+from lurcher.storage.manifest import FOLDER_TAG, UNREADABLE, Manifest
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, Progress
 from lurcher.vectors.model import Model, model_of
@@ -41,14 +49,14 @@ if TYPE_CHECKING:
 
     from lurcher.sources.decode import Skip, Text
 
-_ATTEMPTS = 5
-GLANCE = "glance"
+_MAX_READS = 5
+STAT_CHECK = "glance"
 """How files were looked at that needed no listing."""
-_OFTEN = 4
+_CHECKS_BEFORE_MONITOR = 4
 """Looks of one process at a tree after which it is worth watching."""
-_LOOKS = 3
+_MAX_UPDATES = 3
 UNCHECKED = Degraded("freshness", "the tree was not compared with the index", "")
-_LONG_SECONDS = 0.5
+_LONG_UPDATE_SECONDS = 0.5
 """After an update that took longer, the tree is looked at again before it is called fresh."""
 
 
@@ -64,21 +72,21 @@ class View:
     """Whether the tree was compared with the index at all."""
 
 
-class Watch(Protocol):
+class ChangeMonitor(Protocol):
     """Somebody who knows whether a tree is as it was when it was last looked at."""
 
-    def holds(self) -> bool: ...
+    def is_unchanged(self) -> bool: ...
 
-    def begin(self) -> None:
+    def start_check(self) -> None:
         """A look begins."""
 
-    def end(self, manifest: Manifest, circumstances: str) -> None:
+    def finish_check(self, manifest: Manifest, circumstances: str) -> None:
         """It is over, and the tree is as `manifest` has it."""
 
     def close(self) -> None: ...
 
 
-class Project:
+class RootIndex:
     """Thread-safe: one lock around the life cycle, immutable views outside of it."""
 
     def __init__(
@@ -92,19 +100,19 @@ class Project:
         folder = _index_folder(root, settings) if index_dir is None else str(index_dir)
         if exists(folder) and not os.path.isdir(folder):
             raise PathError(f"the index folder {folder} is a file", "remove it, or set LURCHER_INDEX_DIR to a folder")
-        self.store = Store(folder, root=root.place if is_inside(folder, root.place) else None)
+        self.store = IndexFolder(folder, root=root.place if is_inside(folder, root.place) else None)
         self._lock = RLock()
         self._view: tuple[Manifest, Snapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
         self._last: tuple[int, tuple[bool, bool, bool, bool], View] | None = None
-        self.watch: Watch | None = None
+        self.monitor: ChangeMonitor | None = None
         """Where a tree is watched, not every question has to look at it."""
-        self._looks = 0
-        self._kept: tuple[bool, View] | None = None
-        """What the last look found, and whether it was for meaning, if the watch can tell whether it still holds."""
-        self._barred: tuple[Manifest, tuple[Degraded, ...]] | None = None
+        self._checks = 0
+        self._unchanged_view: tuple[bool, View] | None = None
+        """What the last look found, and whether it was for needs_vectors, if the watch can tell whether it still holds."""
+        self._cached_notes: tuple[Manifest, tuple[Degraded, ...]] | None = None
         """What `_lasting` has to say of a manifest."""
-        self._begun: tuple[View, Glance] | None = None
+        self._prefetched: tuple[View, BackgroundCheck] | None = None
         """What `ahead` will give, where somebody began to look before the question was asked."""
 
     @property
@@ -116,11 +124,13 @@ class Project:
         """
         place: int | str = 0
         if not is_inside(self.store.place, self.root.place):
-            place = root_digest(self.root)
+            place = digest_root(self.root)
         else:
             with suppress(OSError):
                 place = os.stat(self.store.place).st_ino
-        print_ = manifests.fingerprint(self.settings.index.chunk_chars, self.model.digest, allowed(self.settings, "secrets"))
+        print_ = manifests.make_fingerprint(
+            self.settings.index.chunk_chars, self.model.digest, is_allowed(self.settings, "secrets")
+        )
         return {**print_, "place": place}
 
     def view(
@@ -130,116 +140,126 @@ class Project:
         refresh: bool = True,
         limited: bool = True,
         check: bool = True,
-        meaning: bool = True,
+        needs_vectors: bool = True,
     ) -> View:
         """The current generation, after indexing what changed, if that is little enough or `limited` is false.
 
-        Without `check` the tree is not looked at, where there is an index to answer from. Without `meaning` nobody asks for
-        vectors, so none are made.
+        Without `check` the tree is not looked at, where there is an index to answer from. Without
+        `needs_vectors` missing vectors are not made.
         """
         asked = time.monotonic_ns()
-        wanted = (refresh, limited, check, meaning)
+        wanted = (refresh, limited, check, needs_vectors)
         with self._lock:
             # Whoever waited for a look that began after being asked has what that look found.
             if self._last is not None and self._last[0] >= asked and self._last[1] == wanted:
                 return self._last[2]
             # Without a look nothing is said of the tree, however often it was asked about before.
-            if check and self._kept is not None and (self._kept[0] or not meaning) and self.stays():
-                return self._kept[1]
+            if (
+                check
+                and self._unchanged_view is not None
+                and (self._unchanged_view[0] or not needs_vectors)
+                and self.is_unchanged()
+            ):
+                return self._unchanged_view[1]
             began = time.monotonic_ns()
-            self._kept = None
+            self._unchanged_view = None
             if check:
-                self._count_look()
-            if self.watch is not None:
-                self.watch.begin()
+                self._count_check()
+            if self.monitor is not None:
+                self.monitor.start_check()
             try:
-                view = self._look(progress, *wanted)
+                view = self._refresh_view(progress, *wanted)
             except CorruptIndex:
                 # What we knew is gone from the disk, as after a checkout of a tree that holds its index: look again, afresh.
                 self._view = self._identity = None
-                view = self._look(progress, *wanted)
+                view = self._refresh_view(progress, *wanted)
             self._last = (began, wanted, view)
-            steady = view.checked and not view.stale_paths and view.degraded == self._lasting(view.manifest)
-            if self.watch is not None and steady:
-                self._kept = (meaning, view)
-                self.watch.end(view.manifest, circumstances(self.root, files_settings(self.settings)))
+            steady = view.checked and not view.stale_paths and view.degraded == self._persistent_notes(view.manifest)
+            if self.monitor is not None and steady:
+                self._unchanged_view = (needs_vectors, view)
+                self.monitor.finish_check(view.manifest, circumstances(self.root, listing_settings(self.settings)))
             return view
 
-    def ahead(self, meaning: bool) -> tuple[View, Glance] | None:
+    def optimistic_view(self, needs_vectors: bool) -> tuple[View, BackgroundCheck] | None:
         """The view that the tree will turn out to have if nothing changed, and the look that tells; None where that is open.
 
         Most questions find the tree as it was, and are answered while the files are looked at.
         """
         with self._lock:
-            begun, self._begun = self._begun, None
+            begun, self._prefetched = self._prefetched, None
             if begun is not None:
-                return begun if not meaning or self._has_vectors(begun[0].manifest) else None
-            if self.watch is None:
-                self._count_look()
-            if self.watch is not None or not self.store.writable:
+                return begun if not needs_vectors or self._has_vectors(begun[0].manifest) else None
+            if self.monitor is None:
+                self._count_check()
+            if self.monitor is not None or not self.store.writable:
                 return None
             notes: list[Degraded] = []
             manifest = self._current(notes)
-            if notes or not manifest.generation or manifest.is_partial or (meaning and not self._has_vectors(manifest)):
+            if notes or not manifest.generation or manifest.is_partial or (needs_vectors and not self._has_vectors(manifest)):
                 return None
-            settings = files_settings(self.settings)
-            look = Glance.begin(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
-            return None if look is None else (View(self._open(manifest), manifest, 0, self._said(manifest)), look)
+            settings = listing_settings(self.settings)
+            look = BackgroundCheck.start(manifest, self.root.place, circumstances(self.root, settings), settings.max_file_bytes)
+            return None if look is None else (View(self._open(manifest), manifest, 0, self._all_notes(manifest)), look)
 
-    def _count_look(self) -> None:
+    def _count_check(self) -> None:
         """A tree that is looked at again and again is watched from then on, where the system can tell of changes in time."""
-        self._looks += 1
-        if self._looks == _OFTEN and self.watch is None:
-            from lurcher.indexing.inotify import Quiet
+        self._checks += 1
+        if self._checks == _CHECKS_BEFORE_MONITOR and self.monitor is None:
+            from lurcher.indexing.inotify import InotifyMonitor
 
             with suppress(OSError):
-                self.watch = Quiet(self.root.path)
+                self.monitor = InotifyMonitor(self.root.path)
 
     def close(self) -> None:
         """Nobody asks any more, as far as we know."""
         with self._lock:
-            if self.watch is not None:
-                self.watch.close()
+            if self.monitor is not None:
+                self.monitor.close()
 
-    def begin_look(self) -> None:
+    def prefetch_check(self) -> None:
         """Begin to look at the tree for a question that is about to be asked; what hinders that will be told then."""
         with suppress(IndexError_, OSError), self._lock:
-            self._begun = self.ahead(meaning=False)
+            self._prefetched = self.optimistic_view(needs_vectors=False)
 
-    def stays(self) -> bool:
+    def is_unchanged(self) -> bool:
         """Whether the tree and its index are known to be as they were found, without a look at the files."""
         with self._lock:
-            return self._kept is not None and self.watch is not None and not self.replaced() and self.watch.holds()
+            return (
+                self._unchanged_view is not None
+                and self.monitor is not None
+                and not self.was_replaced()
+                and self.monitor.is_unchanged()
+            )
 
-    def _look(self, progress: Progress, refresh: bool, limited: bool, check: bool, meaning: bool) -> View:
+    def _refresh_view(self, progress: Progress, refresh: bool, limited: bool, check: bool, needs_vectors: bool) -> View:
         notes: list[Degraded] = []
-        if self.store.take_heart():
+        if self.store.retry_writes():
             self._view = self._identity = None
         manifest = self._current(notes)
         if not check and manifest.generation:
             if manifest.is_partial:
-                from lurcher.indexing.first_build import told
+                from lurcher.indexing.first_build import partial_index_note
 
-                notes.append(told(manifest))
+                notes.append(partial_index_note(manifest))
             notes.append(UNCHECKED)
-            return View(self._open(manifest), manifest, 0, (*notes, *self._lasting(manifest)), checked=False)
+            return View(self._open(manifest), manifest, 0, (*notes, *self._persistent_notes(manifest)), checked=False)
         if not manifest.generation:
             self.check_breadth()
-            self._make_room()
+            self._prepare_folder()
         locked: Degraded | None = None
-        for _ in range(_LOOKS):
-            listing, changes = self._compared(manifest)
+        for _ in range(_MAX_UPDATES):
+            listing, changes = self._compare(manifest)
             # A tree without a single file gets its first generation too: without one there would be nothing to come back to.
             if not changes and manifest.generation and not (refresh and manifest.is_partial):
-                manifest = self._told_anew(manifest, listing)
+                manifest = self._with_listing_counts(manifest, listing)
                 if refresh:
-                    manifest = self._remember(manifest, listing)
+                    manifest = self._save_signature(manifest, listing)
                 break
-            if manifest.generation and not (refresh and self._few(manifest, changes, limited)):
+            if manifest.generation and not (refresh and self._is_small_change(manifest, changes, limited)):
                 break
             began = time.monotonic()
             try:
-                manifest = self._update(manifest, listing, changes, progress, self._until(manifest, limited))
+                manifest = self._update(manifest, listing, changes, progress, self._read_deadline(manifest, limited))
             except IndexLocked as busy:
                 if manifest.generation == 0:
                     raise
@@ -247,32 +267,37 @@ class Project:
                 break
             if manifest.is_partial:
                 break
-            manifest = self._told_anew(manifest, listing)
+            manifest = self._with_listing_counts(manifest, listing)
             changes = Changes((), ())
-            if time.monotonic() - began < _LONG_SECONDS:
+            if time.monotonic() - began < _LONG_UPDATE_SECONDS:
                 break
         if not limited:
-            self._tidy(manifest)
-        if meaning:
+            self._remove_leftovers(manifest)
+        if needs_vectors:
             manifest = self._with_vectors(manifest, progress, notes, refresh, limited)
         if manifest.is_partial:
-            from lurcher.indexing.first_build import told, waiting_in
+            from lurcher.indexing.first_build import find_waiting, partial_index_note
 
-            waiting = waiting_in(manifest, changes)
+            waiting = find_waiting(manifest, changes)
             notes += [locked] if locked else []
-            return View(self._open(manifest), manifest, len(waiting), (*notes, told(manifest, waiting), *self._said(manifest)))
-        behind = self.stale_in(manifest, changes) if changes else 0
+            return View(
+                self._open(manifest),
+                manifest,
+                len(waiting),
+                (*notes, partial_index_note(manifest, waiting), *self._all_notes(manifest)),
+            )
+        behind = self.count_stale(manifest, changes) if changes else 0
         if behind:
-            from lurcher.runtime.plural import counted
+            from lurcher.runtime.plural import format_count
 
             notes += [locked] if locked else []
-            reason = f"{counted(behind, 'file')} changed since the index was made"
+            reason = f"{format_count(behind, 'file')} changed since the index was made"
             notes.append(Degraded("freshness", reason, "run: lurcher index"))
-        return View(self._open(manifest), manifest, behind, (*notes, *self._said(manifest)))
+        return View(self._open(manifest), manifest, behind, (*notes, *self._all_notes(manifest)))
 
-    def _told_anew(self, manifest: Manifest, listing: Listing) -> Manifest:
+    def _with_listing_counts(self, manifest: Manifest, listing: Listing) -> Manifest:
         """The manifest with what the tree has now that is left out unread: that alone makes no new generation."""
-        if listing.method == GLANCE or manifest.is_partial:
+        if listing.method == STAT_CHECK or manifest.is_partial:
             return manifest
         if (listing.skipped, listing.examples) == (manifest.skipped, manifest.examples):
             return manifest
@@ -280,46 +305,46 @@ class Project:
         self._view = (newer, self._open(manifest))
         return newer
 
-    def _lasting(self, manifest: Manifest) -> tuple[Degraded, ...]:
+    def _persistent_notes(self, manifest: Manifest) -> tuple[Degraded, ...]:
         """What is to be said of a tree as long as it stays as it is."""
-        if self._barred is None or self._barred[0] is not manifest:
-            self._barred = manifest, ()
-            if manifest.skipped.get(UNREADABLE, 0) or manifest.has_left_out(UNREADABLE):
-                from lurcher.indexing.coverage import unreadable_note
+        if self._cached_notes is None or self._cached_notes[0] is not manifest:
+            self._cached_notes = manifest, ()
+            if manifest.skipped.get(UNREADABLE, 0) or manifest.has_skipped(UNREADABLE):
+                from lurcher.indexing.coverage import unreadable_notes
 
-                self._barred = manifest, unreadable_note(manifest)
-        return self._barred[1]
+                self._cached_notes = manifest, unreadable_notes(manifest)
+        return self._cached_notes[1]
 
-    def _said(self, manifest: Manifest) -> tuple[Degraded, ...]:
-        return (*self._lasting(manifest), *self._unwritten())
+    def _all_notes(self, manifest: Manifest) -> tuple[Degraded, ...]:
+        return (*self._persistent_notes(manifest), *self._write_error_notes())
 
-    def _unwritten(self) -> tuple[Degraded, ...]:
-        if not self.store.problem:
+    def _write_error_notes(self) -> tuple[Degraded, ...]:
+        if not self.store.write_error:
             return ()
         hint = "set LURCHER_INDEX_DIR to a folder that can be written"
-        return (Degraded("index", f"the index is kept in memory only: {self.store.problem}", hint),)
+        return (Degraded("index", f"the index is kept in memory only: {self.store.write_error}", hint),)
 
-    def _few(self, manifest: Manifest, changes: Changes, limited: bool) -> bool:
+    def _is_small_change(self, manifest: Manifest, changes: Changes, limited: bool) -> bool:
         """Files whose time stamp is merely not to be trusted yet are read again, however many: that happens once."""
         limit = self.settings.index.refresh_limit
-        return not limited or manifest.is_partial or limit < 0 or differing(manifest, changes) <= limit
+        return not limited or manifest.is_partial or limit < 0 or count_differing(manifest, changes) <= limit
 
-    def _until(self, manifest: Manifest, limited: bool) -> float | None:
+    def _read_deadline(self, manifest: Manifest, limited: bool) -> float | None:
         """When files are no longer taken up, on the monotonic clock, where a first index is made for a question."""
         seconds = self.settings.index.first_answer_seconds
         if not limited or not seconds or (manifest.generation and not manifest.is_partial):
             return None
-        from lurcher.indexing.first_build import READING
+        from lurcher.indexing.first_build import READ_SHARE
 
-        return time.monotonic() + READING * seconds
+        return time.monotonic() + READ_SHARE * seconds
 
-    def _make_room(self) -> None:
+    def _prepare_folder(self) -> None:
         """The folder of the index is made before the tree is looked at, since that changes the folder around it."""
         self._check_root()
         try:
             self.store.prepare()
         except OSError as error:
-            self.store.give_up(error)
+            self.store.fall_back_to_memory(error)
 
     def _check_root(self) -> None:
         """A tree that is not there has no files, but that is no answer to any question; it may come back."""
@@ -330,49 +355,49 @@ class Project:
         """Whether there is a place for the index on disk."""
         self.check_breadth()
         with self._lock:
-            self._make_room()
+            self._prepare_folder()
             return self.store.writable
 
     def rebuild(self, progress: Progress) -> View:
         """A new index from nothing; the old one serves readers until the new one is whole."""
         with self._lock:
-            self._kept = None
+            self._unchanged_view = None
             self.check_breadth()
-            empty = manifests.empty(self.fingerprint)
+            empty = manifests.empty_manifest(self.fingerprint)
             with self.store.lock(self.settings.index.lock_seconds):
                 listing = self.list_files()
-                manifest = self._write(empty, listing, compare(empty, listing), progress, self._generation_on_disk())
+                manifest = self._write(empty, listing, compare_listing(empty, listing), progress, self._generation_on_disk())
             notes: list[Degraded] = []
             manifest = self._with_vectors(manifest, progress, notes, refresh=True, limited=False)
-            return View(self._open(manifest), manifest, 0, (*notes, *self._said(manifest)))
+            return View(self._open(manifest), manifest, 0, (*notes, *self._all_notes(manifest)))
 
-    def heal(self, progress: Progress) -> bool:
+    def repair(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
         with self._lock:
-            self._view = self._last = self._kept = None
+            self._view = self._last = self._unchanged_view = None
             try:
                 _, opened = self._read()
                 for segment in opened[1].segments if opened is not None else ():
                     segment.container.verify()
-                return opened is not None and self._forget_damaged(opened[0])
+                return opened is not None and self._drop_damaged_vectors(opened[0])
             except (OutdatedIndex, CorruptIndex):
                 self.rebuild(progress)
                 return True
 
-    def _forget_damaged(self, manifest: Manifest) -> bool:
+    def _drop_damaged_vectors(self, manifest: Manifest) -> bool:
         """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
-        vectors = self.store.sound(manifest.vectors)
+        vectors = self.store.without_damaged(manifest.vectors)
         if vectors == manifest.vectors:
             return False
         with self.store.lock(self.settings.index.lock_seconds):
-            self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+            self.commit(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
         return True
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
         with self._lock:
-            self._view = self._identity = self._last = self._kept = None
-            if not (self.store.folder / MARK).exists():
+            self._view = self._identity = self._last = self._unchanged_view = None
+            if not (self.store.folder / FOLDER_TAG).exists():
                 return False
             try:
                 with self.store.lock(self.settings.index.lock_seconds):
@@ -385,7 +410,7 @@ class Project:
     def check_breadth(self) -> None:
         """Begin no index of a home folder or a whole disk, which nobody asks for knowingly, unless the user has said so."""
         what = breadth(self.root)
-        if what and not allowed(self.settings, "broad") and self._disk_identity() is None:
+        if what and not is_allowed(self.settings, "broad") and self._disk_identity() is None:
             from shlex import quote as quoted
 
             raise BroadRoot(
@@ -396,73 +421,73 @@ class Project:
     def list_files(self) -> Listing:
         self._check_root()
         self.check_breadth()
-        listing = list_files(self.root, files_settings(self.settings))
-        if listing.standing is not None and is_inside(self.store.place, self.root.place):
+        listing = list_files(self.root, listing_settings(self.settings))
+        if listing.signature is not None and is_inside(self.store.place, self.root.place):
             own = self.store.place[len(self.root.place) :].lstrip("/")
-            listing = replace(listing, standing=listing.standing.without(own))
+            listing = replace(listing, signature=listing.signature.without(own))
         return listing
 
     def _list_while_loading(self) -> Listing:
         """The tree's files, found by a copy of this process if need be, which loads what a first index takes meanwhile."""
-        from lurcher.runtime.fork import Asked, possible
+        from lurcher.runtime.fork import ForkedCall, can_fork
 
         asked = None
         with suppress(OSError):
-            asked = Asked(self.list_files) if possible() else None
-        from lurcher.indexing.writer import load
+            asked = ForkedCall(self.list_files) if can_fork() else None
+        from lurcher.indexing.writer import preload_modules
 
-        load(self.model.digest != "")
-        return (asked.answer() if asked is not None else None) or self.list_files()
+        preload_modules(self.model.digest != "")
+        return (asked.result() if asked is not None else None) or self.list_files()
 
-    def _compared(self, manifest: Manifest) -> tuple[Listing, Changes]:
+    def _compare(self, manifest: Manifest) -> tuple[Listing, Changes]:
         """The tree and what of it is not as the manifest says: by a glance if that is enough, else by listing it."""
         began = time.time_ns()
-        settings = files_settings(self.settings)
-        about, standing = circumstances(self.root, settings), manifest.standing
-        changes = glance(manifest, self.root.place, about, settings.max_file_bytes)
-        if changes is None and standing is not None:
-            standing = standing.reindexed(self.root.place, about, began)
-            if standing is not None:
-                believed = replace(manifest, standing=replace(standing, settled=True))
-                changes = glance(believed, self.root.place, about, settings.max_file_bytes)
+        settings = listing_settings(self.settings)
+        about, signature = circumstances(self.root, settings), manifest.signature
+        changes = check_tree(manifest, self.root.place, about, settings.max_file_bytes)
+        if changes is None and signature is not None:
+            signature = signature.reindexed(self.root.place, about, began)
+            if signature is not None:
+                believed = replace(manifest, signature=replace(signature, settled=True))
+                changes = check_tree(believed, self.root.place, about, settings.max_file_bytes)
         if changes is None:
             listing = self.list_files() if manifest.generation else self._list_while_loading()
-            return listing, compare(manifest, listing)
+            return listing, compare_listing(manifest, listing)
         # Nobody needs the entries once the changes are known.
-        return Listing([], dict(manifest.skipped), GLANCE, began, standing, examples=dict(manifest.examples)), changes
+        return Listing([], dict(manifest.skipped), STAT_CHECK, began, signature, examples=dict(manifest.examples)), changes
 
-    def _remember(self, manifest: Manifest, listing: Listing) -> Manifest:
+    def _save_signature(self, manifest: Manifest, listing: Listing) -> Manifest:
         """Keeps what the next look can go by. It only saves time, so what hinders it is passed over."""
-        standing, known = listing.standing, manifest.standing
-        if standing is None or standing is known:
+        signature, known = listing.signature, manifest.signature
+        if signature is None or signature is known:
             return manifest
-        standing = settle(standing, known, listing.started_ns + self._lag())
-        if standing is None or (known is not None and not standing.settled and known.same_marks(standing)):
+        signature = settle_signature(signature, known, listing.started_ns + self._clock_lag())
+        if signature is None or (known is not None and not signature.settled and known.same_marks(signature)):
             return manifest
-        if not standing.settled and listing.method == GLANCE:
+        if not signature.settled and listing.method == STAT_CHECK:
             return manifest  # what is known leads to a glance the next time too; this would lead to a listing
-        newer = replace(manifest, standing=standing)
-        before = self.store.writable, self.store.problem
+        newer = replace(manifest, signature=signature)
+        before = self.store.writable, self.store.write_error
         try:
             if self.store.writable:
                 with self.store.lock(0):
                     if not self.store.writable or self._identity != self._disk_identity():
                         return manifest
-                    manifests.write(self.store.folder, newer, self.store.stamps)
+                    manifests.write_manifest(self.store.folder, newer, self.store.stamps)
                     self._identity = self._disk_identity()
         except (IndexLocked, OSError):
             return manifest
         finally:
-            self.store.writable, self.store.problem = before
+            self.store.writable, self.store.write_error = before
         self._view = (newer, self._open(manifest))
         return newer
 
-    def _lag(self) -> int:
+    def _clock_lag(self) -> int:
         """How far the clock of the index folder's file system is behind ours, as a negative number of nanoseconds."""
         from lurcher.storage import disk
         from lurcher.storage import lock as locks
 
-        stamp = disk.touch(self.store.folder / locks.NAME) if self.store.writable else None
+        stamp = disk.touch_file(self.store.folder / locks.NAME) if self.store.writable else None
         return 0 if stamp is None else min(0, stamp - time.time_ns())
 
     def _current(self, notes: list[Degraded]) -> Manifest:
@@ -481,7 +506,7 @@ class Project:
             ) from error
         self._identity = identity
         if opened is None:
-            return manifests.empty(self.fingerprint)
+            return manifests.empty_manifest(self.fingerprint)
         if self._view is None or self._view[0] != opened[0]:
             self._view = opened
         return self._view[0]
@@ -495,12 +520,12 @@ class Project:
             except IndexError_:
                 return False
 
-    def is_ours(self) -> bool:
+    def is_trusted(self) -> bool:
         """Whether every file of the index in use is as it was written here, or by whoever wrote the manifest."""
         view = self._view
-        return view is None or all(segment.is_ours for segment in view[1].segments)
+        return view is None or all(segment.is_trusted for segment in view[1].segments)
 
-    def on_disk(self) -> tuple[Manifest, Snapshot] | None:
+    def read_from_disk(self) -> tuple[Manifest, Snapshot] | None:
         """The index as it is on disk, opened; None where there is none."""
         return self._read()[1]
 
@@ -510,21 +535,21 @@ class Project:
         A writer removes segments that its new manifest no longer names; a reader that was about to map one of them finds
         the new manifest in place and takes that.
         """
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_MAX_READS):
             identity = self._disk_identity()
             try:
                 manifest = self.store.read(self.fingerprint)
                 if manifest is None:
                     return identity, None
-                opened = snapshot(self.store, manifest, self.model.digest)
+                opened = open_snapshot(self.store, manifest, self.model.digest)
                 languages = outdated(manifest.grammars)
                 if languages:
-                    from lurcher.indexing.coverage import forget
+                    from lurcher.indexing.coverage import expire_languages
 
-                    manifest = forget(manifest, opened.segments, languages)
+                    manifest = expire_languages(manifest, opened.segments, languages)
                 return identity, (manifest, opened)
             except CorruptIndex:
-                if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
+                if attempt == _MAX_READS - 1 or identity == self._disk_identity():
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -535,7 +560,7 @@ class Project:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
 
-    def replaced(self) -> bool:
+    def was_replaced(self) -> bool:
         """Whether another process has written the index since we read it."""
         return self._identity != self._disk_identity()
 
@@ -550,13 +575,13 @@ class Project:
         self, seen: Manifest, listing: Listing, changes: Changes, progress: Progress, until: float | None
     ) -> Manifest:
         # Where nothing but the age of time stamps is in question, reading the files again will do as well as waiting.
-        waiting = not seen.generation or differing(seen, changes)
+        waiting = not seen.generation or count_differing(seen, changes)
         with self.store.lock(self.settings.index.lock_seconds if waiting else 0):
             # Another process may have written while we waited, or cleared the index: start from what is there now, and from
             # the tree as it is now.
             manifest = self._current([])
             if manifest is not seen and (manifest.generation or seen.generation):
-                listing, changes = self._compared(manifest)
+                listing, changes = self._compare(manifest)
                 if not changes and manifest.generation and not manifest.is_partial:
                     return manifest
             return self._write(manifest, listing, changes, progress, manifest.generation, until)
@@ -566,17 +591,17 @@ class Project:
         until: float | None = None,
     ) -> Manifest:  # fmt: skip
         # Writing needs the grammars and all that chunking brings; most queries do not write.
-        from lurcher.indexing.writer import update
+        from lurcher.indexing.writer import write_generation
 
         settings = self.settings.index
-        checked = listing.started_ns + self._lag()
+        checked = listing.started_ns + self._clock_lag()
 
         def write() -> Manifest:
-            return update(
+            return write_generation(
                 self.store, self.root.path, current, listing, changes, fingerprint=self.fingerprint, generation=generation,
                 checked_ns=checked, chunk_chars=settings.chunk_chars, table=self.model.table,
                 max_file_bytes=settings.max_file_bytes, follow_symlinks=settings.follow_symlinks,
-                secrets=allowed(self.settings, "secrets"),
+                secrets=is_allowed(self.settings, "secrets"),
                 workers=settings.workers, progress=progress, until=until,
             )  # fmt: skip
 
@@ -587,7 +612,7 @@ class Project:
             self.model = self.model.broken(problem)
             manifest = write()
         self._identity = self._disk_identity()
-        self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
+        self._view = (manifest, open_snapshot(self.store, manifest, self.model.digest))
         return manifest
 
     def _with_vectors(
@@ -596,9 +621,9 @@ class Project:
         """The index after its vectors were brought up to date, where they are not of the model in use or not all there."""
         if self._has_vectors(manifest):
             return manifest
-        from lurcher.indexing.reembed import FILES, vectors_in
+        from lurcher.indexing.reembed import FILES, update_vectors
 
-        return vectors_in(self, FILES, manifest, progress, notes, refresh, limited)
+        return update_vectors(self, FILES, manifest, progress, notes, refresh, limited)
 
     def _has_vectors(self, manifest: Manifest) -> bool:
         """Whether there are all vectors that there can be."""
@@ -607,37 +632,37 @@ class Project:
             return True
         return not self.model.textual and all(segment.vectors is not None for segment in segments)
 
-    def keep(self, manifest: Manifest) -> None:
+    def commit(self, manifest: Manifest) -> None:
         """Make a manifest the index, under the lock that the caller holds."""
         self.store.commit(manifest)
         self._identity = self._disk_identity()
-        self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
+        self._view = (manifest, open_snapshot(self.store, manifest, self.model.digest))
 
-    def on_view(self, manifest: Manifest) -> Snapshot:
+    def open_snapshot(self, manifest: Manifest) -> Snapshot:
         """What a manifest holds, opened."""
         return self._open(manifest)
 
-    def current(self) -> Manifest:
+    def current_manifest(self) -> Manifest:
         """The manifest as it is now, under the lock that the caller holds."""
         return self._current([])
 
-    def _tidy(self, manifest: Manifest) -> None:
+    def _remove_leftovers(self, manifest: Manifest) -> None:
         """Remove what a killed writer left, where there was nothing to write that would have swept it away."""
-        if self.store.writable and self.store.leftovers(manifest):
+        if self.store.writable and self.store.find_leftovers(manifest):
             with suppress(IndexLocked), self.store.lock(0):
                 # Another process may have written meanwhile: what is there now decides.
                 current = self._current([])
                 if current.generation:
-                    self.store.sweep(current)
+                    self.store.remove_leftovers(current)
 
     def _open(self, manifest: Manifest) -> Snapshot:
         if self._view is None or self._view[0] is not manifest:
-            self._view = (manifest, snapshot(self.store, manifest, self.model.digest))
+            self._view = (manifest, open_snapshot(self.store, manifest, self.model.digest))
         return self._view[1]
 
-    def stale_in(self, manifest: Manifest, changes: Changes) -> int:
+    def count_stale(self, manifest: Manifest, changes: Changes) -> int:
         """How many files the index does not have as they are."""
-        return stale(manifest, changes, self.read_text)
+        return count_stale(manifest, changes, self.read_text)
 
     def read_text(self, path: str) -> Text | Skip:
         """A file as it is now, or why it is not indexed; the path is one of a listing."""
@@ -645,18 +670,18 @@ class Project:
 
         index = self.settings.index
         place = os.path.join(self.root.place, path)
-        secrets = allowed(self.settings, "secrets")
+        secrets = is_allowed(self.settings, "secrets")
         return read_text(place, index.max_file_bytes, follow_symlinks=index.follow_symlinks, secrets=secrets)
 
 
-def files_settings(settings: Settings) -> FilesSettings:
+def listing_settings(settings: Settings) -> FilesSettings:
     index = settings.index
     return FilesSettings(
-        index.max_file_bytes, index.follow_symlinks, index.submodules, secrets=allowed(settings, "secrets")
+        index.max_file_bytes, index.follow_symlinks, index.submodules, secrets=is_allowed(settings, "secrets")
     )
 
 
-def allowed(settings: Settings, name: str) -> bool:
+def is_allowed(settings: Settings, name: str) -> bool:
     """Whether a switch of `index` is on that opens what is closed: only the user can have turned it."""
     if not getattr(settings.index, name):
         return False
@@ -690,9 +715,9 @@ def _index_folder(root: Root, settings: Settings) -> str:
             )
         return str(inner)
     # One folder may serve many roots: each gets its own inside.
-    return os.path.join(os.path.realpath(base), f"{root.name or 'root'}-{root_digest(root)}")
+    return os.path.join(os.path.realpath(base), f"{root.name or 'root'}-{digest_root(root)}")
 
 
-def root_digest(root: Root) -> str:
+def digest_root(root: Root) -> str:
     return blake2b(os.fsencode(root.place), digest_size=6).hexdigest()
 

@@ -7,20 +7,20 @@ import time
 from dataclasses import replace
 
 from lurcher.errors import BroadRoot, IndexError_
-from lurcher.indexing.freshness import compare
+from lurcher.indexing.freshness import compare_listing
 from lurcher.runtime.arrays import np
-from lurcher.runtime.kernel import description
+from lurcher.runtime.kernel import describe_kernel
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.lock import holder
+from lurcher.storage.lock import find_holder
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest
-from lurcher.storage.segment import GAVE_UP, NO_GRAMMAR
+from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
     from typing import Any
 
-    from lurcher.indexing.root_index import Project
+    from lurcher.indexing.root_index import RootIndex
     from lurcher.storage.segment_reader import Segment
     from lurcher.storage.snapshot import Snapshot
     from lurcher.vectors.model import Model
@@ -44,35 +44,35 @@ def embedded_entry(model: Model, manifest: Manifest, snapshot: Snapshot) -> dict
     """What there is of vectors that a provider made, and how many are missing."""
     if not model.textual or model.problem is not None:
         return {}
-    from lurcher.indexing.reembed import lack_in
+    from lurcher.indexing.reembed import count_missing
     from lurcher.storage.sidecar import VECTOR_GROUPS
 
     apart = manifest.vectors.get(model.digest)
-    missing, total = lack_in(snapshot.segments, VECTOR_GROUPS)
+    missing, total = count_missing(snapshot.segments, VECTOR_GROUPS)
     return {**({"dims": apart.dims, "about": dict(apart.about)} if apart else {}), "texts": total, "missing": missing}
 
 
-def index_status(project: Project, *, skipped: bool = False) -> dict[str, Any]:
+def index_status(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]:
     """Fields are added over time, never renamed. With `skipped` also the paths of files that were read and left out."""
     folder = project.store.folder
     status: dict[str, Any] = {
         "root": str(project.root.path), "index": str(folder), "exists": False, "lock": lock_entry(folder),
-        "kernel": description(),
+        "kernel": describe_kernel(),
     }  # fmt: skip
     try:
-        found = project.on_disk()
+        found = project.read_from_disk()
         listing = project.list_files()
         if found is None:
             return {**status, "files_found": len(listing.entries), "skipped": dict(sorted(listing.skipped.items()))}
         manifest, snapshot = found
-        changes = compare(manifest, listing)
+        changes = compare_listing(manifest, listing)
         content = _content(manifest.segments, snapshot.segments)
         disk_bytes = folder_bytes(folder)
     except (IndexError_, BroadRoot) as problem:
         return {**status, "problem": problem.message, "hint": problem.hint}
     except OSError as error:
         return {**status, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}
-    stale = project.stale_in(manifest, changes)
+    stale = project.count_stale(manifest, changes)
     return {
         **status,
         "exists": True,
@@ -97,7 +97,7 @@ def index_status(project: Project, *, skipped: bool = False) -> dict[str, Any]:
 
 def by_lines_entry(snapshot: Snapshot) -> dict[str, Any]:
     """Files that are cut by lines since a grammar gave up on them, by path, or is missing, by language."""
-    paths = sorted(map(snapshot.path, snapshot.flagged(GAVE_UP)))
+    paths = sorted(map(snapshot.path, snapshot.flagged(GRAMMAR_GAVE_UP)))
     missing: dict[str, int] = {}
     for file in snapshot.flagged(NO_GRAMMAR):
         language = snapshot.language(file)
@@ -108,7 +108,7 @@ def by_lines_entry(snapshot: Snapshot) -> dict[str, Any]:
 def lock_entry(folder: Path) -> dict[str, Any]:
     """Whether somebody is writing the index, and who, as far as that can be told."""
     try:
-        pid = holder(folder)
+        pid = find_holder(folder)
     except OSError as error:
         return {"held": False, "pid": None, "problem": error.strerror or str(error)}
     return {"held": pid is not None, "pid": pid or None}
@@ -145,8 +145,8 @@ def _content(names: Sequence[str], segments: Sequence[Segment]) -> dict[str, Any
         })  # fmt: skip
         for key in ("units", "definitions", "text_bytes"):
             totals[key] += counts[key]
-        holders = {id(holder): holder for holder in (segment.container, segment.vectors) if holder is not None}
-        totals["vector_bytes"] += sum(holder.length(name) for holder in holders.values() for name in _VECTORS)
+        holders = {id(one): one for one in (segment.container, segment.vectors) if one is not None}
+        totals["vector_bytes"] += sum(find_holder.length(name) for find_holder in holders.values() for name in _VECTORS)
         totals["terms"] = max(totals["terms"], int(segment.meta["terms"]))
     return {
         **totals,

@@ -11,7 +11,7 @@ from lurcher.types import Degraded, IndexState
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TreeState:
     index: IndexState
     notes: tuple[tuple[Degraded, ...], ...]
     """Of each root."""

@@ -17,27 +17,27 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, LurcherError, OutdatedIndex, PathError
-from lurcher.indexing.root_index import Project, View
+from lurcher.indexing.root_index import RootIndex, View
 from lurcher.sources.files import GENERATED_FOLDERS, INTERNAL_FOLDERS
 from lurcher.storage.container import Container
-from lurcher.storage.lock import holder
-from lurcher.storage.manifest import NAME, NO_SEGMENT, Row
+from lurcher.storage.lock import find_holder
+from lurcher.storage.manifest import NAME, NO_SEGMENT, FileRow
 from lurcher.types import Progress
 from lurcher.version import VERSION
 
 INSTALL = "pip install 'lurcher[watch]'"
 SYSCTL = "sudo sysctl fs.inotify.max_user_watches=524288"
-_TICK = 0.2
+_LISTEN_SECONDS = 0.2
 """How long to listen before looking at the clock."""
-_GRACE = 1.0
+_GRACE_SECONDS = 1.0
 """A root that is away for no longer than this was only being replaced."""
-_RETRY, _LONGEST_RETRY = 1.0, 60.0
-_LOCKED_RETRY = 0.25
+_RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 60.0
+_LOCKED_RETRY_SECONDS = 0.25
 _GIT_SECONDS = 20.0
 """So long git may take for a branch switch; a lock file that is older was left by a git that died."""
-_UNHEARD = 2
+_MAX_MISSED = 2
 """So many changes may be found by chance before the system's events are not relied on any more."""
-_MOST_IDLE = 20
+_IDLE_SHARE = 20
 """Looking may take this part of the time."""
 
 
@@ -70,68 +70,75 @@ class Notice:
     """Whether the index is not being kept up to date for now."""
 
 
-Told = Callable[[Update | Notice], None]
-Reopen = Callable[[Project, bool], Project]
+Report = Callable[[Update | Notice], None]
+Reopen = Callable[[RootIndex, bool], RootIndex]
 """The project with its settings as they are now; the second argument says that it must be another one in any case."""
 
 
-def watch(
-    projects: Sequence[Project], reopen: Reopen, tell: Told, stop: threading.Event, progress: Progress, pace: Pace
+def watch_roots(
+    indexes: Sequence[RootIndex],
+    reopen: Reopen,
+    report: Report,
+    stop: threading.Event,
+    progress: Progress,
+    intervals: WatchIntervals,
 ) -> None:
     """Keep the indexes of `projects` up to date until `stop` is set."""
-    trees = [_Tree(project, reopen, tell, stop, progress, pace) for project in projects]
-    ears = _Ears([tree.root for tree in trees], tell, stop, pace)
+    trees = [_WatchedRoot(index, reopen, report, stop, progress, intervals) for index in indexes]
+    events = _EventSource([tree.root for tree in trees], report, stop, intervals)
     try:
-        ears.open()  # before the first look, so that nothing is missed in between
-        while any([tree.begin() for tree in trees]) and not stop.wait(_LOCKED_RETRY):
+        events.open()  # before the first look, so that nothing is missed in between
+        while any([tree.begin() for tree in trees]) and not stop.wait(_LOCKED_RETRY_SECONDS):
             pass
         while not stop.is_set():
-            heard = ears.listen(max(tree.cost for tree in trees))
+            paths = events.listen(max(tree.cost for tree in trees))
             now = time.monotonic()
             for tree in trees:
-                if tree.moved():
-                    ears.open()
-                    tree.look_at(now)
-                elif heard is None:
-                    tree.look_at(now)
+                if tree.was_replaced():
+                    events.open()
+                    tree.schedule_check(now)
+                elif paths is None:
+                    tree.schedule_check(now)
                 else:
-                    tree.burst.note(heard, now)
+                    tree.burst.add_events(paths, now)
             for tree in trees:
-                if not stop.is_set() and tree.due <= time.monotonic() and not tree.in_git():
+                if not stop.is_set() and tree.due <= time.monotonic() and not tree.is_git_busy():
                     tree.update()
-            if ears.hearing and sum(tree.unheard for tree in trees) >= _UNHEARD:
-                ears.give_up("the system does not tell of every change", f"perhaps it is out of watches; try: {SYSCTL}")
+            if events.is_listening and sum(tree.missed for tree in trees) >= _MAX_MISSED:
+                events.fall_back_to_polling(
+                    "the system does not tell of every change", f"perhaps it is out of watches; try: {SYSCTL}"
+                )
     finally:
-        ears.close()
+        events.close()
 
 
-class _Ears:
+class _EventSource:
     """Where news come from: watchfiles, if it is there and has watches enough, else a clock."""
 
-    def __init__(self, roots: Sequence[Path], tell: Told, stop: threading.Event, pace: Pace) -> None:
-        self._roots, self._tell, self._stop, self._pace = roots, tell, stop, pace
+    def __init__(self, roots: Sequence[Path], report: Report, stop: threading.Event, intervals: WatchIntervals) -> None:
+        self._roots, self._report, self._stop, self._intervals = roots, report, stop, intervals
         self._events: Iterator[set[tuple[Any, str]]] | None = None
-        self._given_up = False
-        self._lenient = False
+        self._polling = False
+        self._ignore_denied = False
         """Whether folders that cannot be watched are passed over: watchfiles does that for any reason or for none."""
 
     @property
-    def hearing(self) -> bool:
+    def is_listening(self) -> bool:
         return self._events is not None
 
     def open(self) -> None:
         self.close()
-        if self._given_up:
+        if self._polling:
             return
         try:
             import watchfiles
         except ImportError:
-            self.give_up("watchfiles is not installed", INSTALL)
+            self.fall_back_to_polling("watchfiles is not installed", INSTALL)
             return
-        step = round(_TICK * 1000)
+        step = round(_LISTEN_SECONDS * 1000)
         self._events = watchfiles.watch(
             *self._roots, watch_filter=None, debounce=step, step=step // 4, rust_timeout=step, yield_on_timeout=True,
-            stop_event=self._stop, ignore_permission_denied=self._lenient,
+            stop_event=self._stop, ignore_permission_denied=self._ignore_denied,
         )  # fmt: skip
         self._next()  # only now does it begin
 
@@ -139,10 +146,10 @@ class _Ears:
         """The paths that something happened to, after a moment; None where the clock says that it is time to look."""
         if self._events is None:
             self.open()
-        heard = self._next() if self._events is not None else None
-        if heard is not None:
-            return heard
-        self._stop.wait(max(self._pace.poll, _MOST_IDLE * cost))
+        paths = self._next() if self._events is not None else None
+        if paths is not None:
+            return paths
+        self._stop.wait(max(self._intervals.poll, _IDLE_SHARE * cost))
         return None
 
     def _next(self) -> set[str] | None:
@@ -152,19 +159,19 @@ class _Ears:
         except FileNotFoundError:  # a root that is gone, which is noticed elsewhere
             self.close()
         except (OSError, RuntimeError) as error:
-            if "ermission denied" in str(error) and not self._lenient:
-                self._lenient = True
+            if "ermission denied" in str(error) and not self._ignore_denied:
+                self._ignore_denied = True
                 self.open()
                 return set()
             limit = "watch limit" in str(error) or "Too many open files" in str(error)
             reason = "the system has no watches left for so many folders" if limit else f"the system cannot tell: {error}"
-            self.give_up(reason, SYSCTL if limit else "")
+            self.fall_back_to_polling(reason, SYSCTL if limit else "")
         return None
 
-    def give_up(self, reason: str, hint: str) -> None:
+    def fall_back_to_polling(self, reason: str, hint: str) -> None:
         self.close()
-        self._given_up = True
-        self._tell(Notice(f"{reason}: looking for changes every {self._pace.poll:g} s instead", hint))
+        self._polling = True
+        self._report(Notice(f"{reason}: looking for changes every {self._intervals.poll:g} s instead", hint))
 
     def close(self) -> None:
         close = getattr(self._events, "close", None)
@@ -173,41 +180,47 @@ class _Ears:
             close()
 
 
-class _Tree:
+class _WatchedRoot:
     """One root that is watched, and its index."""
 
     def __init__(
-        self, project: Project, reopen: Reopen, tell: Told, stop: threading.Event, progress: Progress, pace: Pace
+        self,
+        index: RootIndex,
+        reopen: Reopen,
+        report: Report,
+        stop: threading.Event,
+        progress: Progress,
+        intervals: WatchIntervals,
     ) -> None:
-        self._project, self._reopen, self._tell, self._stop, self._progress = project, reopen, tell, stop, progress
-        self._pace = pace
-        self.root = project.root.path
-        self.burst = Burst(self.root, project.store.folder, pace)
+        self._index, self._reopen, self._report, self._stop, self._progress = index, reopen, report, stop, progress
+        self._intervals = intervals
+        self.root = index.root.path
+        self.burst = Burst(self.root, index.store.folder, intervals)
         self.cost = 0.0
         """Seconds that the last look took which found nothing."""
-        self.unheard = 0
+        self.missed = 0
         """Changes that were found although nothing was heard of them."""
         self._git_lock = _git_lock(self.root)
         self._identity = self._disk_identity()
-        self._rows: Mapping[str, Row] = {}
+        self._rows: Mapping[str, FileRow] = {}
         self._generation = 0
         self._begun = False
-        self._beat = self._look = float("inf")
+        self._beat_at = self._check_at = float("inf")
         self._not_before = 0.0
-        self._retry = _RETRY
-        self._said = ""
+        self._retry = _RETRY_SECONDS
+        self._last_message = ""
 
     @property
     def due(self) -> float:
         burst = self.burst.due
-        wanted = min(self._beat, self._look, float("inf") if burst is None else burst)
+        wanted = min(self._beat_at, self._check_at, float("inf") if burst is None else burst)
         return max(wanted, self._not_before)
 
-    def look_at(self, when: float) -> None:
+    def schedule_check(self, when: float) -> None:
         """There is reason to look, whatever the burst says."""
-        self._look = min(self._look, when)
+        self._check_at = min(self._check_at, when)
 
-    def in_git(self) -> bool:
+    def is_git_busy(self) -> bool:
         """Whether git is in the middle of something, which is better waited for."""
         if self._git_lock is None:
             return False
@@ -219,14 +232,14 @@ class _Tree:
     def begin(self) -> bool:
         """The first update; True while it has to wait for another writer. What fails now fails for good."""
         if not self._begun:
-            self._rows = _rows_of(self._project)
+            self._rows = _read_rows(self._index)
             self.update()
         return not self._begun
 
-    def moved(self) -> bool:
+    def was_replaced(self) -> bool:
         """Whether another folder has taken the root's place; raises if none has."""
         identity = self._disk_identity()
-        deadline = time.monotonic() + _GRACE
+        deadline = time.monotonic() + _GRACE_SECONDS
         while identity is None and time.monotonic() < deadline:
             if self._stop.wait(0.1):
                 return False
@@ -246,92 +259,92 @@ class _Tree:
     def update(self) -> None:
         """Index what changed; tell of it, or of why that could not be done."""
         started = time.monotonic()
-        chance = self.burst.due is None and self._look > started
+        by_chance = self.burst.due is None and self._check_at > started
         try:
             view = self._view()
         except IndexLocked as locked:
-            self._later(Notice(locked.message, "waiting for it"), _LOCKED_RETRY)
+            self._retry_later(Notice(locked.message, "waiting for it"), _LOCKED_RETRY_SECONDS)
         except (LurcherError, OSError) as error:
             if not self._begun or isinstance(error, (PathError, OutdatedIndex)):
                 raise
             message = error.message if isinstance(error, LurcherError) else error.strerror or str(error)
             hint = error.hint if isinstance(error, LurcherError) else ""
-            self._later(Notice(f"{message}; trying again", hint, serious=True), self._retry)
-            self._retry = min(self._retry * 2, _LONGEST_RETRY)
+            self._retry_later(Notice(f"{message}; trying again", hint, serious=True), self._retry)
+            self._retry = min(self._retry * 2, _MAX_RETRY_SECONDS)
         else:
-            self._settle(view, started, chance)
+            self._finish_update(view, started, by_chance)
 
     def _view(self) -> View:
         if not self._disk_identity():
             raise PathError(f"{self.root} is gone", "start again once it is back")
-        self._refresh_project()
-        self._wait_for_others()
+        self._reopen_index()
+        self._check_unlocked()
         try:
-            view = self._project.view(self._progress, limited=False)
+            view = self._index.view(self._progress, limited=False)
         except CorruptIndex as damage:
-            self._tell(Notice(f"{damage.message}; it is made anew"))
-            view = self._project.rebuild(self._progress)
-        problem = self._project.store.problem
+            self._report(Notice(f"{damage.message}; it is made anew"))
+            view = self._index.rebuild(self._progress)
+        problem = self._index.store.write_error
         if problem:
-            self._project = self._reopen(self._project, True)
+            self._index = self._reopen(self._index, True)
             raise IndexError_(f"the index cannot be written: {problem}", "make room, or set LURCHER_INDEX_DIR")
         if view.stale_paths:
             raise IndexLocked("another process is writing the index")
         for note in view.degraded:
-            self._tell(Notice(note.reason, note.hint))
+            self._report(Notice(note.reason, note.hint))
         return view
 
-    def _refresh_project(self) -> None:
+    def _reopen_index(self) -> None:
         """The settings may have changed, or another process may have made the index with others than ours."""
-        self._project = self._reopen(self._project, False)
-        self.burst.index = self._project.store.folder
-        if not self._begun or not self._project.replaced():
+        self._index = self._reopen(self._index, False)
+        self.burst.index = self._index.store.folder
+        if not self._begun or not self._index.was_replaced():
             return
         try:
-            self._project.store.read(self._project.fingerprint)
+            self._index.store.read(self._index.fingerprint)
         except OutdatedIndex as problem:
-            if Container.open(self._project.store.folder / NAME).meta["fingerprint"].get("version") != VERSION:
+            if Container.open(self._index.store.folder / NAME).meta["fingerprint"].get("version") != VERSION:
                 # To make it anew would only undo what the other version does, and so on with every change.
                 raise OutdatedIndex(f"{problem.message}, by another process", "start the watch again") from problem
-            self._project = self._reopen(self._project, True)
+            self._index = self._reopen(self._index, True)
         except (IndexError_, OSError):
             pass  # the update will find out, and mend it
 
-    def _wait_for_others(self) -> None:
+    def _check_unlocked(self) -> None:
         """Better than inside of the update, which would neither say so nor listen to `stop`."""
         try:
-            pid = holder(self._project.store.folder)
+            pid = find_holder(self._index.store.folder)
         except OSError:  # a file system without locks
             return
         if pid is not None:
             raise IndexLocked(f"another process{f' ({pid})' if pid else ''} is writing the index")
 
-    def _later(self, notice: Notice, seconds: float) -> None:
+    def _retry_later(self, notice: Notice, seconds: float) -> None:
         """Say so, once, and try again."""
-        if notice.message != self._said:
-            self._tell(notice)
-            self._said = notice.message
+        if notice.message != self._last_message:
+            self._report(notice)
+            self._last_message = notice.message
         self._not_before = time.monotonic() + seconds
-        self._look = min(self._look, self._not_before)
+        self._check_at = min(self._check_at, self._not_before)
 
-    def _settle(self, view: View, started: float, chance: bool) -> None:
+    def _finish_update(self, view: View, started: float, by_chance: bool) -> None:
         now = time.monotonic()
         rows, first = view.manifest.rows, not self._begun
-        added, changed, removed = _difference(self._rows, rows)
-        moved = bool(added or changed or removed)
+        added, changed, removed = _count_changes(self._rows, rows)
+        was_replaced = bool(added or changed or removed)
         self._rows, self._generation, self._begun = rows, view.manifest.generation, True
-        self.burst.looked(rows)
-        self._retry, self._said, self._not_before = _RETRY, "", 0.0
-        self._beat, self._look = now + self._pace.beat, float("inf")
-        if moved:
-            self.unheard += chance
-            self._look = now + self._pace.follow
+        self.burst.mark_checked(rows)
+        self._retry, self._last_message, self._not_before = _RETRY_SECONDS, "", 0.0
+        self._beat_at, self._check_at = now + self._intervals.beat, float("inf")
+        if was_replaced:
+            self.missed += by_chance
+            self._check_at = now + self._intervals.follow
         else:
             self.cost = now - started
-        if moved or first:
+        if was_replaced or first:
             files = sum(row.segment != NO_SEGMENT for row in rows.values())
             ms = (now - started) * 1000
-            self._tell(Update(str(self.root), self._generation, files, added, changed, removed, ms, first))
+            self._report(Update(str(self.root), self._generation, files, added, changed, removed, ms, first))
 
 
 def _git_lock(root: Path) -> Path | None:
@@ -345,16 +358,16 @@ def _git_lock(root: Path) -> Path | None:
         return None
 
 
-def _rows_of(project: Project) -> Mapping[str, Row]:
+def _read_rows(index: RootIndex) -> Mapping[str, FileRow]:
     """What the index on disk knows before it is brought up to date."""
     try:
-        manifest = project.store.read(project.fingerprint)
+        manifest = index.store.read(index.fingerprint)
     except (IndexError_, OSError):
         return {}
     return manifest.rows if manifest is not None else {}
 
 
-def _difference(before: Mapping[str, Row], after: Mapping[str, Row]) -> tuple[int, int, int]:
+def _count_changes(before: Mapping[str, FileRow], after: Mapping[str, FileRow]) -> tuple[int, int, int]:
     """How many files were added to the index, changed in it and removed from it."""
     if before is after:
         return 0, 0, 0
@@ -373,13 +386,13 @@ def _difference(before: Mapping[str, Row], after: Mapping[str, Row]) -> tuple[in
 
 _IN_GIT = frozenset({".git", ".git/index", ".git/HEAD", ".git/info/exclude"})
 """What in git's own folder decides which files a tree has."""
-_RULES = frozenset({".gitignore", ".lurcherignore"})
+_IGNORE_FILES = frozenset({".gitignore", ".lurcherignore"})
 _GENERATED = frozenset(GENERATED_FOLDERS)
-_MOST_IN_VAIN = 20_000
+_MAX_IRRELEVANT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class WatchIntervals:
     """All in seconds."""
 
     quiet: float = 0.2
@@ -400,20 +413,20 @@ class Pace:
 class Burst:
     """What was heard of one tree since it was last looked at."""
 
-    def __init__(self, root: Path, index: Path, pace: Pace) -> None:
+    def __init__(self, root: Path, index: Path, intervals: WatchIntervals) -> None:
         self._base = str(root).rstrip("/") + "/"
         self.index = index
-        self._pace = pace
+        self._intervals = intervals
         self._files: Mapping[str, object] = {}
         self._folders: set[str] = {""}
-        self._asked: set[str] = set()
-        self._in_vain: set[str] = set()
+        self._pending: set[str] = set()
+        self._irrelevant: set[str] = set()
         self._first: float | None = None
         self._last = 0.0
         self._slow_first: float | None = None
-        self._slow = pace.slow
+        self._slow = intervals.slow
 
-    def learn(self, files: Mapping[str, object]) -> None:
+    def set_files(self, files: Mapping[str, object]) -> None:
         """Take note of the files that the index knows now."""
         if files is self._files:
             return
@@ -426,7 +439,7 @@ class Burst:
                 folder = folder.rpartition("/")[0]
         self._folders = folders
 
-    def note(self, paths: Iterable[str], now: float) -> None:
+    def add_events(self, paths: Iterable[str], now: float) -> None:
         """Something happened to these, which are absolute."""
         index = f"{self.index}/"
         for path in paths:
@@ -435,10 +448,10 @@ class Burst:
             key = self._key(path[len(self._base) :])
             if key is None:
                 continue
-            if key in self._in_vain:
+            if key in self._irrelevant:
                 self._slow_first = now if self._slow_first is None else self._slow_first
                 continue
-            self._asked.add(key)
+            self._pending.add(key)
             self._first = now if self._first is None else self._first
             self._last = now
 
@@ -449,8 +462,8 @@ class Burst:
         parts = path.split("/")
         if not INTERNAL_FOLDERS.isdisjoint(parts):
             return "" if path in _IN_GIT else None
-        if parts[-1] in _RULES:
-            self._in_vain.clear()
+        if parts[-1] in _IGNORE_FILES:
+            self._irrelevant.clear()
             return path
         folder = ""
         for part in parts:
@@ -465,24 +478,26 @@ class Burst:
         """When to look; None where there is no reason to."""
         times = []
         if self._first is not None:
-            times.append(min(self._last + self._pace.quiet, self._first + self._pace.latest))
+            times.append(min(self._last + self._intervals.quiet, self._first + self._intervals.latest))
         if self._slow_first is not None:
             times.append(self._slow_first + self._slow)
         return min(times, default=None)
 
-    def looked(self, files: Mapping[str, object]) -> None:
+    def mark_checked(self, files: Mapping[str, object]) -> None:
         """The tree was looked at, and `files` are what the index knows since then."""
-        self.learn(files)
+        self.set_files(files)
         if self._slow_first is not None:
-            self._slow = min(self._slow * 2, self._pace.slowest)
-        in_vain = {key for key in self._asked if key and key not in files and key not in self._folders and self._holds(key)}
-        if len(self._in_vain) + len(in_vain) > _MOST_IN_VAIN:
-            self._in_vain.clear()
-        if not in_vain <= self._in_vain:
-            self._slow = self._pace.slow
-        self._in_vain |= in_vain
-        self._in_vain = {key for key in self._in_vain if key not in files and key not in self._folders}
-        self._asked.clear()
+            self._slow = min(self._slow * 2, self._intervals.slowest)
+        irrelevant = {
+            key for key in self._pending if key and key not in files and key not in self._folders and self._holds(key)
+        }
+        if len(self._irrelevant) + len(irrelevant) > _MAX_IRRELEVANT:
+            self._irrelevant.clear()
+        if not irrelevant <= self._irrelevant:
+            self._slow = self._intervals.slow
+        self._irrelevant |= irrelevant
+        self._irrelevant = {key for key in self._irrelevant if key not in files and key not in self._folders}
+        self._pending.clear()
         self._first = self._slow_first = None
 
     def _holds(self, key: str) -> bool:

@@ -25,16 +25,16 @@ from threading import Timer
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from lurcher.errors import ModelError
-from lurcher.indexing.build import Files, Seen, Tree, build, texts_of
-from lurcher.runtime.fork import Forked, possible
-from lurcher.runtime.kernel import give_back
+from lurcher.indexing.build import InputFiles, ReadResult, TreeReader, build_segment, read_inputs
+from lurcher.runtime.fork import ForkedChild, can_fork
+from lurcher.runtime.kernel import trim_heap
 from lurcher.runtime.sandbox import receive as _receive
 from lurcher.runtime.sandbox import send as _send
-from lurcher.runtime.timings import ended
-from lurcher.storage.container import PACK, Container, stamp_of
-from lurcher.storage.container_writer import pack_sections
-from lurcher.storage.disk import remove, remove_scratch, write_scratch
-from lurcher.storage.segment_writer import encode
+from lurcher.runtime.timings import wait_for_exit
+from lurcher.storage.container import PACK_BYTES, Container, file_stamp
+from lurcher.storage.container_writer import encode_container
+from lurcher.storage.disk import remove_file, remove_scratch, write_scratch
+from lurcher.storage.segment_writer import encode_segment
 from lurcher.vectors.table import Table
 
 if TYPE_CHECKING:
@@ -43,32 +43,34 @@ if TYPE_CHECKING:
 _COMMAND = "from lurcher.indexing.workers import serve; serve()"
 SECONDS, SECONDS_ALONE = 120.0, 15.0
 """How long a child may take for a shard, which takes it a second or two, and for a single file."""
-_AHEAD = 2
+_JOBS_AHEAD = 2
 """Jobs that a child has at a time."""
-MEMORY = 4 << 30
+MEMORY_BYTES = 4 << 30
 """Bytes that a child may have; a grammar that is lost in a text takes all that there is."""
-_CRASHES = {-getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") if hasattr(signal, name)}
+_CRASH_STATUSES = {
+    -getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") if hasattr(signal, name)
+}
 
 
 class Job(NamedTuple):
-    files: Files
+    files: InputFiles
     chunk_chars: int
     model: tuple[str, str] | None
     """Path and digest of the term table."""
     plain: frozenset[str]
     target: str | None
     """The file to write to; the bytes are the answer where there is none."""
-    tree: Tree | None = None
-    place: int | None = None
+    tree: TreeReader | None = None
+    text_offset: int | None = None
     """Where the texts will begin among those of the whole, if they follow each other there and nothing unforeseen is read."""
 
 
-class Built(NamedTuple):
+class JobResult(NamedTuple):
     data: bytes | None
     """The segment, unless it went to the job's target."""
     problem: OSError | None
     """Why it did not."""
-    seen: list[Seen]
+    seen: list[ReadResult]
     """The files that were read for it."""
     is_empty: bool
     """Whether none of the files has a text: there is no segment then."""
@@ -76,23 +78,23 @@ class Built(NamedTuple):
     """Of the target, as it was written."""
 
 
-def run(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> Built:
-    texts, seen = texts_of(job.files, job.tree)
+def run_job(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> JobResult:
+    texts, seen = read_inputs(job.files, job.tree)
     if not texts:
-        return Built(None, None, seen, True)
-    placed = job.place is not None
-    data = build(texts, job.chunk_chars, table, job.plain, begin, (job.place or 0) % PACK)
-    pieces = pack_sections(*encode(data, part=True, placed=placed))
+        return JobResult(None, None, seen, True)
+    aligned = job.text_offset is not None
+    data = build_segment(texts, job.chunk_chars, table, job.plain, begin, (job.text_offset or 0) % PACK_BYTES)
+    pieces = encode_container(*encode_segment(data, part=True, aligned=aligned))
     if job.target is None:
-        return Built(b"".join(pieces), None, seen, False)
+        return JobResult(b"".join(pieces), None, seen, False)
     try:
-        stamp = stamp_of(os.lstat(write_scratch(Path(job.target), pieces)))
+        stamp = file_stamp(os.lstat(write_scratch(Path(job.target), pieces)))
     except OSError as error:
-        return Built(b"".join(pieces), error, seen, False)
-    return Built(None, None, seen, False, stamp)
+        return JobResult(b"".join(pieces), error, seen, False)
+    return JobResult(None, None, seen, False, stamp)
 
 
-class Shop:
+class WorkerPool:
     """Builds shards with this process and some children; the results come in the shards' order, whatever their number."""
 
     def __init__(
@@ -100,12 +102,12 @@ class Shop:
         chunk_chars: int,
         table: Table | None,
         scratch: Callable[[], Path | None],
-        give_up: Callable[[OSError], None],
+        on_write_error: Callable[[OSError], None],
         done: Callable[[int], None],
         begin: Callable[[str], None] | None = None,
-        tree: Tree | None = None,
-        see: Callable[[list[Seen]], None] = lambda seen: None,
-        place: Callable[[Files], int | None] = lambda files: None,
+        tree: TreeReader | None = None,
+        note_results: Callable[[list[ReadResult]], None] = lambda seen: None,
+        text_offset: Callable[[InputFiles], int | None] = lambda files: None,
     ) -> None:
         """`scratch` names a new file to write to, `give_up` is told that one could not be written, `done` counts files.
 
@@ -115,37 +117,37 @@ class Shop:
         self._chunk_chars = chunk_chars
         self._table = table
         self._model = None if table is None else (str(table.path), table.digest)
-        self._scratch, self._give_up, self._done, self._begin = scratch, give_up, done, begin
-        self._tree, self._see, self._place = tree, see, place
+        self._scratch, self._on_write_error, self._done, self._begin = scratch, on_write_error, done, begin
+        self._tree, self._note_results, self._text_offset = tree, note_results, text_offset
         self._lock = threading.Lock()
-        self._shards: Iterator[tuple[int, Files, frozenset[str]]] = iter(())
+        self._shards: Iterator[tuple[int, InputFiles, frozenset[str]]] = iter(())
         self._results: dict[int, Container] = {}
-        self._left: list[tuple[int, Job]] = []
+        self._undelivered: list[tuple[int, Job]] = []
         self._targets: list[Path] = []
         self._failed: BaseException | None = None
 
     def build(
-        self, shards: Iterator[tuple[Files, frozenset[str]]], workers: int, prepare: Callable[[], None] | None = None
+        self, shards: Iterator[tuple[InputFiles, frozenset[str]]], workers: int, prepare: Callable[[], None] | None = None
     ) -> list[Container]:
         """One segment per shard of files, some of them not for a grammar. Shards are taken as they are needed.
 
         Children that are copies of this process have what `prepare` has loaded.
         """
         self._shards = ((number, files, plain) for number, (files, plain) in enumerate(shards))
-        children = _start(workers - 1, self._table, prepare)
-        threads = [threading.Thread(target=self._employ, args=(child,)) for child in children]
+        children = _start_workers(workers - 1, self._table, prepare)
+        threads = [threading.Thread(target=self._feed, args=(child,)) for child in children]
         for thread in threads:
             thread.start()
         try:
-            while (taken := self._take()) is not None:
-                self._keep(*taken, run(taken[1], self._table, self._begin))
+            while (taken := self._next_job()) is not None:
+                self._store_result(*taken, run_job(taken[1], self._table, self._begin))
             for thread in threads:
                 thread.join()
             if self._failed is not None:
                 raise self._failed
             # What a child did not deliver, for whatever reason but a grammar's.
-            for number, job in self._left:
-                self._keep(number, job, run(job, self._table, self._begin))
+            for number, job in self._undelivered:
+                self._store_result(number, job, run_job(job, self._table, self._begin))
         except BaseException as error:
             # An interrupted build must not wait for shards that nobody wants any more.
             self._failed = error
@@ -159,7 +161,7 @@ class Shop:
                 child.close()
         return [self._results[number] for number in sorted(self._results)]
 
-    def _take(self) -> tuple[int, Job] | None:
+    def _next_job(self) -> tuple[int, Job] | None:
         with self._lock:
             if self._failed is not None:
                 return None
@@ -175,19 +177,19 @@ class Shop:
             target = str(path) if path else None
             if path:
                 self._targets.append(path)
-            return number, Job(files, self._chunk_chars, self._model, plain, target, self._tree, self._place(files))
+            return number, Job(files, self._chunk_chars, self._model, plain, target, self._tree, self._text_offset(files))
 
-    def _keep(self, number: int, job: Job, built: Built) -> None:
+    def _store_result(self, number: int, job: Job, built: JobResult) -> None:
         with self._lock:
-            self._see(built.seen)
+            self._note_results(built.seen)
             if built.problem is not None:
-                self._give_up(built.problem)
+                self._on_write_error(built.problem)
             if built.data is not None:
                 self._results[number] = Container(built.data, "scratch")
             elif not built.is_empty:
                 path = Path(job.target or "")
                 self._results[number] = Container.open(path, built.stamp)
-                remove(path)  # what is mapped stays, and nothing is left behind if we end early
+                remove_file(path)  # what is mapped stays, and nothing is left behind if we end early
             self._done(len(job.files))
 
     def _clean_up(self) -> None:
@@ -196,7 +198,7 @@ class Shop:
             for target in self._targets:
                 remove_scratch(target)
 
-    def _employ(self, child: Child) -> None:
+    def _feed(self, child: Worker) -> None:
         """Give a child one shard after the other, in a thread of its own.
 
         It has the next one before it is done with the last: this process is busy building too, and takes a while to answer.
@@ -204,7 +206,7 @@ class Shop:
         waiting: deque[tuple[int, Job]] = deque()
         try:
             while True:
-                while len(waiting) < _AHEAD and (taken := self._take()) is not None:
+                while len(waiting) < _JOBS_AHEAD and (taken := self._next_job()) is not None:
                     waiting.append(taken)
                     child.send(taken[1])
                 if not waiting:
@@ -212,7 +214,7 @@ class Shop:
                 number, job = waiting[0]
                 built = child.receive()
                 if built is None and child.crashed():
-                    job = job._replace(plain=job.plain | crashing(job))
+                    job = job._replace(plain=job.plain | find_crashing_files(job))
                     waiting[0] = number, job
                     child.restart()
                     for _, again in waiting:
@@ -220,18 +222,18 @@ class Shop:
                     built = child.receive()
                 if built is None:
                     with self._lock:
-                        self._left.extend(waiting)
+                        self._undelivered.extend(waiting)
                     return
                 waiting.popleft()
-                self._keep(number, job, built)
+                self._store_result(number, job, built)
         except BaseException as error:  # told by the thread that waits for us
             self._failed = error
 
 
-def crashing(job: Job) -> frozenset[str]:
+def find_crashing_files(job: Job) -> frozenset[str]:
     """Those of a job's files that bring down a process which gives them to a grammar."""
     found = set()
-    child = Child()
+    child = Worker()
     try:
         for file in job.files:
             if file[0] in job.plain:
@@ -245,26 +247,26 @@ def crashing(job: Job) -> frozenset[str]:
     return frozenset(found)
 
 
-def _start(count: int, table: Table | None, prepare: Callable[[], None] | None) -> list[Child]:
+def _start_workers(count: int, table: Table | None, prepare: Callable[[], None] | None) -> list[Worker]:
     """Up to `count` children: as many as the system lets us have."""
-    children: list[Child] = []
-    copies = count > 0 and possible()
+    children: list[Worker] = []
+    copies = count > 0 and can_fork()
     if copies and prepare is not None:
         prepare()
     with contextlib.suppress(OSError):
         while sys.executable and len(children) < count:
-            children.append(Child(Forked(partial(serve, table=table)) if copies else None))
+            children.append(Worker(ForkedChild(partial(serve, table=table)) if copies else None))
     return children
 
 
-class Child:
-    def __init__(self, process: Forked | None = None) -> None:
+class Worker:
+    def __init__(self, process: ForkedChild | None = None) -> None:
         """One that is started afresh, unless there is a process already."""
-        self._stuck = self._unwanted = False
+        self._stuck = self._killed = False
         self._changing = threading.Lock()
-        self._process: Forked | subprocess.Popen[bytes] = process or self._started()
+        self._process: ForkedChild | subprocess.Popen[bytes] = process or self._start_process()
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _start_process(self) -> subprocess.Popen[bytes]:
         home = Path(__file__).resolve().parents[2]
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         return subprocess.Popen(
@@ -275,12 +277,12 @@ class Child:
     def restart(self) -> None:
         """Begin anew, unless it was killed meanwhile: what is started after that would write files that nobody removes."""
         with self._changing:
-            if not self._unwanted:
+            if not self._killed:
                 self.close()
                 self._stuck = False
-                self._process = self._started()
+                self._process = self._start_process()
 
-    def run(self, job: Job, seconds: float | None = None) -> Built | None:
+    def run(self, job: Job, seconds: float | None = None) -> JobResult | None:
         """The job done; None where the child did not live to tell, took too long, or told nonsense."""
         self.send(job)
         return self.receive(seconds)
@@ -291,36 +293,36 @@ class Child:
         with contextlib.suppress(Exception), self._limit(SECONDS):
             _send(self._process.stdin, job)
 
-    def receive(self, seconds: float | None = None) -> Built | None:
+    def receive(self, seconds: float | None = None) -> JobResult | None:
         """The first job that is not received yet, done; None as `run` has it."""
         assert self._process.stdout is not None
         with contextlib.suppress(Exception), self._limit(SECONDS if seconds is None else seconds):
-            return Built(*_receive(self._process.stdout))
+            return JobResult(*_receive(self._process.stdout))
         return None  # whatever it was: somebody else does the job then
 
     @contextlib.contextmanager
     def _limit(self, seconds: float) -> Iterator[None]:
         """The child ends after so long."""
-        limit = Timer(seconds, self._too_long)
+        limit = Timer(seconds, self._kill_stuck)
         limit.start()
         try:
             yield
         finally:
             limit.cancel()
 
-    def _too_long(self) -> None:
+    def _kill_stuck(self) -> None:
         self._stuck = True
         self._process.kill()
 
     def crashed(self) -> bool:
         """Whether the child came to the kind of end that broken native code brings, or to none."""
-        status = ended(self._process, 5)
-        return status is not None and (status in _CRASHES or self._stuck)
+        status = wait_for_exit(self._process, 5)
+        return status is not None and (status in _CRASH_STATUSES or self._stuck)
 
     def kill(self) -> None:
         """End it for good."""
         with self._changing:
-            self._unwanted = True
+            self._killed = True
             self._process.kill()
 
     def close(self) -> None:
@@ -328,7 +330,7 @@ class Child:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         self._process.stdout.close()
-        if ended(self._process, 5) is None:
+        if wait_for_exit(self._process, 5) is None:
             self._process.kill()
             self._process.wait()
 
@@ -344,9 +346,9 @@ def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None, tabl
         while True:
             job = jobs.get()
             if job.model is not None and table is None:
-                table = _opened(*job.model)
-            _send(target, tuple(run(job, table)))
-            give_back()
+                table = _open_table(*job.model)
+            _send(target, tuple(run_job(job, table)))
+            trim_heap()
     finally:
         os._exit(1)  # an ordinary end would wait for the thread that listens
 
@@ -356,7 +358,9 @@ def _limit_memory() -> None:
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most), most))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most), most)
+        )
 
 
 def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Job]) -> None:
@@ -367,7 +371,7 @@ def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Job]) -> None:
     os._exit(0)
 
 
-def _opened(path: str, digest: str) -> Table:
+def _open_table(path: str, digest: str) -> Table:
     """The table that the parent has open too, and not one that has taken its name since."""
     table = Table.open(Path(path))
     if table.digest != digest:

@@ -11,7 +11,7 @@ import posixpath
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
-from lurcher.indexing.root_index import Project, View, files_settings, root_digest
+from lurcher.indexing.root_index import RootIndex, View, digest_root, listing_settings
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
 from lurcher.sources.files import list_files
 from lurcher.sources.roots import Root, find_root
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Workspace:
     """Projects in the order they were named, each with the folders of it that may answer (None: all of it)."""
 
-    def __init__(self, projects: Sequence[Project], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
+    def __init__(self, projects: Sequence[RootIndex], prefixes: Mapping[int, tuple[str, ...] | None]) -> None:
         self.projects = list(projects)
         self.prefixes = dict(prefixes)
         self._combined: tuple[tuple[Snapshot, ...], Snapshot] | None = None
@@ -48,7 +48,7 @@ class Workspace:
             project.close()
         self.forget()
 
-    def replace(self, old: Project, new: Project) -> None:
+    def replace(self, old: RootIndex, new: RootIndex) -> None:
         self.projects[self.projects.index(old)] = new
         self.forget()
 
@@ -94,9 +94,9 @@ class Workspace:
             return models[0]
         return models[0].broken(ModelError("the folders have different models", "set dense.model alike for all of them"))
 
-    def views(self, progress: Progress, *, refresh: bool = True, check: bool = True, meaning: bool = True) -> list[View]:
+    def views(self, progress: Progress, *, refresh: bool = True, check: bool = True, needs_vectors: bool = True) -> list[View]:
         """Each root's index, brought up to date unless told otherwise; see `Project.view`."""
-        return [project.view(progress, refresh=refresh, check=check, meaning=meaning) for project in self.projects]
+        return [project.view(progress, refresh=refresh, check=check, needs_vectors=needs_vectors) for project in self.projects]
 
     def with_repair(self, work: Callable[[tuple[Degraded, ...]], Result], progress: Progress) -> Result:
         """Runs `work(())`; if the index turns out to be damaged, rebuilds it and runs `work` again with a note about that.
@@ -109,7 +109,7 @@ class Workspace:
             reason = damage.message
         except (LookupError, ValueError, TypeError, ArithmeticError, AttributeError):
             # Checksums can be right and numbers wrong in a file that somebody else has written. In one of ours it is a bug.
-            if all(project.is_ours() for project in self.projects):
+            if all(project.is_trusted() for project in self.projects):
                 raise
             reason = "the index holds what cannot be"
         self.repair(progress)
@@ -117,7 +117,7 @@ class Workspace:
 
     def repair(self, progress: Progress) -> None:
         """Rebuild the damaged indexes; all of them where no damage can be located."""
-        if not any([project.heal(progress) for project in self.projects]):
+        if not any([project.repair(progress) for project in self.projects]):
             for project in self.projects:
                 project.rebuild(progress)
         self.forget()
@@ -211,7 +211,7 @@ def state_of(snapshot: Snapshot, views: Sequence[View]) -> IndexState:
 
 @dataclass(frozen=True)
 class Opened:
-    projects: list[Project]
+    projects: list[RootIndex]
     prefixes: dict[int, tuple[str, ...] | None]
     """Of each project by its number the folders that may answer; None: all of it."""
     settings: Settings
@@ -236,7 +236,7 @@ def open_roots(
         if len(roots) > 1:
 
             roots = outermost(roots, overrides)
-    projects: list[Project] = []
+    projects: list[RootIndex] = []
     prefixes: dict[int, tuple[str, ...] | None] = {}
     settings: Settings | None = None
     for found in roots:
@@ -245,7 +245,7 @@ def open_roots(
             mine = config.load(found.place, overrides)
             settings = settings or mine
             several = len({item.place for item in roots}) > 1
-            projects.append(Project(found, mine, _own_folder(index_dir, found, several)))
+            projects.append(RootIndex(found, mine, _own_folder(index_dir, found, several)))
             prefixes[number] = (found.prefix,) if found.prefix else None
         else:
             known = prefixes[number]
@@ -260,7 +260,7 @@ def _own_folder(index_dir: str | Path | None, root: Root, several: bool) -> Path
         return None
     from pathlib import Path
 
-    return Path(index_dir) / root_digest(root) if several else Path(index_dir)
+    return Path(index_dir) / digest_root(root) if several else Path(index_dir)
 
 
 def _inside(path: Path, root: Path) -> str:
@@ -304,5 +304,5 @@ def _covers(top: Root, root: Root, nested: dict[Path, tuple[str, ...]], override
     if not root.git:
         return not top.git
     if top.path not in nested:
-        nested[top.path] = list_files(top, files_settings(config.load(top.path, overrides))).nested
+        nested[top.path] = list_files(top, listing_settings(config.load(top.path, overrides))).nested
     return root.path.relative_to(top.path).as_posix() in nested[top.path]

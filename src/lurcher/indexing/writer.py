@@ -17,41 +17,41 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lurcher.indexing.build import Files, Seen, Tree, build, texts_of
-from lurcher.indexing.first_build import most_telling_first
-from lurcher.indexing.freshness import Changes, believed, settle
+from lurcher.indexing.build import InputFiles, ReadResult, TreeReader, build_segment, read_inputs
+from lurcher.indexing.first_build import by_priority
+from lurcher.indexing.freshness import Changes, is_stamp_trusted, settle_signature
 from lurcher.languages.detect import detect
 from lurcher.languages.grammar import merged
-from lurcher.runtime.garbage import UNCOLLECTED
-from lurcher.runtime.kernel import give_back
+from lurcher.runtime.garbage import GC_PAUSED
+from lurcher.runtime.kernel import trim_heap
 from lurcher.sources.decode import Skip, Text
 from lurcher.sources.files import Entry, Listing
 from lurcher.storage.container import Container
-from lurcher.storage.folder import Store, live_mask, live_places
-from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, Manifest, Row
-from lurcher.storage.merge import merge
-from lurcher.storage.segment_writer import write
+from lurcher.storage.folder import IndexFolder, live_mask, live_rows_by_segment
+from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, FileRow, Manifest
+from lurcher.storage.merge import merge_segments
+from lurcher.storage.segment_writer import write_segment
 from lurcher.types import Progress
 
 if TYPE_CHECKING:
     from lurcher.vectors.table import Table
 
 SHARD_BYTES = 2_000_000
-LEAST_SHARD_BYTES = 150_000
-SHARE = 4
+MIN_SHARD_BYTES = 150_000
+SHARD_SHARE = 4
 """A shard is no larger than this part of what is left, or the process that takes the last one is waited for."""
 PARALLEL_BYTES = 3_000_000
 """Below this a child process costs more than it saves."""
 MAX_WORKERS = 3
 """Unless the settings say otherwise: each takes more than 100 MB of memory."""
-_WORTH_LOADING = 100
+_MIN_LANGUAGE_SHARE = 100
 """A language with less than this part of the bytes is left to the process that meets it."""
 MAX_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.5
 
 
-def update(
-    store: Store,
+def write_generation(
+    store: IndexFolder,
     root: Path,
     current: Manifest,
     listing: Listing,
@@ -76,49 +76,49 @@ def update(
     stamp that is not believed or is another one than that in `listing`.
     After `until`, on the monotonic clock, no more files are taken up than were already: the others wait for the next update.
     """
-    tree = Tree(str(root), max_file_bytes, follow_symlinks, secrets)
-    reading = _Reading(tree, current, changes, checked_ns, progress, until)
-    making = _Making(store, chunk_chars, table, workers, reading)
-    name = making.segment()
-    rows = reading.rows
-    waiting, in_waves = reading.waiting, current.is_partial
-    if name is None and not changes.gone and not reading.touched and current.generation and not in_waves:
+    tree = TreeReader(str(root), max_file_bytes, follow_symlinks, secrets)
+    changed = _ChangedFiles(tree, current, changes, checked_ns, progress, until)
+    maker = _SegmentMaker(store, chunk_chars, table, workers, changed)
+    name = maker.segment()
+    rows = changed.rows
+    waiting, in_waves = changed.waiting, current.is_partial
+    if name is None and not changes.gone and not changed.rows_changed and current.generation and not in_waves:
         return current
     segments = list(current.segments)
     if name is not None:
         segments.append(name)
-        for place, (entry, digest) in enumerate(sorted(reading.new, key=lambda new: new[0].path)):
-            rows[entry.path] = Row(
+        for place, (entry, digest) in enumerate(sorted(changed.new, key=lambda new: new[0].path)):
+            rows[entry.path] = FileRow(
                 digest, entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, len(segments) - 1, place
             )
-    content_changed = bool(name or changes.gone or reading.dropped or rows.keys() != current.rows.keys())
+    content_changed = bool(name or changes.gone or changed.text_dropped or rows.keys() != current.rows.keys())
     manifest = Manifest(
         generation + 1 if content_changed or not current.generation else generation,
         fingerprint if name or not current.generation else current.fingerprint, tuple(segments), rows,
-        {**listing.skipped, WAITING: waiting} if waiting else listing.skipped, checked_ns, frozenset(reading.settled),
+        {**listing.skipped, WAITING: waiting} if waiting else listing.skipped, checked_ns, frozenset(changed.settled),
         # What the list of files depends on does not tell that some of them are waiting.
-        None if waiting else settle(listing.standing, current.standing, checked_ns), current.vectors,
+        None if waiting else settle_signature(listing.signature, current.signature, checked_ns), current.vectors,
         merged(current.grammars, store.container(name).meta["languages"]) if name else current.grammars,
         examples=listing.examples,
     )  # fmt: skip
-    manifest = _compact(store, _sorted(manifest), whole=in_waves and not waiting)
+    manifest = _compact(store, _sort_rows(manifest), whole=in_waves and not waiting)
     store.commit(manifest)
     return manifest
 
 
-def load(embeds: bool) -> None:
+def preload_modules(embeds: bool) -> None:
     """Load what a first index takes beside this module, which is loaded on the way otherwise."""
     modules = ["numpy", "lz4.block", "lurcher.indexing.workers", *["lurcher.vectors.static"] * embeds]
     for name in modules:
         import_module(name)
 
 
-class _Reading:
+class _ChangedFiles:
     """Reads what may have changed, in path order or the most telling first, and gives the texts that did in shards."""
 
     def __init__(
         self,
-        tree: Tree,
+        tree: TreeReader,
         current: Manifest,
         changes: Changes,
         checked_ns: int,
@@ -128,14 +128,14 @@ class _Reading:
         self._current, self._until = current, until
         self.tree = tree
         in_order = until is None
-        self._suspects = sorted(changes.suspects) if in_order else most_telling_first(changes.suspects, current.rows)
+        self._suspects = sorted(changes.suspects) if in_order else by_priority(changes.suspects, current.rows)
         self.waiting = 0
         """Files that there was no time for."""
         self._checked_ns = checked_ns
         self._in_order = in_order
-        self._before: dict[str, int] = {}
+        self._shard_offsets: dict[str, int] = {}
         """Bytes of text before each shard, by its first path, if every text is as long as its file."""
-        self._further = 0
+        self._excess_bytes = 0
         """How much longer the texts are that were read so far."""
         self._unread: dict[str, Entry] = {}
         """Files that are on their way to whoever builds and reads them."""
@@ -147,7 +147,7 @@ class _Reading:
         self.new: list[tuple[Entry, bytes]] = []
         """Files with new text, and its digest."""
         self.settled = set(current.settled)
-        self.touched = self.dropped = False
+        self.rows_changed = self.text_dropped = False
 
     @property
     def size(self) -> int:
@@ -162,22 +162,22 @@ class _Reading:
         for entry in self._suspects:
             extension = entry.path.rpartition(".")[2]
             sizes[extension] = sizes.get(extension, 0) + entry.size
-        least = sum(sizes.values()) // _WORTH_LOADING
+        least = sum(sizes.values()) // _MIN_LANGUAGE_SHARE
         for extension in sorted(extension for extension, size in sizes.items() if size >= least):
             load(detect(f"x.{extension}", b""))
 
-    def done(self, files: int) -> None:
+    def count_done(self, files: int) -> None:
         """Count files that are through."""
         self._done += files
         self._progress("indexing", self._done, len(self._suspects))
 
-    def place(self, files: Files) -> int | None:
+    def text_offset(self, files: InputFiles) -> int | None:
         """Where the texts of a shard will begin among all: certain but for those that are being read; None without order."""
-        return self._before.pop(files[0][0]) + self._further if self._in_order else None
+        return self._shard_offsets.pop(files[0][0]) + self._excess_bytes if self._in_order else None
 
-    def shards(self) -> Iterator[Files]:
+    def shards(self) -> Iterator[InputFiles]:
         self._progress("indexing", 0, len(self._suspects))
-        shard: Files = []
+        shard: InputFiles = []
         filled, before, left = 0, 0, self.size
         most = _shard_bytes(left)
         for number, entry in enumerate(self._suspects):
@@ -193,7 +193,7 @@ class _Reading:
             if at_once and text is None:
                 self._done += 1
                 if self._done % 256 == 0:
-                    self.done(0)
+                    self.count_done(0)
                 continue
             size = entry.size if text is None else len(text)
             if shard and filled + size > most:
@@ -204,7 +204,7 @@ class _Reading:
             if not at_once:
                 self._unread[entry.path] = entry
             if not shard:
-                self._before[entry.path] = before
+                self._shard_offsets[entry.path] = before
             shard.append((entry.path, text))
             filled += size if size <= self.tree.max_file_bytes else 0
         if shard:
@@ -214,40 +214,40 @@ class _Reading:
         """The text of a file, if it is new."""
         outcome = self.tree.read(entry.path)
         reason = outcome.reason if isinstance(outcome, Skip) else ""
-        return outcome.data if self._take(entry, reason, outcome.digest) and isinstance(outcome, Text) else None
+        return outcome.data if self._record(entry, reason, outcome.digest) and isinstance(outcome, Text) else None
 
-    def see(self, seen: list[Seen]) -> None:
+    def note_results(self, seen: list[ReadResult]) -> None:
         """What files were that somebody else has read."""
         for path, reason, digest, size in seen:
             entry = self._unread.pop(path)
-            self._further += size - (entry.size if entry.size <= self.tree.max_file_bytes else 0)
-            self._take(entry, reason, digest)
+            self._excess_bytes += size - (entry.size if entry.size <= self.tree.max_file_bytes else 0)
+            self._record(entry, reason, digest)
 
-    def _take(self, entry: Entry, reason: str, found: str | None) -> bool:
+    def _record(self, entry: Entry, reason: str, found: str | None) -> bool:
         """Note what a file is now, and why it has no text if so; whether it has one that is new."""
         self.settled.discard(entry.path)
         old = self.rows.get(entry.path)
         digest = bytes.fromhex(found) if found else bytes(16)
         if old is not None and old.digest == digest and found:
             same = old._replace(size=entry.size, mtime_ns=entry.mtime_ns, ctime_ns=entry.ctime_ns, inode=entry.inode)
-            self._keep(entry, old, same)
+            self._keep_row(entry, old, same)
             return False
         if not reason:
             self.new.append((entry, digest))
             return True
         if reason == "vanished":
-            self.touched = self.rows.pop(entry.path, None) is not None or self.touched
+            self.rows_changed = self.rows.pop(entry.path, None) is not None or self.rows_changed
             return False
         reason = reason if reason in SKIP_REASONS else "other"
         stamps = entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode
-        self._keep(entry, old, Row(digest, *stamps, NO_SEGMENT, SKIP_REASONS.index(reason)))
-        self.dropped = self.dropped or (old is not None and old.segment != NO_SEGMENT)
+        self._keep_row(entry, old, FileRow(digest, *stamps, NO_SEGMENT, SKIP_REASONS.index(reason)))
+        self.text_dropped = self.text_dropped or (old is not None and old.segment != NO_SEGMENT)
         return False
 
-    def _keep(self, entry: Entry, old: Row | None, row: Row) -> None:
+    def _keep_row(self, entry: Entry, old: FileRow | None, row: FileRow) -> None:
         """A file that needs no new segment: its row as it is now, and whether its time stamp can be believed from now on."""
-        belief = False if old is None else believed(old, entry, self._current.checked_ns, self._checked_ns)
-        self.touched = self.touched or row != old or belief is not False
+        belief = False if old is None else is_stamp_trusted(old, entry, self._current.checked_ns, self._checked_ns)
+        self.rows_changed = self.rows_changed or row != old or belief is not False
         self.rows[entry.path] = row
         if belief is None:
             self.settled.add(entry.path)
@@ -259,77 +259,77 @@ def _path(file: tuple[str, bytes | None]) -> str:
 
 def _shard_bytes(left: int) -> int:
     """How large the next shard may be: the last ones are small, so that all processes end at about the same time."""
-    return min(SHARD_BYTES, max(left // SHARE, min(LEAST_SHARD_BYTES, SHARD_BYTES)))
+    return min(SHARD_BYTES, max(left // SHARD_SHARE, min(MIN_SHARD_BYTES, SHARD_BYTES)))
 
 
-class _Making:
+class _SegmentMaker:
     """Makes one segment of what was read: at once where that is little, else in parts that are merged."""
 
-    def __init__(self, store: Store, chunk_chars: int, table: Table | None, workers: int, reading: _Reading) -> None:
+    def __init__(self, store: IndexFolder, chunk_chars: int, table: Table | None, workers: int, changed: _ChangedFiles) -> None:
         self._store, self._chunk_chars, self._table, self._workers = store, chunk_chars, table, workers
-        self._reading = reading
+        self._changed = changed
 
     def segment(self) -> str | None:
         """The name of the segment; None where no text is new."""
         # Building makes millions of small objects and no cycles: looking for cycles would cost a tenth of the time.
-        with UNCOLLECTED:
+        with GC_PAUSED:
             return self._segment()
 
     def _segment(self) -> str | None:
-        shards = self._reading.shards()
+        shards = self._changed.shards()
         first = next(shards, None)
         if first is None:
             return None
         second = next(shards, None)
         if second is None:
-            texts, seen = texts_of(first, self._reading.tree)
-            self._reading.see(seen)
+            texts, seen = read_inputs(first, self._changed.tree)
+            self._changed.note_results(seen)
             name = None
             if texts:
-                data = build(texts, self._chunk_chars, self._table, self._plain(first), self._begin)
-                name = self._store.put(lambda out: write(data, out))
-            self._reading.done(len(first))
+                data = build_segment(texts, self._chunk_chars, self._table, self._plain(first), self._begin)
+                name = self._store.put(lambda out: write_segment(data, out))
+            self._changed.count_done(len(first))
             return name
         following = itertools.chain((first, second), shards)
         del first, second  # gone as soon as they are built
         parts = self._parts((shard, self._plain(shard)) for shard in following)
-        give_back()
+        trim_heap()
         if not parts:
             return None
-        name = self._store.put(lambda out: merge(parts, [None] * len(parts), out))
-        give_back()
+        name = self._store.put(lambda out: merge_segments(parts, [None] * len(parts), out))
+        trim_heap()
         return name
 
-    def _parts(self, shards: Iterator[tuple[Files, frozenset[str]]]) -> list[Container]:
-        from lurcher.indexing.workers import Shop
+    def _parts(self, shards: Iterator[tuple[InputFiles, frozenset[str]]]) -> list[Container]:
+        from lurcher.indexing.workers import WorkerPool
 
-        shop = Shop(
-            self._chunk_chars, self._table, self._store.scratch, self._store.give_up, self._reading.done, self._begin,
-            self._reading.tree, self._reading.see, self._reading.place,
+        pool = WorkerPool(
+            self._chunk_chars, self._table, self._store.scratch_path, self._store.fall_back_to_memory, self._changed.count_done,
+            self._begin, self._changed.tree, self._changed.note_results, self._changed.text_offset,
         )  # fmt: skip
-        few = self._reading.size < PARALLEL_BYTES
+        few = self._changed.size < PARALLEL_BYTES
         workers = self._workers or (1 if few else min(os.cpu_count() or 1, MAX_WORKERS))
-        return shop.build(shards, workers, self._reading.load_grammars)
+        return pool.build(shards, workers, self._changed.load_grammars)
 
     def _begin(self, path: str) -> None:
         """A grammar gets a file now; none, where there is no path."""
-        if self._store.held is not None:
-            self._store.held.reading(path)
+        if self._store.held_lock is not None:
+            self._store.held_lock.note_parsing(path)
 
-    def _plain(self, shard: Files) -> frozenset[str]:
+    def _plain(self, shard: InputFiles) -> frozenset[str]:
         """The file that the last writer died of, if it is among these and brings down a child too."""
-        suspect = self._store.held.suspect if self._store.held is not None else ""
+        suspect = self._store.held_lock.suspect if self._store.held_lock is not None else ""
         file = next((item for item in shard if item[0] == suspect), None) if suspect else None
         if file is None:
             return frozenset()
-        from lurcher.indexing.workers import Job, crashing
+        from lurcher.indexing.workers import Job, find_crashing_files
 
-        return crashing(Job([file], self._chunk_chars, None, frozenset(), None, self._reading.tree))
+        return find_crashing_files(Job([file], self._chunk_chars, None, frozenset(), None, self._changed.tree))
 
 
-def _compact(store: Store, manifest: Manifest, *, whole: bool) -> Manifest:
+def _compact(store: IndexFolder, manifest: Manifest, *, whole: bool) -> Manifest:
     """Drop dead segments, and merge when there are many, when much of them is dead, or when they make a `whole` now."""
-    live = live_places(manifest)
+    live = live_rows_by_segment(manifest)
     containers = [store.container(name) for name in manifest.segments]
     counts = [int(container.meta["files"]) for container in containers]
     keep = [i for i, places in enumerate(live) if places]
@@ -350,9 +350,9 @@ def _compact(store: Store, manifest: Manifest, *, whole: bool) -> Manifest:
             path: row if row.segment == NO_SEGMENT else row._replace(segment=moved[row.segment])
             for path, row in manifest.rows.items()
         }
-        return _with(manifest, tuple(manifest.segments[i] for i in keep), rows)
+        return _replace(manifest, tuple(manifest.segments[i] for i in keep), rows)
     masks = [live_mask(counts[i], live[i]) for i in merging]
-    name = store.put(lambda out: merge([containers[i] for i in merging], masks, out))
+    name = store.put(lambda out: merge_segments([containers[i] for i in merging], masks, out))
     rest = [i for i in keep if i not in merging]
     names = (*(manifest.segments[i] for i in rest), name)
     moved = {old: new for new, old in enumerate(rest)}
@@ -365,13 +365,13 @@ def _compact(store: Store, manifest: Manifest, *, whole: bool) -> Manifest:
         elif row.segment != NO_SEGMENT:
             row = row._replace(segment=moved[row.segment])
         rows[path] = row
-    return _with(manifest, names, rows)
+    return _replace(manifest, names, rows)
 
 
-def _sorted(manifest: Manifest) -> Manifest:
+def _sort_rows(manifest: Manifest) -> Manifest:
     """Rows in path order, as a manifest read from disk has them."""
-    return _with(manifest, manifest.segments, {path: manifest.rows[path] for path in sorted(manifest.rows)})
+    return _replace(manifest, manifest.segments, {path: manifest.rows[path] for path in sorted(manifest.rows)})
 
 
-def _with(manifest: Manifest, segments: tuple[str, ...], rows: dict[str, Row]) -> Manifest:
+def _replace(manifest: Manifest, segments: tuple[str, ...], rows: dict[str, FileRow]) -> Manifest:
     return replace(manifest, segments=segments, rows=rows)

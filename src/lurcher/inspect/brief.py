@@ -15,10 +15,10 @@ from lurcher.corpora.history.hits import told
 from lurcher.corpora.history.outcomes.verdicts import HOTFIXED, MENDED, REVERTED, Outcome, Verdicts
 from lurcher.corpora.history.reader import Past
 from lurcher.errors import QueryError
-from lurcher.indexing.import_graph import graph_around
+from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, Section
 from lurcher.inspect.context import packed
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.runtime.terminal import printable, printable_lines
 from lurcher.sources.roles import EXAMPLE, TEST
 from lurcher.storage.snapshot import Snapshot
@@ -70,7 +70,7 @@ def brief(
     outcomes = {touch.commit: verdicts.of(past.sha(touch.commit)) for touch in touches}
     back = [touch for touch in touches if outcomes[touch.commit].verdict == REVERTED]
     mended = [touch for touch in touches if outcomes[touch.commit].verdict == HOTFIXED]
-    inward = graph_around(snapshot, file).importers(snapshot.bare_path(file), 1)
+    inward = import_graph_around(snapshot, file).importers(snapshot.bare_path(file), 1)
     tests = [link for link in inward if _role(snapshot, file, link.path) & TEST]
     written = {
         "taken back": [_told(past, touch, outcomes[touch.commit]) for touch in back],
@@ -103,14 +103,15 @@ def _about(past: Past, touch: Touch, definition: Definition) -> bool:
 
 
 def _figures(past: Past, touches: Sequence[Touch], back: int, mended: int, dependents: int, tests: int) -> str:
-    imported = f"{counted(dependents, 'file')} import{'s' if dependents == 1 else ''} it, {counted(tests, 'test')} among them"
+    verb = "imports" if dependents == 1 else "import"
+    imported = f"{format_count(dependents, 'file')} {verb} it, {format_count(tests, 'test')} among them"
     if not touches:
         return f"no commit that is indexed changed it; {imported}"
     newest, oldest = (told(int(past.committed[touches[place].commit]))[:10] for place in (0, -1))
     density = f"{100 * (back + mended) / len(touches):.0f} %"
     taken = f"{back:,} {'was' if back == 1 else 'were'} taken back"
     return (
-        f"{counted(len(touches), 'commit')} changed it from {oldest} to {newest}; {taken} and {mended:,} had to be mended "
+        f"{format_count(len(touches), 'commit')} changed it from {oldest} to {newest}; {taken} and {mended:,} had to be mended "
         f"({density}); {imported}"
     )
 
@@ -138,7 +139,9 @@ def _people(past: Past, touches: Sequence[Touch]) -> list[str]:
         counts[header.author] += 1
         last.setdefault(header.author, header.authored)
     order = sorted(counts, key=lambda name: (-counts[name], -last[name], name))
-    return [printable_lines(f"- {name}: {counted(counts[name], 'commit')}, last {told(last[name])[:10]}") for name in order]
+    return [
+        printable_lines(f"- {name}: {format_count(counts[name], 'commit')}, last {told(last[name])[:10]}") for name in order
+    ]
 
 
 def _dependent(path: str, line: int, names: tuple[str, ...], test: bool) -> str:

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 from lurcher.answer.budget import count
 from lurcher.errors import QueryError
-from lurcher.indexing.import_graph import graph_around
+from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, ContextAnswer, OutlineSymbol, Section
 from lurcher.inspect.outline import nested
 from lurcher.lanes.symbol import SymbolMatch, count_references
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.sources.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
@@ -44,7 +44,7 @@ def context(
     lines = sum(snapshot.lines_of(file) for file in files)
     languages = dict(sorted(Counter(map(snapshot.language, files)).items(), key=lambda item: (-item[1], item[0])))
     inward, outward = _edges(snapshot, files)
-    fan_in = {file: graph_around(snapshot, file).fan_in(snapshot.bare_path(file)) for file in files}
+    fan_in = {file: import_graph_around(snapshot, file).fan_in(snapshot.bare_path(file)) for file in files}
     weighty = sorted(files, key=lambda file: (-fan_in[file], snapshot.path(file)))
     written = {
         "documentation": _documentation(snapshot, path, files),
@@ -54,7 +54,7 @@ def context(
         "imports": outward,
     }
     figures = ", ".join(f"{name} {number:,}" for name, number in languages.items())
-    head = f"# {path}\n{counted(len(files), 'file')}, {counted(lines, 'line')}: {figures}\n"
+    head = f"# {path}\n{format_count(len(files), 'file')}, {format_count(lines, 'line')}: {figures}\n"
     sections, text = packed(head, written, _SHARES, budget)
     return ContextAnswer(path, budget, count(text), len(files), lines, languages, sections, text, index)
 
@@ -99,7 +99,7 @@ def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
     )
     return [
         f"{match.definition.name}  {snapshot.path(match.file)}:{match.definition.start_line}  "
-        f"{match.definition.kind}, {counted(used[match.number], 'use')}"
+        f"{match.definition.kind}, {format_count(used[match.number], 'use')}"
         for match in matches
     ]
 
@@ -107,7 +107,7 @@ def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
 def _reach(snapshot: Snapshot, file: int) -> Set[int]:
     """Files in which a name can be this file's: those that import it, and those beside it, which need not in some languages."""
     prefix, (folder, _, _) = snapshot.prefix(file), snapshot.path(file).rpartition("/")
-    importers = graph_around(snapshot, file).importers(snapshot.bare_path(file))
+    importers = import_graph_around(snapshot, file).importers(snapshot.bare_path(file))
     beside = snapshot.folders.get(folder, ())
     return {snapshot.live_paths[prefix + link.path] for link in importers} | {file} | set(beside)
 
@@ -138,7 +138,7 @@ def _edges(snapshot: Snapshot, files: Sequence[int]) -> tuple[list[str], list[st
     here = {snapshot.path(file) for file in files}
     for file in files if len(files) < snapshot.file_count else ():
         prefix, path, bare = snapshot.prefix(file), snapshot.path(file), snapshot.bare_path(file)
-        graph = graph_around(snapshot, file)
+        graph = import_graph_around(snapshot, file)
         inward += [
             (prefix + link.path, link.line, path, _taken(link.names))
             for link in graph.importers(bare)

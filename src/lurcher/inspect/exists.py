@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from lurcher.errors import QueryError
-from lurcher.indexing.coverage import together, unread_in, unread_note
+from lurcher.indexing.coverage import combine_unread, find_unread, unread_note
 from lurcher.inspect.answers import Basis, ExistsAnswer
-from lurcher.storage.bloom import hashes_of, may_hold
+from lurcher.storage.bloom import hash_text, may_contain
 from lurcher.storage.manifest import UNREADABLE, WAITING
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
@@ -36,14 +36,14 @@ def exists(
         raise QueryError("the pattern is empty", "for example: lurcher exists parse_cookie")
     if len(pattern) > MOST_CHARACTERS:
         raise QueryError(f"the pattern has {len(pattern):,} characters", f"a pattern has at most {MOST_CHARACTERS:,}")
-    hashes = hashes_of(pattern.encode("utf-8", "surrogatepass"))
-    possible = {number for number, segment in enumerate(snapshot.segments) if may_hold(segment.bloom, hashes)}
+    hashes = hash_text(pattern.encode("utf-8", "surrogatepass"))
+    possible = {number for number, segment in enumerate(snapshot.segments) if may_contain(segment.bloom, hashes)}
     if possible and not exact and inside is None:  # the filters are about all files
         return ExistsAnswer(pattern, True, False, None, None, index)
     found = next(_found(snapshot, pattern, possible, inside), None)
     if found is not None:
         return ExistsAnswer(pattern, True, True, *found, index)
-    unread = together([(label, unread_in(view.manifest)) for label, view in zip(labels, index.views, strict=False)])
+    unread = combine_unread([(label, find_unread(view.manifest)) for label, view in zip(labels, index.views, strict=False)])
     certain = index.index.fresh and not unread
     # What waits to be indexed and what cannot be read is told of by every answer.
     untold = {reason: each for reason, each in unread.items() if reason not in (WAITING, UNREADABLE)}

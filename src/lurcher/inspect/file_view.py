@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.indexing.import_graph import graph_around
+from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis
 from lurcher.languages.graph import Link
 from lurcher.sources.roles import TEST
@@ -90,7 +90,7 @@ def whole(snapshot: Snapshot, file: int, standing: Basis) -> FileAnswer:
 def neighbourhood(snapshot: Snapshot, file: int, hops: int, most: int, standing: Basis) -> GraphAnswer:
     """At most so many files, the nearest and most certain first; of both directions alike."""
     prefix, bare = snapshot.prefix(file), snapshot.bare_path(file)
-    graph = graph_around(snapshot, file)
+    graph = import_graph_around(snapshot, file)
     ahead, behind = graph.imports(bare, hops), graph.importers(bare, hops)
     places: dict[str, int] = {bare: 0}
     arrows: dict[tuple[str, str], Link] = {}

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 
 from lurcher.errors import QueryError, Template
-from lurcher.indexing.coverage import given_up, without_grammar
-from lurcher.indexing.import_graph import graph_around
+from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
+from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, Dependent, Hop, ImpactAnswer
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
@@ -27,7 +27,7 @@ def impact(
     prefix = snapshot.prefix(file)
     name = None if symbol is None else _last_part(symbol)
     keep = None if name is None else _users(snapshot, prefix, name)
-    links = graph_around(snapshot, file).importers(snapshot.bare_path(file), hops, keep)
+    links = import_graph_around(snapshot, file).importers(snapshot.bare_path(file), hops, keep)
     tests = {link.path: _is_test(snapshot, prefix + link.path) for link in links}
     shown: list[Dependent] = []
     by_hop: list[Hop] = []
@@ -35,7 +35,7 @@ def impact(
         here = [link for link in links if link.hop == hop]
         by_hop.append(Hop(hop, len(here), sum(tests[link.path] for link in here), min(len(here), most)))
         shown += [_dependent(snapshot, prefix, link, tests[link.path], name) for link in here[:most]]
-    notes = index.degraded + given_up(snapshot) + without_grammar(snapshot) + _notes(snapshot, file, name)
+    notes = index.degraded + grammar_failure_notes(snapshot) + missing_grammar_notes(snapshot) + _notes(snapshot, file, name)
     return ImpactAnswer(
         snapshot.path(file), snapshot.language(file), symbol, hops, tuple(shown), tuple(by_hop), Basis(index.index, notes)
     )

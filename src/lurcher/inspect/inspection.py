@@ -60,7 +60,7 @@ class Inspection:
         """What `work` makes of the current generation; rebuilt, and once more, if the index turns out to be damaged."""
 
         def attempt(damage: tuple[Degraded, ...]) -> Result:
-            views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, meaning=False)
+            views = self._workspace.views(self._progress, refresh=self._refresh, check=self._check, needs_vectors=False)
             snapshot = self._workspace.snapshot(views)
             notes = self._notes + damage + tuple(note for view in views for note in view.degraded)
             return work(snapshot, Basis(state_of(snapshot, views), notes, tuple(views)))
@@ -164,13 +164,13 @@ class Inspection:
         """Why a file, or the unit around one of its lines, is or is not among the hits for a request."""
         from lurcher.corpora.code import code_query
         from lurcher.inspect.why import left_out, unknown, why
-        from lurcher.runtime.timings import Clock
+        from lurcher.runtime.timings import Stopwatch
 
         query = code_query(replace(request, rerank=()), self._services)
         names = self._workspace.candidate_paths(path)
 
         def attempt(damage: tuple[Degraded, ...]) -> WhyAnswer:
-            ranked = code.rank(query, request, Clock())
+            ranked = code.rank(query, request, Stopwatch())
             notes = self._notes + damage + ranked.notes + tuple(note for view in ranked.views for note in view.degraded)
             basis = Basis(state_of(ranked.snapshot, ranked.views), notes)
             missing = left_out(
@@ -217,7 +217,7 @@ class Inspection:
         outcome: Judged | None, related: Near | None,
     ) -> ExplainAnswer:  # fmt: skip
         """The commits that wrote some lines. Needs no index; one of history adds outcomes and related commits."""
-        from lurcher.indexing.root_index import allowed
+        from lurcher.indexing.root_index import is_allowed
         from lurcher.inspect.explain import explain_file, labelled
         from lurcher.inspect.related_commits import known_commits
 
@@ -231,7 +231,7 @@ class Inspection:
                 answer = explain_file(
                     project.root.path / name[len(label) :], first, last, below=project.root.path,
                     settings=project.settings.blame, limit=limit, outcome=outcome, related=related,
-                    secrets=allowed(project.settings, "secrets"),
+                    secrets=is_allowed(project.settings, "secrets"),
                 )  # fmt: skip
                 notes = known.notes if known is not None else ()
                 return labelled(replace(answer, degraded=(*self._notes, *answer.degraded, *notes)), label)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lurcher.errors import FilterError
-from lurcher.indexing.coverage import given_up, without_grammar
+from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
 from lurcher.inspect.answers import Basis, OutlineAnswer, OutlineFile, OutlineSymbol
 from lurcher.storage.segment import KINDS
 from lurcher.storage.snapshot import Snapshot
@@ -40,7 +40,7 @@ def outline(
             symbols = tuple(_symbol(item) for item in definitions if not item.container)
         if symbols or whole:
             found.append(OutlineFile(snapshot.path(file), snapshot.language(file), snapshot.lines_of(file), symbols))
-    notes = index.degraded + given_up(snapshot, files) + without_grammar(snapshot, files)
+    notes = index.degraded + grammar_failure_notes(snapshot, files) + missing_grammar_notes(snapshot, files)
     return OutlineAnswer(path, kinds, tuple(found), Basis(index.index, notes))
 
 

@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from lurcher.errors import PathError, QueryError, Template
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition, Degraded
 
@@ -50,7 +50,7 @@ def unit_at(snapshot: Snapshot, file: int, line: int) -> int:
         if first <= line <= last:
             return unit
     lines = snapshot.unit(units[-1])[4] if units else 0
-    has = f"it has {counted(lines, 'line')}" if lines else "it is empty"
+    has = f"it has {format_count(lines, 'line')}" if lines else "it is empty"
     raise QueryError(f"{snapshot.path(file)} has no line {line}", has)
 
 

@@ -8,13 +8,13 @@ from lurcher.corpora.history.status import history_entry
 from lurcher.indexing.status import index_status
 
 if TYPE_CHECKING:
-    from lurcher.indexing.root_index import Project
+    from lurcher.indexing.root_index import RootIndex
 
 _FIRST = ("root", "index", "exists", "lock", "kernel")
 """Fields that come before the history."""
 
 
-def status_of(project: Project, *, skipped: bool = False) -> dict[str, Any]:
+def status_of(project: RootIndex, *, skipped: bool = False) -> dict[str, Any]:
     """Fields are added over time, never renamed. With `skipped` also the paths of files that were read and left out."""
     history = history_entry(project)
     code = index_status(project, skipped=skipped)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.indexing.root_index import Project, View
+from lurcher.indexing.root_index import RootIndex, View
 from lurcher.inspect.answers import Basis
 from lurcher.inspect.resolve_path import file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.expand import Group
 from lurcher.query.intent import REPORT
 from lurcher.ranking.context import Context, Ranking
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.sources import secrets
 from lurcher.sources.git import command
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS
@@ -116,7 +116,7 @@ class WhyAnswer:
 
 
 def left_out(
-    snapshot: Snapshot, candidates: Sequence[str], views: Sequence[View], projects: Sequence[Project], labels: Sequence[str]
+    snapshot: Snapshot, candidates: Sequence[str], views: Sequence[View], projects: Sequence[RootIndex], labels: Sequence[str]
 ) -> tuple[str, str] | None:
     """A file that is there but not in the index, and why; None for one that is, and for what is no file at all."""
     if any(path in snapshot.live_paths for path in candidates):
@@ -286,7 +286,7 @@ def _verdict(
         return "the filter leaves it out"
     if here.rank is None:
         if file_rank is not None:
-            return f"this part of it is not among the {counted(total, 'hit')}; another part of the file is hit {file_rank}"
+            return f"this part of it is not among the {format_count(total, 'hit')}; another part of the file is hit {file_rank}"
         lacking = [word.word for word in words if not word.in_file]
         if words and len(lacking) == len(words):
             return "none of the question's words stand in it, and it is not near enough in meaning"

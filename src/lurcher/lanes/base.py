@@ -10,7 +10,7 @@ from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, DeadlineExceeded, LurcherError, UsageError
 from lurcher.query.plan import Plan
 from lurcher.registry import find
-from lurcher.runtime.cancel import check
+from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded, LaneWhy, Match
@@ -79,7 +79,7 @@ def run_lanes(
     found: dict[str, Found] = {}
     failed: list[Degraded] = []
     for name in names:
-        check()
+        check_cancelled()
         try:
             found[name] = lane_named(name)(request)
         except (CorruptIndex, DeadlineExceeded):

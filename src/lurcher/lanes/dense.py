@@ -9,10 +9,10 @@ from lurcher.query.expand import query_terms
 from lurcher.query.plan import Plan
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
-from lurcher.storage.accumulate import runs
-from lurcher.storage.order import best_first, standings
+from lurcher.storage.accumulate import expand_runs
+from lurcher.storage.order import count_above_and_equal, order_units
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import Direction, direction_of
+from lurcher.storage.vectors import Direction, to_direction
 from lurcher.types import LaneWhy
 from lurcher.vectors.model import Model
 from lurcher.vectors.query import direction, unfit
@@ -50,7 +50,7 @@ class DenseCosines:
     def cards(self) -> NDArray[np.float64]:
         """One cosine per file, live or not."""
         if self._cards is None:
-            self._cards = self._level(self._snapshot.nearness.of_cards(self._direction))
+            self._cards = self._level(self._snapshot.cosines.for_files(self._direction))
         return self._cards
 
     @cached_property
@@ -74,14 +74,14 @@ class DenseCosines:
 
     def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The units of given files, which are sorted by number, and their cosines."""
-        units = runs(self._snapshot.first_unit[files], self._snapshot.unit_counts[files])
-        cosines = self._snapshot.nearness.of_units(units, self._direction)
+        units = expand_runs(self._snapshot.first_unit[files], self._snapshot.unit_counts[files])
+        cosines = self._snapshot.cosines.for_units(units, self._direction)
         self._compared = units, cosines
         return units, self._level(cosines)
 
     def scan(self) -> NDArray[np.float64]:
         """One cosine per unit, live or not."""
-        cosines = self._snapshot.nearness.of_all_units(self._direction)
+        cosines = self._snapshot.cosines.for_all_units(self._direction)
         live = np.flatnonzero(self._snapshot.live_units)
         self._compared = live, cosines[live]
         return cosines
@@ -104,7 +104,7 @@ class DenseCosines:
         places = {unit: place for unit in units if (place := self._position(unit)) is not None}
         if self._compared is not None:
             cosines = self._compared[1]
-            counted = standings(cosines, [float(cosines[place]) for place in places.values()])
+            counted = count_above_and_equal(cosines, [float(cosines[place]) for place in places.values()])
             self._standings.update(zip(places, counted, strict=True))
 
     def why(self, unit: int) -> LaneWhy | None:
@@ -116,23 +116,23 @@ class DenseCosines:
         if position is None:
             return None
         value = float(cosines[position])
-        ahead, equal = self._standings.get(unit) or standings(cosines, [value])[0]
+        ahead, equal = self._standings.get(unit) or count_above_and_equal(cosines, [value])[0]
         if equal > 1:
             tied = units[cosines == value]
-            ahead += int(np.flatnonzero(tied[best_first(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])
+            ahead += int(np.flatnonzero(tied[order_units(self._snapshot, tied, np.zeros(len(tied)))] == unit)[0])
         return LaneWhy(ahead + 1, value)
 
 
 def run(request: Request) -> DenseCosines:
     model, snapshot, plan = request.model, request.snapshot, request.plan
-    dims = snapshot.nearness.dims
+    dims = snapshot.cosines.dims
     problem = unfit(model, dims if snapshot.unit_total else None)
     if problem is not None:
         raise problem
     if model.textual and not snapshot.unit_total:
-        return DenseCosines(snapshot, direction_of(np.zeros(0)), True)
+        return DenseCosines(snapshot, to_direction(np.zeros(0)), True)
     if plan.like is not None:
-        return DenseCosines(snapshot, direction_of(snapshot.nearness.vector(plan.like)), True)
+        return DenseCosines(snapshot, to_direction(snapshot.cosines.vector(plan.like)), True)
     return DenseCosines(snapshot, *pointing(model, plan, dims), levelled=model.textual)
 
 

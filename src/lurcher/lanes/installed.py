@@ -34,9 +34,9 @@ class Scored:
         self.scores = scores
 
     def why(self, unit: int) -> LaneWhy | None:
-        from lurcher.storage.order import place_of
+        from lurcher.storage.order import rank_of_unit
 
-        rank = place_of(self._snapshot, self.scores, unit)
+        rank = rank_of_unit(self._snapshot, self.scores, unit)
         return LaneWhy(rank, float(self.scores[unit])) if rank else None
 
 

@@ -15,8 +15,8 @@ from lurcher.query.intent import REPORT
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass
-from lurcher.storage.accumulate import Sum
-from lurcher.storage.order import FileScores, by_file, place_of, standings
+from lurcher.storage.accumulate import PostingSum
+from lurcher.storage.order import FileScores, best_units_by_file, count_above_and_equal, rank_of_unit
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy
@@ -65,7 +65,7 @@ class LexicalScores:
     @cached_property
     def files(self) -> FileScores:
         """What they are to each file."""
-        return by_file(self.snapshot, self.scores)
+        return best_units_by_file(self.snapshot, self.scores)
 
     def terms_of(self, unit: int) -> dict[str, float]:
         """What each word gave to a unit, largest first."""
@@ -80,10 +80,10 @@ class LexicalScores:
         """Count for all of some units at once where they stand."""
         scored = [unit for unit in units if self.scores[unit] > 0]
         values = [float(self.scores[unit]) for unit in scored]
-        self._standings.update(zip(scored, standings(self.scores, values), strict=True))
+        self._standings.update(zip(scored, count_above_and_equal(self.scores, values), strict=True))
 
     def why(self, unit: int) -> LaneWhy | None:
-        rank = place_of(self.snapshot, self.scores, unit, self._standings.get(unit))
+        rank = rank_of_unit(self.snapshot, self.scores, unit, self._standings.get(unit))
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 
@@ -172,7 +172,7 @@ def _frequencies(
     snapshot: Snapshot, group: Group, weights: Mapping[str, float]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
     """The units that have the group, with its weighted frequency; and in how many the word itself and each form stands."""
-    total = Sum()
+    total = PostingSum()
     own = _weighted(snapshot, group.word, weights)
     total.add(*own, 1.0)
     each = [len(own[0])]
@@ -192,11 +192,11 @@ def _weighted(
     key = term, tuple(weights.values())
     known = snapshot.weighted.get(key)
     if known is None:
-        units, files = Sum(), Sum()
+        units, files = PostingSum(), PostingSum()
         if snapshot.knows(term):
             fields = [field for field in weights.items() if field[1]]
-            snapshot.add_to(units, [field for field in fields if field[0] in UNIT_FIELDS], term)
-            snapshot.add_to(files, [field for field in fields if field[0] not in UNIT_FIELDS], term)
+            snapshot.add_postings(units, [field for field in fields if field[0] in UNIT_FIELDS], term)
+            snapshot.add_postings(files, [field for field in fields if field[0] not in UNIT_FIELDS], term)
         owners, amounts = files.sparse(snapshot.file_total)
         if len(owners):
             units.add(*_in_units(snapshot, owners, amounts), 1.0)

@@ -11,10 +11,10 @@ from itertools import islice
 from lurcher.lanes.base import Request
 from lurcher.query.text_pattern import Pattern
 from lurcher.runtime.arrays import np
-from lurcher.runtime.cancel import check
+from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, dataclass, field
-from lurcher.storage.segment import UNSEEN
+from lurcher.storage.segment import HAS_UNINDEXED_WORDS
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound, words
@@ -174,7 +174,7 @@ def _search_spans(snapshot: Snapshot, pattern: Pattern, spans: Sequence[Spans]) 
     for groups in _by_path(snapshot, pattern, spans):
         if stopped:
             break
-        check()
+        check_cancelled()
         for segment, first_unit, part in groups:
             found = _search_group(segment, pattern, part)
             if found is not None:
@@ -223,7 +223,7 @@ def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> N
     # All words of a match stand in one file, and where it cannot reach over lines, in units that share a line.
     found = _of_files(snapshot, pieces) if pattern.multiline else _of_lines(snapshot, pieces)
     if every:
-        marked = ((snapshot.file_column("flags") & UNSEEN) != 0)[snapshot.unit_file]
+        marked = ((snapshot.file_column("flags") & HAS_UNINDEXED_WORDS) != 0)[snapshot.unit_file]
         if marked.any():
             marked[found] = True
             found = np.flatnonzero(marked)
@@ -306,10 +306,10 @@ def _units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
     """Units with a term that contains `piece`; None where too many terms do."""
     parts = []
     for segment in snapshot.segments:
-        known = segment.pieces.get(piece)
+        known = segment.substring_units.get(piece)
         if known is None:
             known = (_in_segment(segment, piece),)
-            segment.pieces.put(piece, known, len(segment.units) // 32)  # a byte each, and worth keeping
+            segment.substring_units.put(piece, known, len(segment.units) // 32)  # a byte each, and worth keeping
         if known[0] is None:
             return None
         parts.append(known[0])
@@ -450,7 +450,7 @@ def _starts_apart(pattern: Pattern, texts: _Texts, borders: list[int]) -> NDArra
     """Where matches begin in texts that are searched one by one."""
     parts, first = [np.zeros(0, np.int64)], 0
     for text, start in zip(texts.apart, texts.begin.tolist(), strict=True):
-        check()
+        check_cancelled()
         last = bisect_left(borders, start + len(text) + 1, first)
         inner = [border - start for border in borders[first:last]]
         parts.append(np.array(pattern.starts(text, inner, MOST_COUNTED), np.int64) + start)

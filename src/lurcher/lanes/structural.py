@@ -11,9 +11,9 @@ from lurcher.errors import Template
 from lurcher.lanes.base import Request
 from lurcher.query.syntax_pattern import Flaw, Pattern, checked, flawed, read, shown_to_grammar, told
 from lurcher.runtime.arrays import np
-from lurcher.runtime.cancel import check
+from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.runtime.sandbox import GaveUp, call, possible
+from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
 from lurcher.storage.snapshot import Snapshot
 from lurcher.structural.languages import SIGILS, grammar_name, inferred, parser
 from lurcher.types import Captures, Degraded, LaneWhy, Match
@@ -80,7 +80,7 @@ def run(request: Request) -> StructuralMatches:
     units: dict[int, UnitMatches] = {}
     failed: dict[str, str] = {}
     for file in _in_order(snapshot, [file for language in patterns for file in files.get(language, ())]):
-        check()
+        check_cancelled()
         pattern = patterns[snapshot.language(file)]
         data = snapshot.file_text(file)
         if not may_match(pattern, data):
@@ -242,11 +242,11 @@ def described(pattern: Pattern, text: str) -> list[tuple[int, Match]]:
 
 
 def _isolated(name: str, pattern: Pattern, text: str) -> Any:
-    if not possible():
+    if not can_start_child():
         return globals()[name](pattern, text)
     try:
         return call(f"{__name__}:{name}", pattern, text)
-    except GaveUp:
+    except SandboxFailure:
         raise Unreadable("takes its grammar too much time or memory") from None
 
 

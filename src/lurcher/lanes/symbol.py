@@ -7,7 +7,7 @@ from lurcher.query.intent import parts_of
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
-from lurcher.storage.order import by_path
+from lurcher.storage.order import order_by_path
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound
@@ -102,7 +102,7 @@ def _inside(snapshot: Snapshot, numbers: NDArray[np.int64], container: str) -> N
 def _defining(snapshot: Snapshot, name: str) -> NDArray[np.int64]:
     """Definitions of a name, by path."""
     numbers, _ = snapshot.postings("definitions", compound(name))
-    return by_path(snapshot, numbers, snapshot.definition_file[numbers])
+    return order_by_path(snapshot, numbers, snapshot.definition_file[numbers])
 
 
 def _strength(definition: Definition, parts: list[str]) -> float:
@@ -207,7 +207,7 @@ def _uses(snapshot: Snapshot, name: str, files: Set[int] | None = None) -> dict[
     units, _ = snapshot.postings("body", compound(name))
     if files is not None:
         units = units[[file in files for file in snapshot.unit_file[units].tolist()]] if len(units) else units
-    for unit in by_path(snapshot, units, snapshot.unit_file[units])[:_MOST_SCANNED].tolist():
+    for unit in order_by_path(snapshot, units, snapshot.unit_file[units])[:_MOST_SCANNED].tolist():
         count = len(pattern.findall(snapshot.unit_text(unit)))
         if count:
             file = int(snapshot.unit_file[unit])

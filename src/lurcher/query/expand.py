@@ -10,7 +10,7 @@ from lurcher.terms.vocabulary import STOP_WORDS, abbreviations
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lurcher.storage.accumulate import Memory
+    from lurcher.storage.accumulate import BoundedCache
 
 _PART = 0.3
 """What a part of a queried name counts against the whole: who asks for `getUser` does not ask for every `get`."""
@@ -69,7 +69,7 @@ def expand(snapshot: Terms, weights: Iterable[tuple[str, float]]) -> tuple[Group
 
 def forms_of(snapshot: Terms, term: str) -> list[str]:
     """Other terms with the same stem, and known abbreviations, sorted."""
-    room: Memory[str, list[str]] | None = getattr(snapshot, "forms", None)  # where terms do not change
+    room: BoundedCache[str, list[str]] | None = getattr(snapshot, "forms", None)  # where terms do not change
     known = room.get(term) if room is not None else None
     if known is None:
         known = _forms_of(snapshot, term)

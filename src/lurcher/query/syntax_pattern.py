@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from lurcher.errors import QueryError
-from lurcher.runtime.sandbox import GaveUp, call, possible
+from lurcher.runtime.sandbox import SandboxFailure, call, can_start_child
 from lurcher.structural.languages import SIGILS, grammar_name, inferred, installed, parser
 
 MAX_CHARS = 4_000
@@ -91,12 +91,12 @@ def checked(text: str) -> str:
 
 def read(text: str, language: str) -> Pattern | Flaw:
     """The pattern as `language` reads it, by itself or where such code may stand, or else its first flaw."""
-    if not installed() or not possible():
+    if not installed() or not can_start_child():
         return read_alone(text, language)
     try:
         found: Pattern | Flaw = call(f"{__name__}:read_alone", text, language)
         return found
-    except GaveUp:
+    except SandboxFailure:
         return Flaw(language, 0, len(text), "it takes the grammar too much time or memory")
 
 

@@ -14,7 +14,7 @@ from lurcher.ranking.fusion import fuse
 from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.order import best_first
+from lurcher.storage.order import order_units
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
@@ -28,14 +28,14 @@ STAGES = (coherence, definition, proximity, stem, noise, saturation)
 def rank(context: Context) -> Ranking:
     lexical = np.where(context.allowed[context.snapshot.unit_file], context.lexical.scores, 0.0)
     matched = np.flatnonzero(lexical > 0)
-    candidates = matched[best_first(context.snapshot, matched, lexical[matched])]
+    candidates = matched[order_units(context.snapshot, matched, lexical[matched])]
     near = _nearest(context)
     settings = context.settings.classic
     alpha = 0.0 if not len(near) else settings.alpha_symbol if context.plan.intent == SYMBOL else settings.alpha_language
     lanes = [(1 - alpha, candidates.tolist()), (alpha, near.tolist()), (PHRASE, _with_phrase(context))]
     for _, weight, given in weighed(context):
         matched = np.flatnonzero(given > 0)
-        best = matched[best_first(context.snapshot, matched, given[matched])]
+        best = matched[order_units(context.snapshot, matched, given[matched])]
         lanes.append((weight, best[: max(settings.candidates, 5 * context.limit)].tolist()))
     fused = fuse(lanes, settings.rrf_k)
     scores = dict(fused)
@@ -44,7 +44,7 @@ def rank(context: Context) -> Ranking:
         stage.apply(context, scores, log)
     units = np.fromiter(scores, np.int64, len(scores))
     values = np.fromiter(scores.values(), np.float64, len(scores))
-    order = best_first(context.snapshot, units, values)
+    order = order_units(context.snapshot, units, values)
     units, values = units[order], values[order]
 
     def why(unit: int, score: float) -> Why:
@@ -58,7 +58,7 @@ def _with_phrase(context: Context) -> list[int]:
     lane = context.lanes.get("literal")
     if not isinstance(lane, LiteralMatches) or not len(lane.units):
         return []
-    best: list[int] = lane.units[best_first(context.snapshot, lane.units, lane.counts.astype("f8"))].tolist()
+    best: list[int] = lane.units[order_units(context.snapshot, lane.units, lane.counts.astype("f8"))].tolist()
     return best
 
 
@@ -69,5 +69,5 @@ def _nearest(context: Context) -> NDArray[np.int64]:
         return np.zeros(0, np.int64)
     cosines = lane.scan()
     units = np.flatnonzero((cosines > 0) & context.allowed[context.snapshot.unit_file])
-    best = units[best_first(context.snapshot, units, cosines[units])]
+    best = units[order_units(context.snapshot, units, cosines[units])]
     return best[: max(context.settings.classic.candidates, 5 * context.limit)]

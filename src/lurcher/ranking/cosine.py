@@ -5,7 +5,7 @@ from __future__ import annotations
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.runtime.arrays import np
-from lurcher.storage.order import best_first
+from lurcher.storage.order import order_units
 from lurcher.types import Why
 
 
@@ -13,7 +13,7 @@ def rank(context: Context) -> Ranking:
     lane = context.lanes.get("dense")
     cosines = lane.scan() if isinstance(lane, DenseCosines) else np.zeros(context.snapshot.unit_total)
     units = np.flatnonzero((cosines > 0) & context.allowed[context.snapshot.unit_file])
-    units = units[best_first(context.snapshot, units, cosines[units])]
+    units = units[order_units(context.snapshot, units, cosines[units])]
 
     def why(unit: int, score: float) -> Why:
         return Why(lane_whys(context, unit), score, ())

@@ -16,7 +16,7 @@ from lurcher.ranking.evidence import content, definition, dense, folder, name, n
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, partial
-from lurcher.storage.order import FileScores, best_first, by_file, largest
+from lurcher.storage.order import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 
@@ -103,8 +103,8 @@ def rank(context: Context) -> Ranking:
     scale = sum(weight for _, weight, _ in evidence)
     leads = _lead_units(context, files, [scores for _, _, scores in further])
     values = x[files] / scale
-    first = largest(context.snapshot, files, values, _HEAD)
-    first = first[best_first(context.snapshot, leads[first], values[first])]
+    first = top_positions(context.snapshot, files, values, _HEAD)
+    first = first[order_units(context.snapshot, leads[first], values[first])]
     more = _further_units(context, leads, x, float(values.min()) if len(values) else 0.0)
 
     scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
@@ -126,7 +126,7 @@ def rank(context: Context) -> Ranking:
         return Why(lane_whys(context, unit), total, tuple(stages))
 
     def rest() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        behind = best_first(context.snapshot, leads, values)[len(first) :]
+        behind = order_units(context.snapshot, leads, values)[len(first) :]
         units, scores = more.order()
         return np.concatenate((leads[behind], units)), np.concatenate((values[behind], scores))
 
@@ -224,7 +224,7 @@ def _lead_units(
     snapshot = context.snapshot
     best = snapshot.first_unit.copy()
     for lane in reversed(further):
-        _put_best(by_file(snapshot, lane), best)
+        _put_best(best_units_by_file(snapshot, lane), best)
     if context.nearest is not None:
         best[snapshot.unit_file[context.nearest]] = context.nearest
     _put_best(context.lexical.files, best)
@@ -245,7 +245,7 @@ def _put_best(files: FileScores, best: NDArray[np.int64]) -> None:
 
 def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each file's best unit score."""
-    return by_file(snapshot, scores).best
+    return best_units_by_file(snapshot, scores).best
 
 
 def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> Unordered:
@@ -264,7 +264,7 @@ def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.flo
         if len(units) != count or not best.all():
             raise context.snapshot.segments[0].container.corrupt("its files share units")
         values = ceiling * (x[files] / x.max()) * scores[units] / best
-        ordered = best_first(context.snapshot, units, values)
+        ordered = order_units(context.snapshot, units, values)
         return units[ordered], values[ordered]
 
     return Unordered(count, order)

@@ -12,7 +12,7 @@ from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.fusion import choose, scaled
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.order import best_first
+from lurcher.storage.order import order_units
 from lurcher.types import Why
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]
     if isinstance(lane, DenseCosines) and lane and alpha:
         cosines = lane.scan()
         near = usable[cosines[usable] > 0]
-        near = near[best_first(snapshot, near, cosines[near])][: max(settings.classic.candidates, 5 * context.limit)]
+        near = near[order_units(snapshot, near, cosines[near])][: max(settings.classic.candidates, 5 * context.limit)]
         found = np.union1d(found, near)
     else:
         alpha = 0.0  # words alone decide
     hybrid = np.zeros(snapshot.unit_total)
     hybrid[usable] = alpha * scaled(cosines[usable]) + (1 - alpha) * scaled(lexical[usable])
     found = found[hybrid[found] > 0] if len(found) > 1 else found  # where all are equal, scaled values say nothing
-    units = found[best_first(snapshot, found, hybrid[found])]
+    units = found[order_units(snapshot, found, hybrid[found])]
     chosen: dict[int, float] = {}
     if context.mmr is not None and alpha and len(units):
         head = units[: MMR_TOP]
@@ -67,7 +67,7 @@ def _vectors(context: Context, units: NDArray[np.int64]) -> NDArray[np.float64]:
     """The vectors of units, of length 1 or 0."""
     import numpy as np
 
-    found = np.array([context.snapshot.nearness.vector(int(unit)) for unit in units], np.float64)
+    found = np.array([context.snapshot.cosines.vector(int(unit)) for unit in units], np.float64)
     lengths = np.linalg.norm(found, axis=1, keepdims=True)
     vectors: NDArray[np.float64] = np.divide(found, lengths, out=np.zeros_like(found), where=lengths > 0)
     return vectors

@@ -10,7 +10,7 @@ from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
-from lurcher.storage.order import best_first
+from lurcher.storage.order import order_units
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def rank(context: Context) -> Ranking:
     factors = np.where(base == WHOLE, _KEPT + (1 - _KEPT) * factors, factors)
     # Of equals, the one that says it more often.
     scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, MOST_COUNTED))
-    order = best_first(snapshot, found.units, scores)
+    order = order_units(snapshot, found.units, scores)
     names = {int(found.units[place]): strength for place, strength in defining.items()}
 
     def why(unit: int, score: float) -> Why:

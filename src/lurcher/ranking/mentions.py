@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.storage.order import by_path
+from lurcher.storage.order import order_by_path
 from lurcher.terms.split import compound, name_of
 
 
@@ -14,7 +14,7 @@ def files_at(context: Context, mentioned: str) -> list[int]:
         return []
     best, found = 0, []
     owners, _ = context.snapshot.postings("stem", compound(name_of("/".join(wanted[-2:]))))
-    for file in by_path(context.snapshot, owners, owners).tolist():
+    for file in order_by_path(context.snapshot, owners, owners).tolist():
         path = context.snapshot.path(file).split("/")
         shared = 0
         while shared < min(len(path), len(wanted)) and path[-1 - shared] == wanted[-1 - shared]:

@@ -28,11 +28,11 @@ class Near:
 
 def near(snapshot: Snapshot, sources: Mapping[int, float]) -> dict[int, Near]:
     """File → how near it is to one of `sources`, each given with its share of the best score; itself does not count."""
-    from lurcher.indexing.import_graph import graph_around  # brings every resolver, which most queries do without
+    from lurcher.indexing.import_graph import import_graph_around  # brings every resolver, which most queries do without
 
     found: dict[int, Near] = {}
     for source, share in sources.items():
-        graph = graph_around(snapshot, source)
+        graph = import_graph_around(snapshot, source)
         path, prefix = snapshot.bare_path(source), snapshot.prefix(source)
         for links in (graph.imports(path, HOPS), graph.importers(path, HOPS)):
             counts = [sum(link.hop == hop for link in links) for hop in range(HOPS + 1)]

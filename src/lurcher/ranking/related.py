@@ -13,7 +13,7 @@ from lurcher.query.expand import Group, query_terms
 from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.runtime.arrays import np
-from lurcher.storage.order import best_first
+from lurcher.storage.order import order_units
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 
@@ -37,7 +37,7 @@ def rank(context: Context) -> Ranking:
     same = snapshot.unit_file == snapshot.unit_file[asked]
     scores = (shared + near) * np.where(same, SAME_FILE, 1.0)
     units = np.flatnonzero((words > 0) & (scores >= LEAST))
-    units = units[best_first(snapshot, units, scores[units])]
+    units = units[order_units(snapshot, units, scores[units])]
 
     def why(unit: int, score: float) -> Why:
         stages = [StageWhy("words", amount=float(shared[unit]))]

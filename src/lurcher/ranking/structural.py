@@ -8,7 +8,7 @@ from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
 from lurcher.runtime.arrays import np
-from lurcher.storage.order import best_first
+from lurcher.storage.order import order_units
 from lurcher.types import StageWhy, Why
 
 USE = 0.5
@@ -25,7 +25,7 @@ def rank(context: Context) -> Ranking:
     units = np.fromiter(found, np.int64, len(found))
     values = np.fromiter((1.0 if here.defines else USE for here in found.values()), np.float64, len(found))
     values *= noise.score(context)[context.snapshot.unit_file[units]]
-    order = best_first(context.snapshot, units, values)
+    order = order_units(context.snapshot, units, values)
 
     def why(unit: int, score: float) -> Why:
         stages = [] if found[unit].defines else [StageWhy("definition", factor=USE, note="no match in it is a definition")]

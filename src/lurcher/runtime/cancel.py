@@ -18,31 +18,31 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
 
-_current = _local()
+_thread_state = _local()
 
 
-class Abandoned(BaseException):
+class Cancelled(BaseException):
     """Nobody waits for the answer; no handler of ordinary errors may take this for one."""
 
 
-def watch(work: Callable[[], Result], stop: Event, seconds: float | None = None) -> Result:
+def run_cancellable(work: Callable[[], Result], stop: Event, seconds: float | None = None) -> Result:
     """Do some work in this thread that ends early once `stop` is set, or `seconds` from now."""
-    before = getattr(_current, "watched", None)
-    _current.watched = (stop, seconds, None if seconds is None else monotonic() + seconds)
+    before = getattr(_thread_state, "watched", None)
+    _thread_state.watched = (stop, seconds, None if seconds is None else monotonic() + seconds)
     try:
-        check()
+        check_cancelled()
         return work()
     finally:
-        _current.watched = before
+        _thread_state.watched = before
 
 
-def check() -> None:
+def check_cancelled() -> None:
     """Raise where the work of this thread is to end."""
-    watched = getattr(_current, "watched", None)
+    watched = getattr(_thread_state, "watched", None)
     if watched is None:
         return
     stop, seconds, end = watched
     if stop.is_set():
-        raise Abandoned
+        raise Cancelled
     if end is not None and monotonic() > end:
         raise DeadlineExceeded(f"the question took longer than {seconds:g} s", "narrow it to a folder or a language")

@@ -25,15 +25,15 @@ from lurcher.runtime.timings import pause
 
 Value = TypeVar("Value")
 
-_PAUSE = 0.001
-_ORDINARY = ("SIGINT", "SIGTERM", "SIGHUP")
+_POLL_SECONDS = 0.001
+_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
-def possible() -> bool:
-    return sys.platform == "linux" and process.is_ours() and threading.active_count() == 1 and _threads() == 1
+def can_fork() -> bool:
+    return sys.platform == "linux" and process.is_own_process() and threading.active_count() == 1 and _count_threads() == 1
 
 
-def _threads() -> int:
+def _count_threads() -> int:
     """How many threads the system counts: libraries have some that Python does not know."""
     try:
         return len(os.listdir("/proc/self/task"))
@@ -41,7 +41,7 @@ def _threads() -> int:
         return 0
 
 
-class Forked:
+class ForkedChild:
     """What of `subprocess.Popen` a worker needs."""
 
     def __init__(self, serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
@@ -56,7 +56,7 @@ class Forked:
             raise
         if self._pid == 0:
             try:
-                _let_go({jobs_out, results_in})
+                _detach({jobs_out, results_in})
                 serve(open(jobs_out, "rb"), open(results_in, "wb"))  # noqa: SIM115
             finally:
                 os._exit(1)
@@ -75,7 +75,7 @@ class Forked:
                 if pid == 0:
                     if deadline is not None and time.monotonic() >= deadline:
                         raise subprocess.TimeoutExpired("worker", timeout or 0.0)
-                    pause(_PAUSE)
+                    pause(_POLL_SECONDS)
                     continue
                 self._status = os.waitstatus_to_exitcode(status)
                 continue
@@ -88,7 +88,7 @@ class Forked:
                 os.kill(self._pid, signal.SIGKILL)
 
 
-class Asked(Generic[Value]):
+class ForkedCall(Generic[Value]):
     """Something that a copy of this process finds out, while this one does something else."""
 
     def __init__(self, call: Callable[[], Value]) -> None:
@@ -101,7 +101,7 @@ class Asked(Generic[Value]):
             raise
         if self._pid == 0:
             try:
-                _let_go({into})
+                _detach({into})
                 with open(into, "wb") as stream:
                     pickle.dump(call(), stream, pickle.HIGHEST_PROTOCOL)
                 os._exit(0)
@@ -110,7 +110,7 @@ class Asked(Generic[Value]):
         os.close(into)
         self._stream: IO[bytes] = open(out, "rb")  # noqa: SIM115
 
-    def answer(self) -> Value | None:
+    def result(self) -> Value | None:
         """What it found; None where it did not live to tell."""
         status = 1
         try:
@@ -127,9 +127,9 @@ class Asked(Generic[Value]):
         return found
 
 
-def _let_go(kept: set[int]) -> None:
+def _detach(kept: set[int]) -> None:
     """Hold nothing of the parent's but its memory: no terminal, no lock, no pipe to another child, no handler of signals."""
-    for name in _ORDINARY:
+    for name in _SIGNALS:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-class Uncollected:
+class CollectorPause:
     """`with UNCOLLECTED:` pauses Python's collector. Threads share it: the last one that leaves puts it back as it was.
 
     If each thread remembered by itself whether the collector was on, one that begins while another has paused it would
@@ -37,4 +37,4 @@ class Uncollected:
                 gc.enable()
 
 
-UNCOLLECTED = Uncollected()
+GC_PAUSED = CollectorPause()

@@ -21,16 +21,16 @@ VERSION = 17
 @cache
 def native() -> ModuleType | None:
     """The kernel, where it was built and is wanted."""
-    return _found()[0]
+    return _load()[0]
 
 
-def description() -> dict[str, str]:
+def describe_kernel() -> dict[str, str]:
     """Which one is in use, and why it is not the kernel."""
-    module, reason = _found()
+    module, reason = _load()
     return {"name": "native"} if module is not None else {"name": "python", "reason": reason}
 
 
-def _found() -> tuple[ModuleType | None, str]:
+def _load() -> tuple[ModuleType | None, str]:
     if not wants_kernel():
         return None, "LURCHER_KERNEL=python"
     if sys.byteorder != "little":
@@ -45,19 +45,19 @@ def _found() -> tuple[ModuleType | None, str]:
     return module, ""
 
 
-def seed() -> int:
+def hash_seed() -> int:
     """For tables of the kernel's: like that of Python's own dictionaries, so that no text can be made to fill one slot."""
     return hash("lurcher") & 0xFFFFFFFFFFFFFFFF
 
 
-def write_out(descriptor: int, start: int, size: int) -> None:
+def start_writeback(descriptor: int, start: int, size: int) -> None:
     """Have a part of a file written to the disk, without waiting for that, as far as somebody can."""
     kernel = native()
     if kernel is not None:
         kernel.write_out(descriptor, start, size)
 
 
-def give_back() -> None:
+def trim_heap() -> None:
     """Give memory that was in use for a while back to the system, as far as somebody can."""
     kernel = native()
     if kernel is not None:

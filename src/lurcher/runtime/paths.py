@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 
-_NOTHING = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)
 
 
 def exists(path: str) -> bool:
@@ -13,7 +13,7 @@ def exists(path: str) -> bool:
     try:
         os.stat(path)
     except OSError as error:
-        if error.errno in _NOTHING:
+        if error.errno in _ABSENT:
             return False
         raise
     except ValueError:

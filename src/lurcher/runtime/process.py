@@ -5,14 +5,14 @@ Only our own may be copied (runtime/fork.py): we know what runs in it.
 
 from __future__ import annotations
 
-_ours = False
+_owned = False
 
 
-def claim() -> None:
+def claim_process() -> None:
     """From now on this process counts as ours."""
-    global _ours
-    _ours = True
+    global _owned
+    _owned = True
 
 
-def is_ours() -> bool:
-    return _ours
+def is_own_process() -> bool:
+    return _owned

@@ -20,23 +20,23 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-SECONDS = 1.5
+CPU_SECONDS = 1.5
 """Of processor time for one call. A file of the largest size takes less than one."""
-MEMORY = 500 << 20
+MEMORY_BYTES = 500 << 20
 """Bytes of address space that a child may have."""
-PATIENCE = 20.0
+WALL_SECONDS = 20.0
 """Seconds that a call may take where the system has no timer for processor time."""
-_KEPT = 4
+_MAX_IDLE = 4
 """Children that wait for further calls."""
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.runtime.sandbox import serve; serve()"
 
 
-class GaveUp(Exception):
+class SandboxFailure(Exception):
     """A call took too much time or memory, or brought its process down."""
 
 
-def possible() -> bool:
+def can_start_child() -> bool:
     """Whether this program can start another one like it."""
     return bool(sys.executable)
 
@@ -52,13 +52,13 @@ def call(function: str, *arguments: Any) -> Any:
     except BaseException as error:
         child.kill()
         if isinstance(error, (OSError, EOFError, pickle.UnpicklingError)):
-            raise GaveUp("it took too much time or memory, or crashed") from None
+            raise SandboxFailure("it took too much time or memory, or crashed") from None
         raise
-    _give_back(child)
+    _release(child)
     if outcome:
         return value
     if isinstance(value, MemoryError):
-        raise GaveUp("it took too much memory") from None
+        raise SandboxFailure("it took too much memory") from None
     raise value
 
 
@@ -74,7 +74,7 @@ class _Child:
         assert self._process.stdin is not None and self._process.stdout is not None
         limit = None
         if not hasattr(signal, "setitimer"):
-            limit = threading.Timer(PATIENCE, self._process.kill)
+            limit = threading.Timer(WALL_SECONDS, self._process.kill)
             limit.start()
         try:
             send(self._process.stdin, (function, arguments))
@@ -102,7 +102,7 @@ class _Child:
 
 _lock = threading.Lock()
 _idle: list[_Child] = []
-_others: list[_Child] = []
+_foreign: list[_Child] = []
 """Those of the process that we are a copy of: theirs to use, and not even to be closed."""
 
 
@@ -112,16 +112,16 @@ def _take() -> _Child:
             child = _idle.pop()
             if child.owner == os.getpid():
                 return child
-            _others.append(child)
+            _foreign.append(child)
     try:
         return _Child()
     except OSError as error:
-        raise GaveUp(f"no process can be started for it: {error.strerror}") from error
+        raise SandboxFailure(f"no process can be started for it: {error.strerror}") from error
 
 
-def _give_back(child: _Child) -> None:
+def _release(child: _Child) -> None:
     with _lock:
-        if len(_idle) < _KEPT:
+        if len(_idle) < _MAX_IDLE:
             if not _idle:
                 import atexit
 
@@ -150,15 +150,15 @@ def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None) -> N
     with contextlib.suppress(EOFError, BrokenPipeError):
         while True:
             function, arguments = receive(source)
-            send(target, _outcome(function, arguments))
+            send(target, _run_call(function, arguments))
     os._exit(0)
 
 
-def _outcome(function: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
+def _run_call(function: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     module, _, name = function.partition(":")
     try:
         called = getattr(import_module(module), name)
-        _set_timer(SECONDS)
+        _set_timer(CPU_SECONDS)
         return True, called(*arguments)
     except Exception as error:
         return False, error
@@ -177,7 +177,9 @@ def _limit_memory() -> None:
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_AS)
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most), most))
+        resource.setrlimit(
+            resource.RLIMIT_AS, (MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most), most)
+        )
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 

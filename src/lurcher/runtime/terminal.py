@@ -24,48 +24,48 @@ COLOURS = frozenset(
     ("0", "0;1;33", "0;2;3", "0;32", "1", "1;31", "1;33", "1;34", "2", "2;3", "32", "33", "35", "36"),
 )  # fmt: skip
 """What `Painter` writes between the escape character's bracket and the letter m."""
-CLEARED = "\r\x1b[K"
+CLEAR_LINE = "\r\x1b[K"
 """Begins a line of progress anew."""
 
-_line: dict[int, str] = {}
-_lines: dict[int, str] = {}
+_LINE_TABLE: dict[int, str] = {}
+_LINES_TABLE: dict[int, str] = {}
 
 
-def _tables() -> None:
+def _fill_tables() -> None:
     for first, last in _REPLACED:
-        _line.update(dict.fromkeys(range(first, last + 1), _REPLACEMENT))
-    _lines.update(_line)
-    del _lines[0x0A]
+        _LINE_TABLE.update(dict.fromkeys(range(first, last + 1), _REPLACEMENT))
+    _LINES_TABLE.update(_LINE_TABLE)
+    del _LINES_TABLE[0x0A]
 
 
 def printable(text: str) -> str:
     """One line that others wrote, as it may be shown."""
     if text.isprintable():
         return text
-    if not _line:
-        _tables()
-    return text.translate(_line)
+    if not _LINE_TABLE:
+        _fill_tables()
+    return text.translate(_LINE_TABLE)
 
 
 def printable_lines(text: str) -> str:
     """The same for text of several lines."""
     if text.isprintable():
         return text
-    if not _line:
-        _tables()
-    return text.translate(_lines)
+    if not _LINE_TABLE:
+        _fill_tables()
+    return text.translate(_LINES_TABLE)
 
 
 def without_controls(text: str) -> str:
     """Text of several lines with spaces in place of what may not be shown, for what is read and not shown: a question."""
     if text.isprintable():
         return text
-    if not _line:
-        _tables()
-    return text.translate(dict.fromkeys(_lines.keys() - {0x0D}, " "))
+    if not _LINE_TABLE:
+        _fill_tables()
+    return text.translate(dict.fromkeys(_LINES_TABLE.keys() - {0x0D}, " "))
 
 
-class Guarded:
+class SafeStream:
     """A stream of text for people. Whatever a command writes, nothing but our own colours and progress acts on the screen."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -74,7 +74,7 @@ class Guarded:
 
     def write(self, text: str) -> int:
         if not text.isprintable() and text != "\n":
-            text = _guarded(text)
+            text = _make_safe(text)
         return self.stream.write(text)
 
     def writelines(self, lines: Any) -> None:
@@ -85,10 +85,10 @@ class Guarded:
         return getattr(self.stream, name)
 
 
-def _guarded(text: str) -> str:
+def _make_safe(text: str) -> str:
     if _ESCAPE not in text:
         return printable_lines(text)
-    begin = CLEARED if text.startswith(CLEARED) else ""
+    begin = CLEAR_LINE if text.startswith(CLEAR_LINE) else ""
     first, *others = text[len(begin) :].split(_ESCAPE)
     out = [begin, printable_lines(first)]
     for part in others:
@@ -98,6 +98,6 @@ def _guarded(text: str) -> str:
     return "".join(out)
 
 
-def unguarded(stream: Any) -> Any:
+def raw_stream(stream: Any) -> Any:
     """The stream below, for what programs read."""
-    return stream.stream if isinstance(stream, Guarded) else stream
+    return stream.stream if isinstance(stream, SafeStream) else stream

@@ -14,7 +14,7 @@ Value = TypeVar("Value")
 _THREADS = 2
 
 
-class Beside(Generic[Value]):
+class BackgroundCall(Generic[Value]):
     """A call that is made in a thread of its own, at once; later, by who asks for its result, where there is no kernel."""
 
     def __init__(self, call: Callable[[], Value]) -> None:
@@ -35,7 +35,7 @@ class Beside(Generic[Value]):
         except BaseException as error:  # raised where the result is asked for
             self._failed = error
 
-    def end(self) -> None:
+    def join(self) -> None:
         """Wait until nothing of it runs any more."""
         if self._thread is not None:
             self._thread.join()
@@ -43,22 +43,22 @@ class Beside(Generic[Value]):
     def result(self) -> Value:
         if self._thread is None and not self._values and self._failed is None:
             self._run()
-        self.end()
+        self.join()
         if self._failed is not None:
             raise self._failed
         return self._values.pop()
 
 
-def in_turn(calls: Iterable[Callable[[], Value]]) -> Iterator[Value]:
+def run_in_order(calls: Iterable[Callable[[], Value]]) -> Iterator[Value]:
     """What calls return, in their order; the next ones are made while somebody looks at the last."""
-    running: deque[Beside[Value]] = deque()
+    running: deque[BackgroundCall[Value]] = deque()
     try:
         for call in calls:
-            running.append(Beside(call))
+            running.append(BackgroundCall(call))
             if len(running) > _THREADS:
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()
     finally:
         for each in running:
-            each.end()
+            each.join()

@@ -16,7 +16,7 @@ class Waitable(Protocol):
     def wait(self, timeout: float | None = None) -> int: ...
 
 
-class Clock:
+class Stopwatch:
     """Laps by name, in milliseconds; laps of one name add up."""
 
     def __init__(self, before: Mapping[str, float] | None = None) -> None:
@@ -35,7 +35,7 @@ class Clock:
         return {**self._laps, "total": (time.perf_counter() - self._started) * 1000}
 
 
-_MOMENT = 0.02
+_MAX_POLL_SECONDS = 0.02
 
 
 def pause(seconds: float) -> None:
@@ -51,7 +51,7 @@ def pause(seconds: float) -> None:
         time.sleep(max(0.0, seconds))
 
 
-def ended(process: Waitable, seconds: float) -> int | None:
+def wait_for_exit(process: Waitable, seconds: float) -> int | None:
     """How a process ended, if it does so in time; `subprocess` itself would sleep."""
     from subprocess import TimeoutExpired
 
@@ -63,4 +63,4 @@ def ended(process: Waitable, seconds: float) -> int | None:
             if waited >= seconds:
                 return None
         pause(moment)
-        waited, moment = waited + moment, min(2 * moment, _MOMENT)
+        waited, moment = waited + moment, min(2 * moment, _MAX_POLL_SECONDS)

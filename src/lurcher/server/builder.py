@@ -181,9 +181,9 @@ def _start(order: Order) -> subprocess.Popen[bytes]:
 def work() -> None:
     """The other side: build what was ordered, telling of progress line by line."""
     from lurcher.engine import Engine
-    from lurcher.runtime.process import claim
+    from lurcher.runtime.process import claim_process
 
-    claim()
+    claim_process()
     with contextlib.suppress(OSError):
         os.nice(5)  # whoever asks meanwhile goes first
     order = json.loads(sys.stdin.buffer.readline())

@@ -25,7 +25,7 @@ from typing import Any
 from lurcher import config
 from lurcher.engine import Engine
 from lurcher.errors import ConfigError, IndexBuilding
-from lurcher.indexing.inotify import Quiet
+from lurcher.indexing.inotify import InotifyMonitor
 from lurcher.runtime.timings import pause
 from lurcher.server.builder import Build, BuildHere, Unwritable, order_for
 from lurcher.server.unindexed import PATIENCE, Early, Listed
@@ -59,7 +59,7 @@ class Served:
         self._here = False
         """Whether the index can only be kept in memory, which is ours then."""
         self._early = Early()
-        self._watches: list[Quiet] = []
+        self._watches: list[InotifyMonitor] = []
         self._engine = self._opened()
         names = (config.PROJECT_FILE, config.PYPROJECT)
         self._own_files = tuple(os.path.join(root, name) for root in self._engine.roots for name in names)
@@ -122,8 +122,8 @@ class Served:
         self._watches = []
         for project in engine.projects:
             with contextlib.suppress(OSError):
-                project.watch = Quiet(project.root.path)
-                self._watches.append(project.watch)
+                project.monitor = InotifyMonitor(project.root.path)
+                self._watches.append(project.monitor)
         return engine
 
     def _settings_marks(self) -> tuple[tuple[int, int] | None, ...]:
@@ -141,7 +141,7 @@ class Served:
     def fresh(self) -> bool:
         """Whether there is an index, and the tree is known to be as it has it; nothing is looked at for this."""
         engine = self.engine
-        return engine.indexed and all(project.stays() for project in engine.projects)
+        return engine.indexed and all(project.is_unchanged() for project in engine.projects)
 
     def search(self, text: str, *, patience: float = PATIENCE, **options: Any) -> Answer:
         """As `Engine.search`, but it never waits for an index: what is there so far answers, and the answer says so."""

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import LurcherError
-from lurcher.indexing.root_index import Project, View
+from lurcher.indexing.root_index import RootIndex, View
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.query.expand import query_terms
 from lurcher.query.plan import literal_pattern
@@ -26,10 +26,10 @@ from lurcher.sources.files import Entry
 from lurcher.sources.git import command
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
+from lurcher.storage.container_writer import encode_container
 from lurcher.storage.manifest import Manifest
 from lurcher.storage.segment_reader import Segment
-from lurcher.storage.segment_writer import encode
+from lurcher.storage.segment_writer import encode_segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.stem import stem
 from lurcher.types import Answer, Degraded, Query
@@ -58,10 +58,16 @@ class Glimpse:
 
 
 def glimpse(
-    project: Project, entries: Sequence[Entry], text: str, pattern: Pattern | None, scanned: float, deadline: float, about: str
+    project: RootIndex,
+    entries: Sequence[Entry],
+    text: str,
+    pattern: Pattern | None,
+    scanned: float,
+    deadline: float,
+    about: str,
 ) -> Glimpse:
     """What can be said about a root without an index until `deadline`, reading until `scanned`, both on the monotonic clock."""
-    from lurcher.indexing.build import build  # brings the grammars
+    from lurcher.indexing.build import build_segment  # brings the grammars
 
     words = _wanted(text)
     looked, found = _scan(project, entries, words, pattern, (scanned, deadline))
@@ -71,12 +77,12 @@ def glimpse(
     for batch in _batches(_best(found, len(words))):
         if segments and time.monotonic() > deadline:
             break
-        data = build(batch, project.settings.index.chunk_chars, project.model.table)
+        data = build_segment(batch, project.settings.index.chunk_chars, project.model.table)
         order += [(path, (len(segments), place)) for place, (path, _) in enumerate(batch)]
-        segments.append(Segment(Container(b"".join(pack_sections(*encode(data))), "a glimpse of the tree")))
+        segments.append(Segment(Container(b"".join(encode_container(*encode_segment(data))), "a glimpse of the tree")))
         chosen += [path for path, _ in batch]
     digest = hashlib.blake2b(repr(chosen).encode("utf-8", "replace"), digest_size=12).hexdigest()
-    manifest = Manifest(0, manifests.empty(project.fingerprint).fingerprint, (f"{digest}.segment",), {}, {}, 0)
+    manifest = Manifest(0, manifests.empty_manifest(project.fingerprint).fingerprint, (f"{digest}.segment",), {}, {}, 0)
     snapshot = Snapshot(segments, 0, [place for _, place in sorted(order)] if len(segments) > 1 else ())
     how = "match" if pattern is not None else "have most words of the query"
     files = f"{len(chosen):,} of the files that {how}; {looked:,} of {len(entries):,} were looked at"
@@ -84,7 +90,7 @@ def glimpse(
     return Glimpse(View(snapshot, manifest, len(entries) - len(chosen), (note,)), len(chosen), len(entries))
 
 
-def tracked(project: Project, seconds: float) -> list[Entry] | None:
+def tracked(project: RootIndex, seconds: float) -> list[Entry] | None:
     """The files that git tracks, without a look at them: a fraction of the time that a listing takes.
 
     None where it is no work tree, where git does not say in time, or where more than git decides what is left out.
@@ -109,7 +115,7 @@ def tracked(project: Project, seconds: float) -> list[Entry] | None:
     return found
 
 
-def size_of(project: Project, entries: Sequence[Entry], most: int) -> int:
+def size_of(project: RootIndex, entries: Sequence[Entry], most: int) -> int:
     """How many bytes these files have; no more of them than needed to exceed `most` are looked at."""
     total = 0
     for entry in entries:
@@ -132,7 +138,7 @@ def has_code(entries: Iterable[Entry]) -> bool:
 
 
 def _scan(
-    project: Project, entries: Iterable[Entry], words: Sequence[bytes], pattern: Pattern | None, until: tuple[float, float]
+    project: RootIndex, entries: Iterable[Entry], words: Sequence[bytes], pattern: Pattern | None, until: tuple[float, float]
 ) -> tuple[int, list[Found]]:
     """How many files were looked at in time, and those that have something of the query; more time if there is none yet."""
     found: list[Found] = []

@@ -9,7 +9,7 @@ from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.light import NamedTuple, dataclass, field
 from lurcher.sources.git import command
 from lurcher.sources.roots import Root
-from lurcher.sources.signature import Standing
+from lurcher.sources.signature import TreeSignature
 
 GENERATED_FOLDERS = (
     *("node_modules", "bower_components", "jspm_packages", ".yarn", ".pnpm-store", "Pods", "site-packages"),
@@ -72,7 +72,7 @@ class Listing:
     """How the files were found: git, walk, or a glance at those that were known."""
     started_ns: int = 0
     """Our clock before the first look; what changed later may have been missed."""
-    standing: Standing | None = None
+    signature: TreeSignature | None = None
     """What has to stay as it is for the same files to be listed again; None where that cannot be told."""
     nested: tuple[str, ...] = ()
     """The repositories inside of the tree whose files are in the listing."""

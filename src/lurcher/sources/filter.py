@@ -18,7 +18,7 @@ from lurcher.sources.files import (
     name_reason,
 )
 from lurcher.sources.secrets import DOTENV, FOLDERS, REASON, SUSPECT, secret_path
-from lurcher.sources.signature import Mark, Standing, mark, mark_of
+from lurcher.sources.signature import Mark, TreeSignature, mark, mark_of
 
 VENDORED = "vendored"
 """The one reason against a folder that a `.lurcherignore` can overrule; all others hold for everything below."""
@@ -233,7 +233,7 @@ class Sieve:
                 self.entries.append(Entry(link, *mark(found[1])))
         self.links.clear()
 
-    def listing(self, method: str, started_ns: int, standing: Standing | None, nested: Iterable[str] = ()) -> Listing:
+    def listing(self, method: str, started_ns: int, standing: TreeSignature | None, nested: Iterable[str] = ()) -> Listing:
         if self.links:
             self.follow_files()
         self.entries.sort()

@@ -102,7 +102,7 @@ class Marks(Mapping[str, Mark]):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class TreeSignature:
     circumstances: str
     """A digest of the settings, the environment and the user."""
     folders: Mapping[str, Mark]
@@ -130,7 +130,7 @@ class Standing:
             and all(mark_of(os.path.join(root, path), follow=True) == seen for path, seen in self.git.items())
         )
 
-    def reindexed(self, root: str, circumstances: str, began_ns: int) -> Standing | None:
+    def reindexed(self, root: str, circumstances: str, began_ns: int) -> TreeSignature | None:
         """The standing after git has written its index anew with the same files in it; None where that is not all.
 
         Git does so with every `add` and `commit`, and for what its caches know after a `status`.
@@ -145,7 +145,7 @@ class Standing:
 
         if tracked_in(root) != self.tracked:
             return None
-        return Standing(self.circumstances, self.folders, self.files, git, began_ns, False, self.index, self.tracked)
+        return TreeSignature(self.circumstances, self.folders, self.files, git, began_ns, False, self.index, self.tracked)
 
     def _same_folders(self, opened: int) -> bool:
         kernel = native()
@@ -165,7 +165,7 @@ class Standing:
         for part in (self.folders, self.files, self.git):
             yield from part.values()
 
-    def same_marks(self, other: Standing) -> bool:
+    def same_marks(self, other: TreeSignature) -> bool:
         return (self.circumstances, self.folders, self.files, self.git) == (
             other.circumstances,
             other.folders,
@@ -173,7 +173,7 @@ class Standing:
             other.git,
         )
 
-    def without(self, folder: str) -> Standing:
+    def without(self, folder: str) -> TreeSignature:
         """Without a folder in which only we write, and what is below it."""
         below = folder + "/"
 

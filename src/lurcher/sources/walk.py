@@ -9,7 +9,7 @@ from lurcher.sources import ignore
 from lurcher.sources.files import INTERNAL_FOLDERS, FilesSettings, Listing
 from lurcher.sources.filter import VENDORED, Sieve, is_utf8
 from lurcher.sources.git.refs import marker, repository
-from lurcher.sources.signature import Mark, Standing, mark_of
+from lurcher.sources.signature import Mark, TreeSignature, mark_of
 
 _EXCLUDED = ".git/info/exclude"
 
@@ -42,7 +42,7 @@ class _Walk:
         if circumstances and not self.reincludes and not self.sieve.settings.follow_symlinks:
             self.markers[_EXCLUDED] = mark_of(self.sieve.base + _EXCLUDED, follow=False)
             files = self.rule_files | self.markers | self.sieve.watched
-            standing = Standing(circumstances, self.sieve.folders, files, {}, started_ns)
+            standing = TreeSignature(circumstances, self.sieve.folders, files, {}, started_ns)
         return self.sieve.listing("walk", started_ns, standing, self.nested)
 
     def _drain(self) -> None:

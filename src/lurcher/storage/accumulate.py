@@ -18,7 +18,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Memory(Generic[Key, Value]):
+class BoundedCache(Generic[Key, Value]):
     """What was worked out before, as long as it stays small: it is emptied when the rows kept exceed a limit."""
 
     def __init__(self, most: int) -> None:
@@ -37,7 +37,7 @@ class Memory(Generic[Key, Value]):
         self._known[key] = value
 
 
-def runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def expand_runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """All numbers of runs, one after the other, each given by its first and how many there are."""
     kernel = native()
     if kernel is not None:
@@ -46,22 +46,22 @@ def runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int6
     return np.repeat(first - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
 
 
-class _Desk(_local):
+class _SumBuffer(_local):
     """Where the kernel adds up in each thread: zeros before and after, so that nobody pays for clearing it."""
 
     def __init__(self) -> None:
         self._room: NDArray[np.float64] | None = None
 
-    def room(self, total: int) -> NDArray[np.float64]:
+    def zeros(self, total: int) -> NDArray[np.float64]:
         if self._room is None or len(self._room) < total:
             self._room = np.zeros(total)
         return self._room
 
 
-DESK = _Desk()
+SUM_BUFFER = _SumBuffer()
 
 
-class Sum:
+class PostingSum:
     """Adds up postings of many terms in one pass at the end, which is several times faster than term by term."""
 
     def __init__(self) -> None:
@@ -82,7 +82,7 @@ class Sum:
         if len(owners):
             self._parts.append((owners, counts, float(weight)))
 
-    def over(self, total: int) -> NDArray[np.float64] | None:
+    def dense(self, total: int) -> NDArray[np.float64] | None:
         """One sum per owner 0 … total - 1; None where nothing was added."""
         if not self._parts:
             return None
@@ -104,7 +104,7 @@ class Sum:
                 raise self._broken[found]()
             owners, sums = found
             return np.frombuffer(owners, np.int64), np.frombuffer(sums)
-        every = self.over(total)
+        every = self.dense(total)
         if every is None:
             return np.zeros(0, np.int64), np.zeros(0)
         there = np.flatnonzero(every)

@@ -38,31 +38,31 @@ if TYPE_CHECKING:
     """Of some bytes, and of those before them if there were any, of which it takes the checksum."""
 
 MAGIC = b"LURCHER1"
-BLOCK = 1 << 16
-PACK = 1 << 15
+BLOCK_BYTES = 1 << 16
+PACK_BYTES = 1 << 15
 """Bytes of a packed section that are made smaller together."""
 PACKED = "lz4"
-BLOCKS = ".blocks"
+BLOCK_LIST_SUFFIX = ".blocks"
 """What the name of a packed section's list of blocks ends with."""
 KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<u8": 8, "<f4": 4, "V": 1, PACKED: 1}
 """What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
-_KEPT_BLOCKS = 256
+_MAX_CACHED_BLOCKS = 256
 """Of a packed section, 8 MB once taken apart: hits of one question after another come from much the same files."""
 FOOTER = Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
 DIGEST_BYTES = 12
 
 
-class _Entry(NamedTuple):
+class _SectionEntry(NamedTuple):
     kind: str
     position: int
     length: int
     sums: list[int]
 
 
-def _checked_table(table: Any, end: int) -> dict[str, _Entry]:
+def _parse_table(table: Any, end: int) -> dict[str, _SectionEntry]:
     """The table of contents, if its sections lie one after the other between the header and `end`."""
-    entries = {name: _Entry(*fields) for name, fields in dict(table).items()}
+    entries = {name: _SectionEntry(*fields) for name, fields in dict(table).items()}
     position = _HEADER_BYTES
     for entry in sorted(entries.values(), key=lambda entry: (entry.position, entry.length)):
         if type(entry.position) is not int or type(entry.length) is not int or entry.length < 0:
@@ -71,7 +71,7 @@ def _checked_table(table: Any, end: int) -> dict[str, _Entry]:
             raise ValueError("a section outside of its place")
         if entry.length % KINDS[entry.kind] or entry.position % 8:
             raise ValueError("a section of broken elements")
-        blocks = 0 if entry.kind == PACKED else -(-entry.length // BLOCK)
+        blocks = 0 if entry.kind == PACKED else -(-entry.length // BLOCK_BYTES)
         if type(entry.sums) is not list or len(entry.sums) != blocks:
             raise ValueError("a section without its checksums")
         position = entry.position + entry.length
@@ -109,12 +109,12 @@ class Container:
         try:
             parsed = loads(bytes(contents))
             self.meta: dict[str, Any] = dict(parsed["meta"])
-            self._table = _checked_table(parsed["sections"], position)
+            self._table = _parse_table(parsed["sections"], position)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise self.corrupt("its table of contents makes no sense") from error
         self._contents = position
         self._checked: dict[str, bytearray] = {}
-        self._unpackers: dict[str, _Unpacker] = {}
+        self._unpackers: dict[str, _PackedSection] = {}
 
     @classmethod
     def open(cls: type[Kind], path: Path | str, stamp: Stamp | None = None) -> Kind:
@@ -130,7 +130,7 @@ class Container:
                 if status.st_size == 0:
                     raise cls.ERROR(f"{cls.WHAT} {name} is damaged: it is empty", cls.HINT)
                 found = cls(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ), name)
-                found.stamp = stamp_of(status)
+                found.stamp = file_stamp(status)
                 found.trusted = stamp is not None and stamp == found.stamp
                 return found
             finally:
@@ -142,10 +142,10 @@ class Container:
                 raise
             raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT) from error
 
-    def is_at(self, path: str) -> bool:
+    def is_file_at(self, path: str) -> bool:
         """Whether the file at a path is the one that was opened, untouched since."""
         try:
-            return self.stamp is not None and self.stamp == stamp_of(os.lstat(path))
+            return self.stamp is not None and self.stamp == file_stamp(os.lstat(path))
         except OSError:
             return False
 
@@ -163,7 +163,7 @@ class Container:
         self._verify(name, position, length, sums, start, end)
         return self._buffer[position + start : position + end]
 
-    def parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
+    def section_with_parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
         """A whole section, of which only some parts, none of them empty, are verified and may be looked at."""
         from lurcher.runtime.arrays import np
 
@@ -173,29 +173,29 @@ class Container:
         _, position, length, sums = entry
         kernel = native()
         if kernel is not None and len(starts):
-            left = kernel.unchecked(starts, ends, BLOCK, length, self._marks(name, sums))
+            left = kernel.unchecked(starts, ends, BLOCK_BYTES, length, self._marks(name, sums))
             if left is None:
                 raise self.corrupt(f"section '{name}' is shorter than it should be")
             for block in left:
-                self._verify(name, position, length, sums, block * BLOCK, min((block + 1) * BLOCK, length))
+                self._verify(name, position, length, sums, block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, length))
         elif len(starts):
             if int(starts.min()) < 0 or int(ends.max()) > length:
                 raise self.corrupt(f"section '{name}' is shorter than it should be")
-            first, last = starts // BLOCK, (ends - 1) // BLOCK
+            first, last = starts // BLOCK_BYTES, (ends - 1) // BLOCK_BYTES
             for wide in np.flatnonzero(last - first > 1).tolist():
                 self._verify(name, position, length, sums, int(starts[wide]), int(ends[wide]))
             blocks = np.unique(np.concatenate((first, last)))
             blocks = blocks[np.frombuffer(self._marks(name, sums), np.uint8)[blocks] == 0]
             for block in blocks.tolist():
-                self._verify(name, position, length, sums, block * BLOCK, min((block + 1) * BLOCK, length))
+                self._verify(name, position, length, sums, block * BLOCK_BYTES, min((block + 1) * BLOCK_BYTES, length))
         return self._buffer[position : position + length]
 
-    def _packed(self, name: str) -> _Unpacker:
+    def _packed(self, name: str) -> _PackedSection:
         known = self._unpackers.get(name)
         if known is None:
             _, position, length, _ = self._table[name]
-            stored, blocks = self._buffer[position : position + length], self.section(name + BLOCKS)
-            known = self._unpackers[name] = _Unpacker(name, stored, blocks, partial(self._damaged, self.name))
+            stored, blocks = self._buffer[position : position + length], self.section(name + BLOCK_LIST_SUFFIX)
+            known = self._unpackers[name] = _PackedSection(name, stored, blocks, partial(self._damaged, self.name))
         return known
 
     def blocks(self, name: str, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
@@ -214,13 +214,13 @@ class Container:
         """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
         return blake2b(self._buffer[self._contents :], digest_size=DIGEST_BYTES).hexdigest()
 
-    def has(self, name: str) -> bool:
+    def has_section(self, name: str) -> bool:
         return name in self._table
 
     def sections(self) -> list[tuple[str, str]]:
         """Name and kind of every section in the order of their places, without the lists of blocks of packed ones."""
         found = sorted(self._table.items(), key=lambda item: (item[1].position, item[1].length))
-        packed = {name + BLOCKS for name, entry in found if entry.kind == PACKED}
+        packed = {name + BLOCK_LIST_SUFFIX for name, entry in found if entry.kind == PACKED}
         return [(name, entry.kind) for name, entry in found if name not in packed]
 
     def length(self, name: str) -> int:
@@ -230,7 +230,7 @@ class Container:
             return self._packed(name).length
         return entry.length if entry else 0
 
-    def of_kind(self, name: str, kind: str) -> memoryview:
+    def typed_section(self, name: str, kind: str) -> memoryview:
         """A whole section, if its numbers are of `kind`."""
         data = self.section(name)
         if self._table[name].kind != kind:
@@ -241,18 +241,18 @@ class Container:
         """A whole section as a numpy array of `kind`, without a copy."""
         import numpy as np
 
-        return np.frombuffer(self.of_kind(name, kind), kind)
+        return np.frombuffer(self.typed_section(name, kind), kind)
 
     def rows(self, name: str, layout: Layout) -> NDArray[Any]:
         """A whole section as rows for a reader, who needs no numpy for them where the kernel is there."""
         if native() is None:
             return self.table(name, layout)
-        from lurcher.storage.rows import Rows, shape_of
+        from lurcher.storage.rows import TableRows, row_layout
 
-        rows, shape = self.section(name), shape_of(tuple(layout))
+        rows, shape = self.section(name), row_layout(tuple(layout))
         if len(rows) % shape.row.size:
             raise self.corrupt(f"section '{name}' ends in the middle of a row")
-        found: Any = Rows(rows, shape)
+        found: Any = TableRows(rows, shape)
         return found  # type: ignore[no-any-return]
 
     def table(self, name: str, layout: Layout) -> NDArray[Any]:
@@ -285,10 +285,10 @@ class Container:
         if start == end or self.trusted:
             return
         checked = self._marks(name, sums)
-        for block in range(start // BLOCK, (end - 1) // BLOCK + 1):
+        for block in range(start // BLOCK_BYTES, (end - 1) // BLOCK_BYTES + 1):
             if not checked[block]:
-                first = position + block * BLOCK
-                data = self._buffer[first : min(first + BLOCK, position + length)]
+                first = position + block * BLOCK_BYTES
+                data = self._buffer[first : min(first + BLOCK_BYTES, position + length)]
                 if checksum()(data) != sums[block]:
                     raise self.corrupt(f"section '{name}' fails its checksum")
                 checked[block] = 1
@@ -308,13 +308,13 @@ class Container:
     def _damaged(cls, name: str, reason: str) -> LurcherError:
         return cls.ERROR(f"{cls.WHAT} {name} is damaged: {reason}", cls.HINT)
 
-    def forget(self) -> None:
+    def release_pages(self) -> None:
         """Let the system take back the memory of what was read from the file; it can be read again."""
         if isinstance(self._mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self._mapped.madvise(mmap.MADV_DONTNEED)
 
 
-def unpacked(block: bytes | memoryview, size: int) -> bytes | None:
+def decompress_block(block: bytes | memoryview, size: int) -> bytes | None:
     """So many bytes out of a block of LZ4; None where it does not hold these. The kernel spares the loading of a library."""
     kernel = native()
     if kernel is not None:
@@ -329,7 +329,7 @@ def unpacked(block: bytes | memoryview, size: int) -> bytes | None:
     return data if len(data) == size else None
 
 
-def stamp_of(status: os.stat_result) -> Stamp | None:
+def file_stamp(status: os.stat_result) -> Stamp | None:
     """What changes with every write to a file, its time of change above all; None where the system does not tell that."""
     if os.name != "posix":
         return None
@@ -348,7 +348,7 @@ def checksum() -> Checksum:
     return crc32
 
 
-class _Unpacker:
+class _PackedSection:
     """Reads from the blocks of a packed section.
 
     It does not refer to its container, which refers to it: the file is to be closed when the last reader lets go of it, not
@@ -364,7 +364,7 @@ class _Unpacker:
         blocks = listed.cast("I")
         self.length = blocks[0] | blocks[1] << 32
         self._blocks = blocks[2:]
-        if len(self._blocks) // 2 != -(-self.length // PACK) or (self._blocks[-2] if self._blocks else 0) != len(stored):
+        if len(self._blocks) // 2 != -(-self.length // PACK_BYTES) or (self._blocks[-2] if self._blocks else 0) != len(stored):
             raise corrupt(f"section '{name}' has other blocks than it should")
         self._known: dict[int, bytes] = {}
 
@@ -374,17 +374,17 @@ class _Unpacker:
             raise self._corrupt(f"section '{self._name}' is shorter than it should be")
         if start == end:
             return memoryview(b"")
-        first, last = start // PACK, (end - 1) // PACK
+        first, last = start // PACK_BYTES, (end - 1) // PACK_BYTES
         if first == last:
-            return memoryview(self._block(first))[start - first * PACK : end - first * PACK]
+            return memoryview(self._block(first))[start - first * PACK_BYTES : end - first * PACK_BYTES]
         whole = b"".join(self._block(number) for number in range(first, last + 1))
-        return memoryview(whole)[start - first * PACK : end - first * PACK]
+        return memoryview(whole)[start - first * PACK_BYTES : end - first * PACK_BYTES]
 
     def _block(self, number: int) -> bytes:
         block = self._known.get(number)
         if block is None:
             block = self._unpack(number)
-            if len(self._known) >= _KEPT_BLOCKS:
+            if len(self._known) >= _MAX_CACHED_BLOCKS:
                 self._known = {}  # replaced, not emptied: other threads may be reading it
             self._known[number] = block
         return block
@@ -393,8 +393,8 @@ class _Unpacker:
         start = self._blocks[2 * number - 2] if number else 0
         end, expected = self._blocks[2 * number], self._blocks[2 * number + 1]
         packed = self._stored[start:end]
-        size = min(PACK, self.length - number * PACK)
-        data = unpacked(packed, size) if start < end and checksum()(packed) == expected else None
+        size = min(PACK_BYTES, self.length - number * PACK_BYTES)
+        data = decompress_block(packed, size) if start < end and checksum()(packed) == expected else None
         if data is not None:
             return data
         raise self._corrupt(f"section '{self._name}' fails its checksum")

@@ -6,16 +6,25 @@ import struct
 
 from lurcher.runtime.fastjson import blake2b, dumps
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.container import BLOCK, BLOCKS, DIGEST_BYTES, FOOTER, MAGIC, PACK, PACKED, checksum
+from lurcher.storage.container import (
+    BLOCK_BYTES,
+    BLOCK_LIST_SUFFIX,
+    DIGEST_BYTES,
+    FOOTER,
+    MAGIC,
+    PACK_BYTES,
+    PACKED,
+    checksum,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-_MOST_PACKED = 0xFFFFFFFF
+_MAX_PACKED_BYTES = 0xFFFFFFFF
 
 
-class Builder:
+class ContainerWriter:
     """Writes a container piece by piece, so that what it holds need never be in memory at once."""
 
     def __init__(self, write: Callable[[bytes | memoryview], object]) -> None:
@@ -23,7 +32,7 @@ class Builder:
         self._table: dict[str, Any] = {}
         self._position = 0
         self._name = ""
-        self._sums = _Sums()
+        self._sums = _BlockChecksums()
         self._packer: _Packer | None = None
         self._out(MAGIC)
 
@@ -37,7 +46,7 @@ class Builder:
         """Start a section of `kind`: a numpy type string, "V", or PACKED."""
         self._name = name
         self._table[name] = [kind, self._position, 0, []]
-        self._sums = _Sums()
+        self._sums = _BlockChecksums()
         self._packer = _Packer(self._stored) if kind == PACKED else None
 
     def write(self, data: bytes | memoryview) -> None:
@@ -67,7 +76,7 @@ class Builder:
         entry[3] = self._sums.finish() if packer is None else []
         self._out(bytes(-self._position % 8))
         if packer is not None:
-            self.add(name + BLOCKS, "<u4", packer.blocks())
+            self.add(name + BLOCK_LIST_SUFFIX, "<u4", packer.blocks())
 
     def finish(self, meta: Mapping[str, Any]) -> str:
         """Write the table of contents; the digest, which names the content."""
@@ -87,7 +96,7 @@ class Builder:
         self._sink(data)
 
 
-class _Sums:
+class _BlockChecksums:
     """The checksums of a section's blocks, of which pieces come in any size."""
 
     def __init__(self) -> None:
@@ -98,11 +107,11 @@ class _Sums:
     def add(self, data: bytes | memoryview) -> None:
         crc32, position = checksum(), 0
         while position < len(data):
-            taken = min(BLOCK - self._filled, len(data) - position)
+            taken = min(BLOCK_BYTES - self._filled, len(data) - position)
             self._current = crc32(data[position : position + taken], self._current)
             self._filled += taken
             position += taken
-            if self._filled == BLOCK:
+            if self._filled == BLOCK_BYTES:
                 self._close()
 
     def _close(self) -> None:
@@ -130,11 +139,11 @@ class _Packer:
     def write(self, data: bytes | memoryview) -> None:
         self.length += len(data)
         self._waiting += data
-        if len(self._waiting) >= PACK:
-            whole = len(self._waiting) // PACK * PACK
+        if len(self._waiting) >= PACK_BYTES:
+            whole = len(self._waiting) // PACK_BYTES * PACK_BYTES
             view = memoryview(self._waiting)
-            for start in range(0, whole, PACK):
-                self._pack(view[start : start + PACK])
+            for start in range(0, whole, PACK_BYTES):
+                self._pack(view[start : start + PACK_BYTES])
             view.release()
             del self._waiting[:whole]
 
@@ -151,7 +160,7 @@ class _Packer:
         """A whole block that somebody else has made smaller."""
         if self._waiting:
             raise ValueError("a block begins where another one ends")
-        self.length += PACK
+        self.length += PACK_BYTES
         self._keep(packed, sum)
 
     def _keep(self, packed: bytes | memoryview, sum: int) -> None:
@@ -161,16 +170,18 @@ class _Packer:
 
     def blocks(self) -> bytes:
         """The length in all, then the end and the checksum of each block."""
-        if self._stored > _MOST_PACKED:
+        if self._stored > _MAX_PACKED_BYTES:
             raise OverflowError("a packed section is too large")
         head = (self.length & 0xFFFFFFFF, self.length >> 32)
         return struct.pack(f"<{2 + len(self._rows)}I", *head, *self._rows)
 
 
-def pack_sections(sections: Mapping[str, tuple[str, bytes | memoryview]], meta: Mapping[str, Any]) -> list[bytes | memoryview]:
+def encode_container(
+    sections: Mapping[str, tuple[str, bytes | memoryview]], meta: Mapping[str, Any]
+) -> list[bytes | memoryview]:
     """The pieces of a container, in writing order. `sections` maps a name to (kind, bytes)."""
     pieces: list[bytes | memoryview] = []
-    builder = Builder(pieces.append)
+    builder = ContainerWriter(pieces.append)
     for name, (kind, data) in sections.items():
         builder.add(name, kind, data)
     builder.finish(meta)

@@ -10,7 +10,7 @@ import itertools
 import os
 import stat
 
-from lurcher.runtime.kernel import write_out
+from lurcher.runtime.kernel import start_writeback
 from lurcher.runtime.light import TYPE_CHECKING, suppress
 
 if TYPE_CHECKING:
@@ -22,103 +22,103 @@ if TYPE_CHECKING:
 STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch")
 """What can be the last thing that a process did."""
 
-Watcher: TypeAlias = "Callable[[str, Path], None]"
-_watcher: Watcher | None = None
-_numbers = itertools.count()
-PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
+StepObserver: TypeAlias = "Callable[[str, Path], None]"
+_observer: StepObserver | None = None
+_counter = itertools.count()
+PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 """An index holds the text of files that may be their owner's alone: so is all of it, whatever the umask says."""
-_AHEAD = 4 << 20
+_WRITEBACK_BYTES = 4 << 20
 """Bytes that are sent to the disk together."""
 
 
-def watch(watcher: Watcher | None) -> None:
-    """Have `watcher` called with the name of each step before it is taken, and the path concerned; None ends that."""
-    global _watcher
-    _watcher = watcher
+def observe_steps(observer: StepObserver | None) -> None:
+    """Have `observer` called with the name of each step before it is taken, and the path concerned; None ends that."""
+    global _observer
+    _observer = observer
 
 
-def step(name: str, path: Path) -> None:
-    if _watcher is not None:
-        _watcher(name, path)
+def announce_step(name: str, path: Path) -> None:
+    if _observer is not None:
+        _observer(name, path)
 
 
-class Draft:
+class AtomicFile:
     """A file on its way to its name; what is not kept is removed. One that is `lasting` goes to the disk while it is written:
     the flush at its end would have to wait for all of it otherwise, with nothing else to do."""
 
-    def __init__(self, folder: Path, label: str, *, lasting: bool = True) -> None:
-        self.path = folder / f".{label}.{os.getpid()}-{next(_numbers)}.tmp"
-        step("create", self.path)
+    def __init__(self, folder: Path, label: str, *, durable: bool = True) -> None:
+        self.path = folder / f".{label}.{os.getpid()}-{next(_counter)}.tmp"
+        announce_step("create", self.path)
         with suppress(FileNotFoundError):
             self.path.unlink()  # left by a process that was killed and had our number
         # Nothing is written through a link that lies there already.
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
         self._handle: IO[bytes] = open(descriptor, "wb", buffering=1 << 18)  # noqa: SIM115
-        self._kept = False
-        self._lasting = lasting
+        self._committed = False
+        self._durable = durable
         self._written = self._sent = 0
 
     def write(self, piece: bytes | memoryview) -> None:
-        step("write", self.path)
+        announce_step("write", self.path)
         self._handle.write(piece)
         self._written += len(piece)
-        if self._lasting and self._written - self._sent >= _AHEAD:
+        if self._durable and self._written - self._sent >= _WRITEBACK_BYTES:
             self._handle.flush()
-            write_out(self._handle.fileno(), self._sent, self._written - self._sent)
+            start_writeback(self._handle.fileno(), self._sent, self._written - self._sent)
             self._sent = self._written
 
-    def keep(self, name: str) -> Path:
+    def commit(self, name: str) -> Path:
         """Give the file its name, whole; one that need not outlive a power cut is not flushed."""
         self._handle.flush()
-        if self._lasting:
-            step("flush", self.path)
+        if self._durable:
+            announce_step("flush", self.path)
             os.fsync(self._handle.fileno())
         self._handle.close()
         target = self.path.with_name(name)
-        step("rename", target)
+        announce_step("rename", target)
         os.replace(self.path, target)
-        self._kept = True
-        if self._lasting:
+        self._committed = True
+        if self._durable:
             sync_folder(target.parent)
         return target
 
-    def __enter__(self) -> Draft:
+    def __enter__(self) -> AtomicFile:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         with suppress(OSError):
             self._handle.close()
-        if not self._kept:
+        if not self._committed:
             with suppress(OSError):
                 self.path.unlink()
 
 
 def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
     """A file with this content, or no change at all."""
-    with Draft(path.parent, path.name) as draft:
+    with AtomicFile(path.parent, path.name) as draft:
         for piece in pieces:
             draft.write(piece)
-        draft.keep(path.name)
+        draft.commit(path.name)
 
 
 def write_scratch(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
     """A file that only this run needs."""
     # Named after the file it becomes: another process of this run may be writing one that has our next number.
-    with Draft(path.parent, _label(path), lasting=False) as draft:
+    with AtomicFile(path.parent, _temporary_label(path), durable=False) as draft:
         for piece in pieces:
             draft.write(piece)
-        return draft.keep(path.name)
+        return draft.commit(path.name)
 
 
 def remove_scratch(path: Path) -> None:
     """Remove such a file, and what a process that was killed had written of it."""
-    remove(path)
+    remove_file(path)
     with suppress(OSError):
-        for draft in [name for name in os.listdir(path.parent) if name.startswith(f".{_label(path)}.")]:
-            remove(path.parent / draft)
+        for draft in [name for name in os.listdir(path.parent) if name.startswith(f".{_temporary_label(path)}.")]:
+            remove_file(path.parent / draft)
 
 
-def _label(path: Path) -> str:
+def _temporary_label(path: Path) -> str:
     return path.name.lstrip(".")
 
 
@@ -126,7 +126,7 @@ def sync_folder(folder: Path) -> None:
     """Make a rename in `folder` survive a power cut, where the system can."""
     if os.name != "posix":
         return
-    step("flush-folder", folder)
+    announce_step("flush-folder", folder)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -136,12 +136,12 @@ def sync_folder(folder: Path) -> None:
 
 def make_folder(folder: Path) -> None:
     if not folder.is_dir():
-        step("folder", folder)
+        announce_step("folder", folder)
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
         sync_folder(folder.parent)  # or all that it ever holds may be gone with it
 
 
-def close_folder(folder: Path) -> None:
+def restrict_folder(folder: Path) -> None:
     """Keep others out of a folder that is ours: earlier versions, or whoever made it, may have let them in."""
     with suppress(OSError):
         status = os.lstat(folder)
@@ -149,7 +149,7 @@ def close_folder(folder: Path) -> None:
             os.chmod(folder, status.st_mode & PRIVATE_FOLDER)  # one that may only be read stays so
 
 
-def create(path: Path, text: str) -> None:
+def create_file(path: Path, text: str) -> None:
     """A small file, whole or not at all; one that is there stays as it is, unless a crash left it empty."""
     with suppress(FileNotFoundError):
         status = os.lstat(path)
@@ -158,10 +158,10 @@ def create(path: Path, text: str) -> None:
     write_scratch(path, [text.encode()])
 
 
-def remove(path: Path, *, must: bool = False) -> bool:
+def remove_file(path: Path, *, must: bool = False) -> bool:
     """Remove a file, if that can be done or `must` be done; True if it was there."""
     try:
-        step("remove", path)
+        announce_step("remove", path)
         path.unlink()
     except FileNotFoundError:
         return False
@@ -172,10 +172,10 @@ def remove(path: Path, *, must: bool = False) -> bool:
     return True
 
 
-def touch(path: Path) -> int | None:
+def touch_file(path: Path) -> int | None:
     """The time that the file system gives to a file that is touched now; None where it cannot be."""
     try:
-        step("touch", path)
+        announce_step("touch", path)
         os.utime(path, follow_symlinks=False)
         return path.lstat().st_mtime_ns
     except (OSError, NotImplementedError):

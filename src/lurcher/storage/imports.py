@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BETWEEN = "\x1f"
+_SEPARATOR = "\x1f"
 """Stands between words; no language has it in one."""
-_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
+_KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
-class ImportPool:
+class ImportWriter:
     """Gathers the imports of one file after the other."""
 
     def __init__(self) -> None:
@@ -33,8 +33,8 @@ class ImportPool:
 
     def put(self, file: int, imports: Sequence[Import]) -> None:
         for found in imports:
-            words = _BETWEEN.join((found.spec, *found.names)).replace("\0", " ").encode("utf-8", "replace") + b"\0"
-            self._rows.append((file, found.line, self._size, _NUMBERS[found.kind]))
+            words = _SEPARATOR.join((found.spec, *found.names)).replace("\0", " ").encode("utf-8", "replace") + b"\0"
+            self._rows.append((file, found.line, self._size, _KIND_NUMBERS[found.kind]))
             self._parts.append(words)
             self._size += len(words)
 
@@ -47,7 +47,7 @@ class ImportPool:
         return b"".join(self._parts)
 
 
-def import_rows(container: Container) -> NDArray[Any]:
+def read_import_table(container: Container) -> NDArray[Any]:
     """The table of imports in the order of files and of their words, each row leading to what exists."""
     import numpy as np
 
@@ -68,7 +68,7 @@ class ImportRanges:
     def __init__(self, container: Container) -> None:
         import numpy as np
 
-        self.rows = import_rows(container)
+        self.rows = read_import_table(container)
         first = np.searchsorted(self.rows["file"], np.arange(container.meta["files"] + 1))
         self.counts = np.diff(first)
         texts = np.append(self.rows["text"].astype(np.int64), container.length("import_texts"))[first]
@@ -77,7 +77,7 @@ class ImportRanges:
         self.starts = texts[:-1]
         self.sizes = np.diff(texts)
 
-    def moved(self, files: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[Any]:
+    def relocate(self, files: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[Any]:
         """The rows of those files that go anywhere (-1: nowhere), each file's words now beginning at another place."""
         import numpy as np
 
@@ -89,7 +89,7 @@ class ImportRanges:
         return kept
 
 
-def in_order(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def merge_import_tables(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     """One table out of several; a file's rows are all in one of them and keep their order."""
     import numpy as np
 
@@ -99,7 +99,7 @@ def in_order(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple[int, tuple[Import, ...]]]:
     """Each wanted file that imports something, with what that is."""
-    rows = import_rows(container)
+    rows = read_import_table(container)
     texts = bytes(container.section("import_texts")).decode("utf-8", "replace").split("\0")
     if len(texts) != len(rows) + 1:
         raise container.corrupt("its imports are not as many as it says")
@@ -117,18 +117,18 @@ def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple
             current, found = file, []
         parts = words.get(text)
         if parts is None:
-            spec, *names = text.split(_BETWEEN)
+            spec, *names = text.split(_SEPARATOR)
             parts = words[text] = spec, tuple(names)
         found.append(made(Import, (*parts, line, KINDS[kind])))
     if found:
         yield current, tuple(found)
 
 
-def read_some(container: Container, files: Sequence[int]) -> Iterator[tuple[int, tuple[Import, ...]]]:
+def read_imports_of(container: Container, files: Sequence[int]) -> Iterator[tuple[int, tuple[Import, ...]]]:
     """The same for a few files, which ascend, without reading those of all others."""
     import numpy as np
 
-    rows = import_rows(container)
+    rows = read_import_table(container)
     length = container.length("import_texts")
     starts = rows["file"].searchsorted(np.array(files, rows["file"].dtype)).tolist()
     ends = rows["file"].searchsorted(np.array(files, rows["file"].dtype), "right").tolist()
@@ -141,15 +141,15 @@ def read_some(container: Container, files: Sequence[int]) -> Iterator[tuple[int,
             raise container.corrupt("its imports are not as many as it says")
         found = []
         for line, kind, text in zip(rows["line"][start:end].tolist(), rows["kind"][start:end].tolist(), texts, strict=False):
-            spec, *names = text.split(_BETWEEN)
+            spec, *names = text.split(_SEPARATOR)
             found.append(Import(spec, tuple(names), line, KINDS[kind]))
         yield file, tuple(found)
 
 
-def read_kind(container: Container, kind: str) -> Iterator[tuple[int, str]]:
+def read_imports_of_kind(container: Container, kind: str) -> Iterator[tuple[int, str]]:
     """File and words of each import of one kind."""
-    rows = import_rows(container)
-    rows = rows[rows["kind"] == _NUMBERS[kind]]
+    rows = read_import_table(container)
+    rows = rows[rows["kind"] == _KIND_NUMBERS[kind]]
     texts = bytes(container.section("import_texts")) if len(rows) else b""
     for file, start in zip(rows["file"].tolist(), rows["text"].tolist(), strict=True):
-        yield file, texts[start : texts.find(b"\0", start)].decode("utf-8", "replace").partition(_BETWEEN)[0]
+        yield file, texts[start : texts.find(b"\0", start)].decode("utf-8", "replace").partition(_SEPARATOR)[0]

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 NAME = "lock"
 _UNKNOWN = 0
-_MOST = 4096
-_PAUSE = 0.02
+_MAX_PATH_BYTES = 4096
+_POLL_SECONDS = 0.02
 
 
-class Lock:
+class IndexLock:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.suspect = _read(descriptor)[1]
@@ -33,11 +33,11 @@ class Lock:
         self._write("")
 
     @classmethod
-    def take(cls, path: Path, seconds: float) -> Lock:
+    def acquire(cls, path: Path, seconds: float) -> IndexLock:
         """The lock, as soon as it is free; IndexLocked if that takes longer than `seconds`."""
         deadline = time.monotonic() + seconds
         while True:
-            disk.step("lock", path)
+            disk.announce_step("lock", path)
             descriptor = _open(path)
             try:
                 _acquire(descriptor, deadline)
@@ -50,7 +50,7 @@ class Lock:
                 raise
             os.close(descriptor)
 
-    def reading(self, path: str) -> None:
+    def note_parsing(self, path: str) -> None:
         """Note that a grammar gets this file now."""
         self._write(path)
 
@@ -62,10 +62,12 @@ class Lock:
     def _write(self, path: str) -> None:
         # One write without truncating: what is left of a longer name lies behind the zero.
         with suppress(OSError):
-            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MOST] + b"\0", 0)
+            os.pwrite(
+                self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MAX_PATH_BYTES] + b"\0", 0
+            )
 
 
-def holder(folder: Path) -> int | None:
+def find_holder(folder: Path) -> int | None:
     """The number of the process that writes the index in `folder`, 0 where that cannot be told; None where nobody does.
 
     A file system without locks raises the OSError that it answers with.
@@ -83,12 +85,12 @@ def holder(folder: Path) -> int | None:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return None
     except BlockingIOError:
-        return _from_system(descriptor) or _read(descriptor)[0] or _UNKNOWN
+        return _holder_from_system(descriptor) or _read(descriptor)[0] or _UNKNOWN
     finally:
         os.close(descriptor)
 
 
-def _from_system(descriptor: int) -> int:
+def _holder_from_system(descriptor: int) -> int:
     """The kernel's own table says who holds a lock, where it can be read."""
     status = os.fstat(descriptor)
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -123,15 +125,15 @@ def _open(path: Path) -> int:
 
 
 def _acquire(descriptor: int, deadline: float) -> None:
-    while not _try(descriptor):
+    while not _try_lock(descriptor):
         if time.monotonic() >= deadline:
             process = _read(descriptor)[0]
             who = f"process {process}" if process else "another process"
             raise IndexLocked(f"{who} is writing the index", "wait for it, or raise index.lock_seconds")
-        pause(_PAUSE)
+        pause(_POLL_SECONDS)
 
 
-def _try(descriptor: int) -> bool:
+def _try_lock(descriptor: int) -> bool:
     """Whether the lock is ours now."""
     try:
         import fcntl
@@ -149,7 +151,7 @@ def _try(descriptor: int) -> bool:
 def _read(descriptor: int) -> tuple[int | None, str]:
     """(process, file being read) as the lock file has them; it may hold anything."""
     try:
-        data = os.pread(descriptor, _MOST + 32, 0).split(b"\0")[0]
+        data = os.pread(descriptor, _MAX_PATH_BYTES + 32, 0).split(b"\0")[0]
     except OSError:
         return None, ""
     process, _, path = data.partition(b"\n")

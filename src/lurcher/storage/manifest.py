@@ -15,7 +15,7 @@ from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cached_property, dataclass, field
 from lurcher.runtime.paths import exists
-from lurcher.sources.signature import Mark, Marks, Standing, paths_in
+from lurcher.sources.signature import Mark, Marks, TreeSignature, paths_in
 from lurcher.storage.container import Container
 from lurcher.storage.segment import FORMAT
 from lurcher.version import VERSION
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lurcher.storage.container import Stamp
-    from lurcher.storage.sidecar import Apart
+    from lurcher.storage.sidecar import VectorSidecar
 
 NAME = "manifest"
-MARK = "CACHEDIR.TAG"
+FOLDER_TAG = "CACHEDIR.TAG"
 """Marks the folder as ours, and for backup programs as not worth keeping."""
 _ROW = Struct("<16sQqqQiI")
-STAMPS_AT, _SEGMENT_AT = 16, 48
+STAMP_OFFSET, _SEGMENT_OFFSET = 16, 48
 """Where in a row size, times and number of a file begin, and where its segment."""
 NO_SEGMENT = -1
 ROW_BYTES = _ROW.size
-_PARTS = ("folders", "files", "git")
+_SIGNATURE_PARTS = ("folders", "files", "git")
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """One file of the tree: what it looked like, and where its units are."""
 
     digest: bytes
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     """Row in that segment's file table; or position in `SKIP_REASONS`."""
 
 
-class Rows(Mapping[str, Row]):
+class FileRows(Mapping[str, FileRow]):
     """The rows as a manifest holds them; taken apart only for who asks for one, since a look at the tree needs none."""
 
     def __init__(self, paths: bytes | memoryview, packed: bytes | memoryview) -> None:
@@ -70,30 +70,30 @@ class Rows(Mapping[str, Row]):
             raise ValueError("a file is outside of the tree")
 
     @cached_property
-    def _all(self) -> dict[str, Row]:
+    def _all(self) -> dict[str, FileRow]:
         # Row(...) by way of its base class takes half the time.
         make = tuple.__new__
-        return dict(zip(self._names, [make(Row, fields) for fields in _ROW.iter_unpack(self.packed)], strict=True))
+        return dict(zip(self._names, [make(FileRow, fields) for fields in _ROW.iter_unpack(self.packed)], strict=True))
 
     @cached_property
     def _names(self) -> list[str]:
         return bytes(self.paths).decode().split("\0") if self.paths else []
 
-    def at(self, number: int) -> tuple[str, Row]:
+    def item_at(self, number: int) -> tuple[str, FileRow]:
         name = self._names[number]
         return name, self._all[name]
 
     @cached_property
-    def where(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    def locations(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
         """Of each row the segment, and its place there."""
         kernel = native()
         if kernel is None:
-            every, first = _ROW.size // 4, _SEGMENT_AT // 4
+            every, first = _ROW.size // 4, _SEGMENT_OFFSET // 4
             return np.frombuffer(self.packed, np.int32)[first::every], np.frombuffer(self.packed, np.uint32)[first + 1 :: every]
         column, size = kernel.column, _ROW.size
-        return column(self.packed, _SEGMENT_AT, size, np.int32), column(self.packed, _SEGMENT_AT + 4, size, np.uint32)
+        return column(self.packed, _SEGMENT_OFFSET, size, np.int32), column(self.packed, _SEGMENT_OFFSET + 4, size, np.uint32)
 
-    def __getitem__(self, path: str) -> Row:
+    def __getitem__(self, path: str) -> FileRow:
         return self._all[path]
 
     def __iter__(self) -> Iterator[str]:
@@ -109,7 +109,7 @@ class Rows(Mapping[str, Row]):
         return bool(self.packed)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Rows):
+        if isinstance(other, FileRows):
             return self.paths == other.paths and self.packed == other.packed
         return self._all == other
 
@@ -121,10 +121,10 @@ class Rows(Mapping[str, Row]):
     def keys(self) -> KeysView[str]:
         return self._all.keys()
 
-    def values(self) -> ValuesView[Row]:
+    def values(self) -> ValuesView[FileRow]:
         return self._all.values()
 
-    def items(self) -> ItemsView[str, Row]:
+    def items(self) -> ItemsView[str, FileRow]:
         return self._all.items()
 
 
@@ -139,16 +139,16 @@ class Manifest:
     generation: int
     fingerprint: Mapping[str, Any]
     segments: tuple[str, ...]
-    rows: Mapping[str, Row]
+    rows: Mapping[str, FileRow]
     skipped: Mapping[str, int]
     """How many files the source left out unread, by reason."""
     checked_ns: int
     """When the tree was last compared, by the clock that is furthest behind; younger time stamps are not believed."""
     settled: frozenset[str] = frozenset()
     """Files whose time stamps are believed although they are younger, since they were read twice, long enough apart."""
-    standing: Standing | None = None
+    signature: TreeSignature | None = None
     """What the list of files itself depends on."""
-    vectors: Mapping[str, Apart] = field(default_factory=dict)
+    vectors: Mapping[str, VectorSidecar] = field(default_factory=dict)
     """Vectors that lie apart from the segments, by the digest of the model that made them."""
     grammars: Mapping[str, Used] = field(default_factory=dict)
     """Language → the oldest grammar that files were read with."""
@@ -162,12 +162,12 @@ class Manifest:
         """Whether files are waiting for a further wave."""
         return self.skipped.get(WAITING, 0) > 0
 
-    def has_left_out(self, reason: str) -> bool:
+    def has_skipped(self, reason: str) -> bool:
         """Whether some file was read, or should have been, and left out for that reason."""
         place = SKIP_REASONS.index(reason)
-        if not isinstance(self.rows, Rows):
+        if not isinstance(self.rows, FileRows):
             return any(row.segment == NO_SEGMENT and row.place == place for row in self.rows.values())
-        segments, places = self.rows.where
+        segments, places = self.rows.locations
         return bool(len(segments)) and bool(((segments == NO_SEGMENT) & (places == place)).any())
 
     def skip_counts(self) -> dict[str, int]:
@@ -180,7 +180,7 @@ class Manifest:
         return dict(sorted(counts.items()))
 
 
-def fingerprint(chunk_chars: int, model: str, secrets: bool = False) -> dict[str, Any]:
+def make_fingerprint(chunk_chars: int, model: str, secrets: bool = False) -> dict[str, Any]:
     """What an index must have in common with us to be used; but for `model`, the digest of the one that was in use then.
 
     One that does not say whether it holds secrets may hold some, and is made anew.
@@ -188,16 +188,16 @@ def fingerprint(chunk_chars: int, model: str, secrets: bool = False) -> dict[str
     return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars, "model": model, "secrets": secrets}
 
 
-def fits(found: Any, expected: Mapping[str, Any]) -> bool:
+def is_compatible(found: Any, expected: Mapping[str, Any]) -> bool:
     """Whether an index will do. Of another model it has all but vectors: those can be made anew by themselves."""
     return isinstance(found, Mapping) and {**found, "model": expected.get("model")} == expected
 
 
-def empty(print_: Mapping[str, Any]) -> Manifest:
+def empty_manifest(print_: Mapping[str, Any]) -> Manifest:
     return Manifest(0, print_, (), {}, {}, 0)
 
 
-def pack(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[bytes | memoryview]:
+def encode_manifest(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[bytes | memoryview]:
     paths = sorted(manifest.rows)
     sections: dict[str, tuple[str, bytes | memoryview]] = {
         "rows": ("V", b"".join(_ROW.pack(*manifest.rows[path]) for path in paths)),
@@ -219,32 +219,32 @@ def pack(manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> list[
         meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
     if manifest.grammars:
         meta["grammars"] = {language: list(grammar) for language, grammar in sorted(manifest.grammars.items())}
-    kept = {name: list(stamps[name]) for name in sorted(_files_of(manifest)) if name in stamps} if stamps else {}
+    kept = {name: list(stamps[name]) for name in sorted(_files_in_use(manifest)) if name in stamps} if stamps else {}
     if kept:
         meta["stamps"] = kept
-    if manifest.standing is not None:
-        meta["standing"] = _pack_standing(manifest.standing, sections)
-    from lurcher.storage.container_writer import pack_sections
+    if manifest.signature is not None:
+        meta["standing"] = _pack_signature(manifest.signature, sections)
+    from lurcher.storage.container_writer import encode_container
 
-    return pack_sections(sections, meta)
+    return encode_container(sections, meta)
 
 
-def write(folder: Path, manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> None:
+def write_manifest(folder: Path, manifest: Manifest, stamps: Mapping[str, Stamp] | None = None) -> None:
     from lurcher.storage.disk import write_atomically
 
-    write_atomically(folder / NAME, pack(manifest, stamps))
+    write_atomically(folder / NAME, encode_manifest(manifest, stamps))
 
 
-def _files_of(manifest: Manifest) -> set[str]:
+def _files_in_use(manifest: Manifest) -> set[str]:
     """The files that a manifest names."""
     if not manifest.vectors:
         return set(manifest.segments)
-    from lurcher.storage.sidecar import names_in
+    from lurcher.storage.sidecar import sidecar_files
 
-    return {*manifest.segments, *names_in(manifest.vectors)}
+    return {*manifest.segments, *sidecar_files(manifest.vectors)}
 
 
-def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
+def read_manifest(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
     """The current manifest, or None where there is no index yet."""
     path = os.path.join(folder, NAME)
     if not exists(path):
@@ -253,31 +253,33 @@ def read(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
     try:
         meta = container.meta
         found = meta["fingerprint"]
-        if not fits(found, expected):
-            raise OutdatedIndex(f"the index was made with {difference(found, expected)}", Template("{run index: rebuild}"))
-        rows = Rows(container.section("paths"), container.section("rows"))
-        _check(meta, rows)
+        if not is_compatible(found, expected):
+            raise OutdatedIndex(
+                f"the index was made with {describe_difference(found, expected)}", Template("{run index: rebuild}"
+            ))
+        rows = FileRows(container.section("paths"), container.section("rows"))
+        _check_meta(meta, rows)
         settled = meta.get("settled", [])
         if type(settled) is not list or not all(type(path) is str for path in settled):
             raise ValueError("it does not say which files are believed")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
-            frozenset(settled), _standing(meta, container), _vectors(meta), checked(meta.get("grammars", {})), _stamps(meta),
-            _examples(meta),
+            frozenset(settled), _read_signature(meta, container), _read_vectors(meta), checked(meta.get("grammars", {})),
+            _read_stamps(meta), _read_examples(meta),
         )  # fmt: skip
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest is damaged: {error}", Template("{run index: rebuild}")) from error
 
 
-def _vectors(meta: Mapping[str, Any]) -> Mapping[str, Apart]:
+def _read_vectors(meta: Mapping[str, Any]) -> Mapping[str, VectorSidecar]:
     if "vectors" not in meta:
         return {}
-    from lurcher.storage.sidecar import checked  # few indexes have vectors apart from their segments
+    from lurcher.storage.sidecar import parse_sidecars  # few indexes have vectors apart from their segments
 
-    return checked(meta["vectors"])
+    return parse_sidecars(meta["vectors"])
 
 
-def _examples(meta: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+def _read_examples(meta: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for reason, paths in dict(meta.get("examples", {})).items():
         if type(paths) is not list or not all(type(path) is str for path in paths):
@@ -286,7 +288,7 @@ def _examples(meta: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _stamps(meta: Mapping[str, Any]) -> dict[str, Stamp]:
+def _read_stamps(meta: Mapping[str, Any]) -> dict[str, Stamp]:
     found: dict[str, Stamp] = {}
     for name, numbers in dict(meta.get("stamps", {})).items():
         if type(numbers) is not list or len(numbers) != 4 or any(type(number) is not int for number in numbers):
@@ -295,23 +297,23 @@ def _stamps(meta: Mapping[str, Any]) -> dict[str, Stamp]:
     return found
 
 
-def _pack_standing(standing: Standing, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:
+def _pack_signature(signature: TreeSignature, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:
     """Puts the parts of a standing into sections of their own; returns the rest."""
-    for name in _PARTS:
-        part: Mapping[str, Mark] = getattr(standing, name)
+    for name in _SIGNATURE_PARTS:
+        part: Mapping[str, Mark] = getattr(signature, name)
         packed = Marks.of(part)
         sections[f"{name}_paths"] = ("u1", packed.names)
         sections[f"{name}_marks"] = ("V", packed.packed)
     names = ("circumstances", "started_ns", "settled", "index", "tracked")
-    return {name: getattr(standing, name) for name in names}
+    return {name: getattr(signature, name) for name in names}
 
 
-def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
+def _read_signature(meta: Mapping[str, Any], container: Container) -> TreeSignature | None:
     """The standing that a manifest holds. It is only ever looked at, but not outside of the tree, except for what git reads."""
     if "standing" not in meta:
         return None
     parts: list[Mapping[str, Mark]] = []
-    for name in _PARTS:
+    for name in _SIGNATURE_PARTS:
         part = Marks(container.section(f"{name}_paths"), container.section(f"{name}_marks"))
         if name != "git" and part.leads_out:
             raise ValueError("a folder is outside of the tree")
@@ -321,20 +323,20 @@ def _standing(meta: Mapping[str, Any], container: Container) -> Standing | None:
     index, tracked = rest.get("index", ""), rest.get("tracked", "")
     if any(type(text) is not str for text in (about, index, tracked)) or not _is_time(started) or type(settled) is not bool:
         raise ValueError("it does not say what it depends on")
-    return Standing(about, parts[0], parts[1], parts[2], started, settled, index, tracked)
+    return TreeSignature(about, parts[0], parts[1], parts[2], started, settled, index, tracked)
 
 
-def _check(meta: Mapping[str, Any], rows: Rows) -> None:
+def _check_meta(meta: Mapping[str, Any], rows: FileRows) -> None:
     """Believe nothing that would lead outside of the index folder or of a table."""
     if type(meta["generation"]) is not int or not 1 <= meta["generation"] < 1 << 63:
         raise ValueError("it has no generation")
     if not _is_time(meta["checked_ns"]):
         raise ValueError("it does not say when the tree was looked at")
-    if type(meta["segments"]) is not list or not all(map(_names_segment, meta["segments"])):
+    if type(meta["segments"]) is not list or not all(map(_is_segment_name, meta["segments"])):
         raise ValueError("it names what is no segment")
     if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
         raise ValueError("it counts what was left out in no numbers")
-    segments, places = rows.where
+    segments, places = rows.locations
     if not len(segments):
         return
     if not NO_SEGMENT <= int(segments.min()) <= int(segments.max()) < len(meta["segments"]):
@@ -349,11 +351,11 @@ def _is_time(number: object) -> bool:
     return type(number) is int and -(1 << 62) < number < 1 << 63
 
 
-def _names_segment(name: object) -> bool:
+def _is_segment_name(name: object) -> bool:
     return isinstance(name, str) and len(name) == 32 and name.endswith(".segment") and not name[:24].strip("0123456789abcdef")
 
 
-def difference(found: Any, expected: Mapping[str, Any]) -> str:
+def describe_difference(found: Any, expected: Mapping[str, Any]) -> str:
     if not isinstance(found, Mapping):
         return "another format"
     keys: Iterable[str] = sorted(key for key in {*found, *expected} - {"model"} if found.get(key) != expected.get(key))

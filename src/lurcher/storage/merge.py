@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from lurcher.runtime.threads import Beside
-from lurcher.storage.bloom import Entries
-from lurcher.storage.container import PACK, PACKED, Container
-from lurcher.storage.container_writer import Builder
-from lurcher.storage.imports import ImportRanges, in_order
-from lurcher.storage.merge_postings import United, terms_of, write_families
+from lurcher.runtime.threads import BackgroundCall
+from lurcher.storage.bloom import BloomBuilder
+from lurcher.storage.container import PACK_BYTES, PACKED, Container
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.imports import ImportRanges, merge_import_tables
+from lurcher.storage.merge_postings import MergedTerms, merge_families, merge_terms
 from lurcher.storage.segment import (
     DEFINITION,
     FAMILIES,
@@ -23,22 +23,22 @@ from lurcher.storage.segment import (
     FILE_FIELDS,
     UNIT,
     UNIT_FAMILIES,
-    check_shape,
-    definitions_of,
-    files_of,
-    owners_in,
-    string_at,
-    units_of,
+    check_segment,
+    count_owners,
+    decode_string,
+    read_definitions,
+    read_files,
+    read_units,
 )
-from lurcher.storage.segment_writer import as_bytes, meta_of
-from lurcher.storage.vectors import vectors_of
+from lurcher.storage.segment_writer import as_bytes, make_meta
+from lurcher.storage.vectors import read_vectors
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_PIECE = 1 << 20
-_FORGET = 16 << 20
+_PIECE_BYTES = 1 << 20
+_RELEASE_BYTES = 16 << 20
 """Bytes copied before the system may take their memory back."""
 
 
@@ -50,7 +50,7 @@ class _Run(NamedTuple):
     last: int
 
 
-class _Maps(NamedTuple):
+class _RowMaps(NamedTuple):
     """Where a part's files, units and definitions go; -1: nowhere."""
 
     files: NDArray[np.int64]
@@ -61,31 +61,31 @@ class _Maps(NamedTuple):
         return self.units if family in UNIT_FAMILIES else self.files if family in FILE_FIELDS else self.definitions
 
 
-def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder) -> str:
+def merge_segments(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: ContainerWriter) -> str:
     """Write one segment that holds the live files of all parts (None: all of them) in path order; its digest."""
-    parts = [check_shape(part) for part in parts]
-    known = all(mask is None for mask in live) and all(part.has("entries") for part in parts)
-    united = Beside(partial(terms_of, parts))
-    bloom = Beside(partial(_filter_of, parts)) if known else None
+    parts = [check_segment(part) for part in parts]
+    known = all(mask is None for mask in live) and all(part.has_section("entries") for part in parts)
+    united = BackgroundCall(partial(merge_terms, parts))
+    bloom = BackgroundCall(partial(_build_filter, parts)) if known else None
     try:
-        return _write(parts, live, out, united, bloom)
+        return _write_merged(parts, live, out, united, bloom)
     finally:
-        united.end()
+        united.join()
         if bloom is not None:
-            bloom.end()
+            bloom.join()
 
 
-def _filter_of(parts: Sequence[Container]) -> bytes:
+def _build_filter(parts: Sequence[Container]) -> bytes:
     """The filter over what parts of a new segment are made of, which they know."""
-    entries = Entries()
+    entries = BloomBuilder()
     for part in parts:
-        entries.take(part.array("entries", "<u8"))
-    return entries.filter()
+        entries.add_hashes(part.array("entries", "<u8"))
+    return entries.build()
 
 
-def _write(
-    parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder, united: Beside[United],
-    bloom: Beside[bytes] | None,
+def _write_merged(
+    parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: ContainerWriter,
+    united: BackgroundCall[MergedTerms], bloom: BackgroundCall[bytes] | None,
 ) -> str:  # fmt: skip
     merger = _Merger(parts, live)
     merger.write_tables(out)
@@ -97,7 +97,7 @@ def _write(
         merger.copy_text(out)
         out.add("bloom", "u1", bloom.result())
     counts = len(merger.files), len(merger.units), len(merger.definitions), len(merger.imports), terms
-    return out.finish(meta_of(*counts, merger.languages, dims, model))
+    return out.finish(make_meta(*counts, merger.languages, dims, model))
 
 
 class _Merger:
@@ -106,11 +106,11 @@ class _Merger:
 
         self._parts = parts
         self._copied = 0
-        self._tables = [files_of(part) for part in parts]
+        self._tables = [read_files(part) for part in parts]
         rows: list[tuple[str, int, int]] = []
         for number, (part, table) in enumerate(zip(parts, self._tables, strict=True)):
             mask = live[number]
-            for i, path in enumerate(_paths_of(part, table)):
+            for i, path in enumerate(_read_paths(part, table)):
                 if mask is None or mask[i]:
                     rows.append((path, number, i))
         rows.sort()
@@ -128,12 +128,12 @@ class _Merger:
         pairs = zip(self._numbers.tolist(), self.files["language"].tolist(), strict=True)
         self.files["language"] = [languages.setdefault(names_of[n][code], len(languages)) for n, code in pairs]
         self.languages = list(languages)
-        self.files["text"] = _starts(self.files["size"])
-        self.files["unit"] = _starts(self.files["units"])
-        self.files["definition"] = _starts(self.files["definitions"])
-        self.files["strings"] = _starts(self._string_sizes)
+        self.files["text"] = _offsets(self.files["size"])
+        self.files["unit"] = _offsets(self.files["units"])
+        self.files["definition"] = _offsets(self.files["definitions"])
+        self.files["strings"] = _offsets(self._string_sizes)
         sizes = np.array([len(path.encode("utf-8", "replace")) + 1 for path in self._paths], np.int64)
-        self.files["path"] = _starts(sizes)
+        self.files["path"] = _offsets(sizes)
         self._maps = [self._maps_of(number) for number in range(len(parts))]
         self.units = self._moved_units()
         self.definitions = self._moved_definitions()
@@ -158,7 +158,7 @@ class _Merger:
             raise part.corrupt("its strings are out of order")
         return sizes
 
-    def _maps_of(self, number: int) -> _Maps:
+    def _maps_of(self, number: int) -> _RowMaps:
         import numpy as np
 
         part = self._parts[number]
@@ -169,16 +169,16 @@ class _Merger:
         maps = []
         for table, first, count in (("units", "unit", "units"), ("definitions", "definition", "definitions")):
             places = np.full(part.meta[table], -1, np.int64)
-            places[expanded(old[first], old[count])] = expanded(new[first], new[count])
+            places[expand_ranges(old[first], old[count])] = expand_ranges(new[first], new[count])
             maps.append(places)
-        return _Maps(files, *maps)
+        return _RowMaps(files, *maps)
 
     def _moved_units(self) -> NDArray[Any]:
         import numpy as np
 
         units = np.zeros(int(self.files["units"].sum()), UNIT)
         for part, maps in zip(self._parts, self._maps, strict=True):
-            with _moving(units_of(part), maps.units, units) as moved:
+            with _move_rows(read_units(part), maps.units, units) as moved:
                 moved["file"] = maps.files[moved["file"]]
                 owned = moved["definition"] >= 0
                 moved["definition"][owned] = maps.definitions[moved["definition"][owned]]
@@ -189,7 +189,7 @@ class _Merger:
 
         definitions = np.zeros(int(self.files["definitions"].sum()), DEFINITION)
         for number, (part, maps) in enumerate(zip(self._parts, self._maps, strict=True)):
-            with _moving(definitions_of(part), maps.definitions, definitions) as moved:
+            with _move_rows(read_definitions(part), maps.definitions, definitions) as moved:
                 files = maps.files[moved["file"]]
                 further = self.files["strings"][files].astype(np.int64) - self._tables[number]["strings"][moved["file"]]
                 for column in ("name", "container", "signature"):
@@ -204,8 +204,10 @@ class _Merger:
         sizes = np.zeros(len(self.files), np.int64)
         for number, mine, olds in self._by_part():
             sizes[mine] = self._ranges[number].sizes[olds]
-        starts = _starts(sizes)
-        return in_order([ranges.moved(maps.files, starts) for ranges, maps in zip(self._ranges, self._maps, strict=True)])
+        starts = _offsets(sizes)
+        return merge_import_tables(
+            [ranges.relocate(maps.files, starts) for ranges, maps in zip(self._ranges, self._maps, strict=True)]
+        )
 
     def _runs(self) -> Iterator[_Run]:
         import numpy as np
@@ -215,19 +217,19 @@ class _Merger:
         for start, end in zip(borders, [*borders[1:], len(numbers)], strict=False):
             yield _Run(int(numbers[start]), int(olds[start]), int(olds[end - 1]))
 
-    def _copy(self, out: Builder, section: str, part: Container, start: int, end: int) -> None:
-        for position in range(start, end, _PIECE):
-            out.write(part.section(section, position, min(position + _PIECE, end)))
-            self._passed(_PIECE)
+    def _copy(self, out: ContainerWriter, section: str, part: Container, start: int, end: int) -> None:
+        for position in range(start, end, _PIECE_BYTES):
+            out.write(part.section(section, position, min(position + _PIECE_BYTES, end)))
+            self._passed(_PIECE_BYTES)
 
     def _passed(self, size: int) -> None:
         self._copied += size
-        if self._copied >= _FORGET:
+        if self._copied >= _RELEASE_BYTES:
             self._copied = 0
             for each in self._parts:
-                each.forget()
+                each.release_pages()
 
-    def _copy_runs(self, out: Builder, section: str, first: str, count: str, width: int) -> None:
+    def _copy_runs(self, out: ContainerWriter, section: str, first: str, count: str, width: int) -> None:
         """Copy what belongs to the live files, `width` bytes per unit of the column `count`."""
         for run in self._runs():
             table = self._tables[run.part]
@@ -237,7 +239,7 @@ class _Merger:
                 raise self._parts[run.part].corrupt("its files are out of order")
             self._copy(out, section, self._parts[run.part], start * width, end * width)
 
-    def write_tables(self, out: Builder) -> None:
+    def write_tables(self, out: ContainerWriter) -> None:
         out.add("files", "V", as_bytes(self.files))
         out.add("units", "V", as_bytes(self.units))
         out.add("definitions", "V", as_bytes(self.definitions))
@@ -257,9 +259,9 @@ class _Merger:
             self._copy(out, "strings", part, int(table["strings"][run.first]), end)
         out.end()
 
-    def write_text(self, out: Builder) -> None:
+    def write_text(self, out: ContainerWriter) -> None:
         """The texts, file by file, and the filter over what they are made of."""
-        entries = Entries()
+        entries = BloomBuilder()
         out.begin("text", PACKED)
         rows = zip(self._numbers.tolist(), self._old_files["text"].tolist(), self.files["size"].tolist(), strict=True)
         for number, start, size in rows:
@@ -268,34 +270,36 @@ class _Merger:
             entries.add(text)
             self._passed(size)
         out.end()
-        out.add("bloom", "u1", entries.filter())
+        out.add("bloom", "u1", entries.build())
 
-    def copy_text(self, out: Builder) -> None:
+    def copy_text(self, out: ContainerWriter) -> None:
         out.begin("text", PACKED)
         for run in self._runs():
             self._copy_text(out, run)
         out.end()
 
-    def _copy_text(self, out: Builder, run: _Run) -> None:
+    def _copy_text(self, out: ContainerWriter, run: _Run) -> None:
         """The texts of files that stay together: by whole blocks, where these are the ones of the whole."""
         part, table = self._parts[run.part], self._tables[run.part]
         start, end = int(table["text"][run.first]), int(table["text"][run.last]) + int(table["size"][run.last])
         if end - start != int(table["size"][run.first : run.last + 1].sum(dtype="i8")):
             raise part.corrupt("its files are out of order")
-        first, last = -(-start // PACK), end // PACK
-        if first >= last or not part.is_packed("text") or (start - out.packed_length) % PACK:
+        first, last = -(-start // PACK_BYTES), end // PACK_BYTES
+        if first >= last or not part.is_packed("text") or (start - out.packed_length) % PACK_BYTES:
             self._copy(out, "text", part, start, end)
             return
-        out.write(part.section("text", start, first * PACK))
+        out.write(part.section("text", start, first * PACK_BYTES))
         for block, sum in part.blocks("text", first, last):
             out.write_block(block, sum)
-        out.write(part.section("text", last * PACK, end))
+        out.write(part.section("text", last * PACK_BYTES, end))
         self._passed(end - start)
 
-    def write_vectors(self, out: Builder) -> tuple[int, str]:
+    def write_vectors(self, out: ContainerWriter) -> tuple[int, str]:
         """The size of vectors, and the model that made them. Parts that do not go together have no vectors together."""
         made = {
-            (vectors.units.shape[1], str(part.meta.get("model", ""))) if (vectors := vectors_of(part)) is not None else (0, "")
+            (vectors.units.shape[1], str(part.meta.get("model", "")))
+            if (vectors := read_vectors(part)) is not None
+            else (0, "")
             for part in self._parts
         }
         dims, model = made.pop() if len(made) == 1 else (0, "")
@@ -314,14 +318,14 @@ class _Merger:
             out.end()
         return int(dims), model
 
-    def write_postings(self, out: Builder, united: Beside[United]) -> int:
+    def write_postings(self, out: ContainerWriter, united: BackgroundCall[MergedTerms]) -> int:
         def owners(family: str) -> list[NDArray[np.int64]]:
             return [maps.of(family) for maps in self._maps]
 
-        return write_families(out, self._parts, FAMILIES, owners, owners_in, united)
+        return merge_families(out, self._parts, FAMILIES, owners, count_owners, united)
 
 
-def _paths_of(part: Container, table: NDArray[Any]) -> list[str]:
+def _read_paths(part: Container, table: NDArray[Any]) -> list[str]:
     """The path of each file."""
     import numpy as np
 
@@ -330,11 +334,11 @@ def _paths_of(part: Container, table: NDArray[Any]) -> list[str]:
     ends = np.flatnonzero(np.frombuffer(names, np.uint8) == 0)
     if np.array_equal(places, np.concatenate(([0], ends[:-1] + 1))):  # each has its own, one after the other
         return paths
-    return [string_at(names, place) for place in places.tolist()]
+    return [decode_string(names, place) for place in places.tolist()]
 
 
 @contextmanager
-def _moving(rows: NDArray[Any], places: NDArray[np.int64], target: NDArray[Any]) -> Iterator[NDArray[Any]]:
+def _move_rows(rows: NDArray[Any], places: NDArray[np.int64], target: NDArray[Any]) -> Iterator[NDArray[Any]]:
     """Those of a part's rows that are kept, to be changed, and then at their places (-1: nowhere) in `target`."""
     import numpy as np
 
@@ -349,7 +353,7 @@ def _moving(rows: NDArray[Any], places: NDArray[np.int64], target: NDArray[Any])
     target[places[kept]] = moved
 
 
-def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:
+def _offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
     import numpy as np
 
     sizes = counts.astype(np.int64)
@@ -357,10 +361,10 @@ def _starts(counts: NDArray[Any]) -> NDArray[np.int64]:
     return starts
 
 
-def expanded(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
+def expand_ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
     """start, start + 1, … start + count - 1 for each pair, one after the other."""
     import numpy as np
 
     sizes = counts.astype(np.int64)
-    shift: NDArray[np.int64] = starts.astype(np.int64) - _starts(sizes)
+    shift: NDArray[np.int64] = starts.astype(np.int64) - _offsets(sizes)
     return np.repeat(shift, sizes) + np.arange(int(sizes.sum()))

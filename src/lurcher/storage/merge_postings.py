@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.runtime.kernel import native
-from lurcher.runtime.threads import Beside, in_turn
+from lurcher.runtime.threads import BackgroundCall, run_in_order
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import Builder
-from lurcher.storage.postings import Lists, Packed, broken, lists_of, pack, read_range
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.postings import PackedPostings, PostingLists, broken_postings, open_lists, pack_postings, read_lists
 from lurcher.storage.segment_writer import as_bytes
 from lurcher.terms.count import Postings
 
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 _SLICE_ROWS = 400_000
 """Postings sorted at a time."""
 
-Owners = Callable[[str], "Sequence[NDArray[np.int64]]"]
+OwnerMaps = Callable[[str], "Sequence[NDArray[np.int64]]"]
 """For a family, where the owners of each part go; -1: nowhere."""
-Total = Callable[[Container, str], int]
+OwnerCount = Callable[[Container, str], int]
 """How many owners a family has in a part."""
 
 
-def write_families(
-    out: Builder, parts: Sequence[Container], families: Sequence[str], owners: Owners, total: Total,
-    united: Beside[United] | None = None,
+def merge_families(
+    out: ContainerWriter, parts: Sequence[Container], families: Sequence[str], owners: OwnerMaps, total: OwnerCount,
+    united: BackgroundCall[MergedTerms] | None = None,
 ) -> int:  # fmt: skip
     """Every family, then the terms that are still in use; how many those are. The parts' terms may be `united` already."""
     import numpy as np
 
-    union, term_maps = terms_of(parts) if united is None else united.result()
+    union, term_maps = merge_terms(parts) if united is None else united.result()
     used = np.zeros(len(union.ends), bool)
     kept: list[tuple[str, NDArray[np.int64], bytes, bytes]] = []
     for family in families:
         terms, rows, sizes = [], [], []
         out.begin(f"{family}.data", "u1")
-        for packed in _slices(parts, family, term_maps, len(union.ends), owners(family), total):
+        for packed in _merge_slices(parts, family, term_maps, len(union.ends), owners(family), total):
             out.write(as_bytes(packed.data))
             terms.append(packed.terms.astype(np.int64))
             rows.append(packed.rows)
@@ -48,7 +48,7 @@ def write_families(
         out.end()
         numbers = np.concatenate(terms) if terms else np.zeros(0, np.int64)
         used[numbers] = True
-        kept.append((family, numbers, ends_of(rows), ends_of(sizes)))
+        kept.append((family, numbers, encode_ends(rows), encode_ends(sizes)))
     renumber = np.cumsum(used) - 1
     for family, numbers, row_ends, byte_ends in kept:
         out.add(f"{family}.terms", "<u4", as_bytes(renumber[numbers].astype("<u4")))
@@ -61,28 +61,30 @@ def write_families(
     return len(union.ends)
 
 
-def _slices(
+def _merge_slices(
     parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
-    targets: Sequence[NDArray[np.int64]], total: Total,
-) -> Iterator[Packed]:  # fmt: skip
+    targets: Sequence[NDArray[np.int64]], total: OwnerCount,
+) -> Iterator[PackedPostings]:  # fmt: skip
     """The family's postings over all parts, some terms at a time."""
-    return (packed for packed in in_turn(_joining(parts, family, term_maps, terms, targets, total)) if len(packed.terms))
+    return (
+        packed for packed in run_in_order(_plan_slices(parts, family, term_maps, terms, targets, total)) if len(packed.terms)
+    )
 
 
-def _joining(
+def _plan_slices(
     parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
-    targets: Sequence[NDArray[np.int64]], total: Total,
-) -> Iterator[Callable[[], Packed]]:  # fmt: skip
+    targets: Sequence[NDArray[np.int64]], total: OwnerCount,
+) -> Iterator[Callable[[], PackedPostings]]:  # fmt: skip
     """What makes each slice, one by one."""
     import numpy as np
 
-    lists = [lists_of(part, family) for part in parts]
+    lists = [open_lists(part, family) for part in parts]
     numbers = [mapped[found.terms] for mapped, found in zip(term_maps, lists, strict=True)]
     load = np.zeros(terms, np.int64)
     for found, mapped in zip(lists, numbers, strict=True):
         load[mapped] += found.counts(0, len(found.terms))
     rows = np.cumsum(load)
-    joined = _joined if native() is None else _joined_natively
+    joined = _merge_slice if native() is None else _merge_slice_natively
     together = list(zip(parts, lists, numbers, targets, strict=True))
     first = 0
     while first < terms:
@@ -92,11 +94,11 @@ def _joining(
         first = last
 
 
-_Part = tuple[Container, Lists, "NDArray[np.int64]", "NDArray[np.int64]"]
+_Part = tuple[Container, PostingLists, "NDArray[np.int64]", "NDArray[np.int64]"]
 """A part, its lists, where their terms go, and where owners go."""
 
 
-def _joined_natively(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Packed:
+def _merge_slice_natively(parts: Sequence[_Part], family: str, total: OwnerCount, first: int, last: int) -> PackedPostings:
     """The live rows of the terms [first, last), sorted by term and owner."""
     import numpy as np
 
@@ -109,21 +111,21 @@ def _joined_natively(parts: Sequence[_Part], family: str, total: Total, first: i
             continue
         first_row, _, start, end = found.span(a, b)
         if len(target) != total(part, family) or not start <= end:
-            raise broken(part, family)
+            raise broken_postings(part, family)
         data = part.section(f"{family}.data", start, end)
         pieces.append((mapped[a:b], found.rows[a:b], found.ends[a:b], first_row, data, start, target))
         sources.append(part)
     try:
         terms, rows, sizes, packed = kernel.merged_postings(pieces)
     except ValueError as error:
-        raise broken(sources[error.args[0]], family) from None
-    return Packed(
+        raise broken_postings(sources[error.args[0]], family) from None
+    return PackedPostings(
         np.frombuffer(terms, np.uint32), np.frombuffer(rows, np.int64), np.frombuffer(sizes, np.int64),
         np.frombuffer(packed, np.uint8),
     )  # fmt: skip
 
 
-def _joined(parts: Sequence[_Part], family: str, total: Total, first: int, last: int) -> Packed:
+def _merge_slice(parts: Sequence[_Part], family: str, total: OwnerCount, first: int, last: int) -> PackedPostings:
     """What the kernel gives too."""
     import numpy as np
 
@@ -132,7 +134,7 @@ def _joined(parts: Sequence[_Part], family: str, total: Total, first: int, last:
         a, b = (int(place) for place in np.searchsorted(mapped, (first, last)))
         if a == b:
             continue
-        read = read_range(part, family, found, a, b, total(part, family))
+        read = read_lists(part, family, found, a, b, total(part, family))
         owners = target[read.owners]
         alive = owners >= 0
         terms = np.repeat(mapped[a:b], found.counts(a, b))
@@ -142,7 +144,7 @@ def _joined(parts: Sequence[_Part], family: str, total: Total, first: int, last:
     order = np.argsort(key, kind="stable")
     key = key[order]
     rows = Postings((key >> 32).astype(np.uint32), (key & 0xFFFFFFFF).astype(np.uint32), np.concatenate(counts)[order])
-    return pack(rows)
+    return pack_postings(rows)
 
 
 class Terms(NamedTuple):
@@ -162,16 +164,16 @@ class Terms(NamedTuple):
         return Terms(text, np.cumsum(sizes).astype(np.uint32))
 
 
-United = tuple[Terms, "list[NDArray[np.int64]]"]
+MergedTerms = tuple[Terms, "list[NDArray[np.int64]]"]
 """All terms of some parts, sorted, and for each part the numbers that its own terms have among them."""
 
 
-def terms_of(parts: Sequence[Container]) -> United:
+def merge_terms(parts: Sequence[Container]) -> MergedTerms:
     import numpy as np
 
     kernel = native()
     if kernel is None:
-        return _terms_by_reference(parts)
+        return _merge_terms_in_python(parts)
     try:
         text, ends, maps = kernel.united_terms([(part.section("terms"), part.array("term_ends", "<u4")) for part in parts])
     except ValueError as error:
@@ -179,25 +181,25 @@ def terms_of(parts: Sequence[Container]) -> United:
     return Terms(bytes(text), np.frombuffer(ends, np.uint32)), [np.frombuffer(numbers, np.int64) for numbers in maps]
 
 
-def _terms_by_reference(parts: Sequence[Container]) -> United:
+def _merge_terms_in_python(parts: Sequence[Container]) -> MergedTerms:
     import numpy as np
 
     known: set[bytes] = set()
     for part in parts:
-        known.update(_own_terms(part))
+        known.update(_iterate_terms(part))
     union = sorted(known)
     del known
     number = {term: i for i, term in enumerate(union)}
     maps = []
     for part in parts:
-        own = np.fromiter(map(number.__getitem__, _own_terms(part)), np.int64, part.meta["terms"])
+        own = np.fromiter(map(number.__getitem__, _iterate_terms(part)), np.int64, part.meta["terms"])
         if len(own) > 1 and int(np.diff(own).min()) <= 0:
             raise part.corrupt("its terms are out of order")
         maps.append(own)
     return Terms(b"".join(union), np.cumsum(np.fromiter(map(len, union), np.int64, len(union))).astype(np.uint32)), maps
 
 
-def _own_terms(part: Container) -> Iterator[bytes]:
+def _iterate_terms(part: Container) -> Iterator[bytes]:
     blob = bytes(part.section("terms"))
     start = 0
     for end in part.array("term_ends", "<u4").tolist():
@@ -205,7 +207,7 @@ def _own_terms(part: Container) -> Iterator[bytes]:
         start = end
 
 
-def ends_of(sizes: Sequence[NDArray[np.int64]]) -> bytes:
+def encode_ends(sizes: Sequence[NDArray[np.int64]]) -> bytes:
     import numpy as np
 
     return np.cumsum(np.concatenate(sizes) if sizes else np.zeros(0, np.int64)).astype("<u4").tobytes()

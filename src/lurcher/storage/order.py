@@ -13,27 +13,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def best_first(snapshot: Snapshot, units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
+def order_units(snapshot: Snapshot, units: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Positions of `units` by value, then path, then line: a total order."""
     files = snapshot.unit_file[units]
     return np.lexsort((units, snapshot.path_rank[files], -values))
 
 
-def by_path(snapshot: Snapshot, numbers: NDArray[np.int64], files: NDArray[np.int64]) -> NDArray[np.int64]:
+def order_by_path(snapshot: Snapshot, numbers: NDArray[np.int64], files: NDArray[np.int64]) -> NDArray[np.int64]:
     """`numbers`, each of something in one of `files`, by path and then by number: the order in which a limit may cut them."""
     if len(snapshot.segments) < 2:
         return numbers
     return numbers[np.lexsort((numbers, snapshot.path_rank[files]))]
 
 
-def best_files(
+def top_files(
     snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int
 ) -> NDArray[np.int64]:
     """Those of `files` with the largest values, at most so many, sorted by number; of equals the first by path."""
-    return files if len(files) <= most else files[largest(snapshot, files, values, most)]
+    return files if len(files) <= most else files[top_positions(snapshot, files, values, most)]
 
 
-def largest(snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+def top_positions(snapshot: Snapshot, files: NDArray[np.int64], values: NDArray[np.float64], most: int) -> NDArray[np.int64]:
     """Where the largest values are, at most so many, in order; of equals the first by the path of its file."""
     kernel = native()
     if kernel is not None:
@@ -58,15 +58,15 @@ class FileScores(NamedTuple):
     """How many units have any."""
 
 
-def by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
+def best_units_by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
     """A file's units are numbered one after the other."""
     kernel = native()
     if kernel is not None:
         return FileScores(*kernel.best_units(scores, snapshot.first_unit, snapshot.unit_counts))
-    return _by_file(snapshot, scores)
+    return _best_units_by_file(snapshot, scores)
 
 
-def _by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
+def _best_units_by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
     import numpy as np
 
     best, units = np.zeros(snapshot.file_total), np.full(snapshot.file_total, -1, np.int64)
@@ -80,8 +80,8 @@ def _by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> FileScores:
     return FileScores(best, units, scored)
 
 
-def place_of(
-    snapshot: Snapshot, scores: NDArray[np.float64], unit: int, standing: tuple[int, int] | None = None
+def rank_of_unit(
+    snapshot: Snapshot, scores: NDArray[np.float64], unit: int, signature: tuple[int, int] | None = None
 ) -> int:
     """A unit's place among all units by score, 1-based and in the total order; 0 where it has no score.
 
@@ -90,14 +90,14 @@ def place_of(
     value = scores[unit]
     if not value > 0:
         return 0
-    above, equal = standing or standings(scores, [float(value)])[0]
+    above, equal = signature or count_above_and_equal(scores, [float(value)])[0]
     if equal > 1:
         tied = np.flatnonzero(scores == value)
-        above += int(np.flatnonzero(tied[best_first(snapshot, tied, scores[tied])] == unit)[0])
+        above += int(np.flatnonzero(tied[order_units(snapshot, tied, scores[tied])] == unit)[0])
     return above + 1
 
 
-def standings(scores: NDArray[np.float64], values: Sequence[float]) -> list[tuple[int, int]]:
+def count_above_and_equal(scores: NDArray[np.float64], values: Sequence[float]) -> list[tuple[int, int]]:
     """For each value how many scores are above it, and how many equal it."""
     kernel = native()
     if kernel is None:

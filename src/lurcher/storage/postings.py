@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lurcher.terms.count import Postings
 
 
-class Packed(NamedTuple):
+class PackedPostings(NamedTuple):
     """Postings as they are stored."""
 
     terms: NDArray[np.uint32]
@@ -30,7 +30,7 @@ class Packed(NamedTuple):
     data: NDArray[np.uint8]
 
 
-def pack(postings: Postings) -> Packed:
+def pack_postings(postings: Postings) -> PackedPostings:
     """Rows in order, as lists."""
     import numpy as np
 
@@ -38,11 +38,11 @@ def pack(postings: Postings) -> Packed:
     if kernel is not None:
         given = zip((postings.terms, postings.owners, postings.counts), (np.uint32, np.uint32, np.uint8), strict=True)
         found = kernel.packed_postings(*(np.ascontiguousarray(column, kind) for column, kind in given))
-        return Packed(*map(np.frombuffer, found, (np.uint32, np.int64, np.int64, np.uint8)))
-    return _pack(postings)
+        return PackedPostings(*map(np.frombuffer, found, (np.uint32, np.int64, np.int64, np.uint8)))
+    return _pack_in_python(postings)
 
 
-def _pack(postings: Postings) -> Packed:
+def _pack_in_python(postings: Postings) -> PackedPostings:
     """What the kernel gives too."""
     import numpy as np
 
@@ -66,10 +66,10 @@ def _pack(postings: Postings) -> Packed:
         wide = width > byte
         data[position[wide] + byte] = (steps[wide] >> (8 * byte)) & 0xFF
     data[begin + np.repeat(widths * rows, rows) + place] = postings.counts
-    return Packed(terms[starts], rows, sizes, data)
+    return PackedPostings(terms[starts], rows, sizes, data)
 
 
-class Lists(NamedTuple):
+class PostingLists(NamedTuple):
     """Where to find the postings of each term of a family."""
 
     terms: NDArray[np.uint32]
@@ -92,24 +92,24 @@ class Lists(NamedTuple):
         return np.diff(self.rows[first:last].astype(np.int64), prepend=before).astype(np.int64)
 
 
-def lists_of(container: Container, family: str) -> Lists:
+def open_lists(container: Container, family: str) -> PostingLists:
     """A family's lists, mapped; the ends of single terms are checked as they are used."""
-    found = Lists(*(container.array(f"{family}.{part}", "<u4") for part in ("terms", "rows", "ends")))
-    _check(container, family, found)
+    found = PostingLists(*(container.array(f"{family}.{part}", "<u4") for part in ("terms", "rows", "ends")))
+    _check_lists(container, family, found)
     return found
 
 
-def _check(container: Container, family: str, found: Lists | Views) -> None:
+def _check_lists(container: Container, family: str, found: PostingLists | PostingViews) -> None:
     count = len(found.terms)
     if not count == len(found.rows) == len(found.ends) or (count and int(found.terms[-1]) >= container.meta["terms"]):
-        raise broken(container, family)
+        raise broken_postings(container, family)
 
 
-def broken(container: Container, family: str) -> Exception:
+def broken_postings(container: Container, family: str) -> Exception:
     return container.corrupt(f"broken postings in '{family}'")
 
 
-class Views(NamedTuple):
+class PostingViews(NamedTuple):
     """The same as they are mapped, for looking up one term after the other."""
 
     terms: memoryview
@@ -122,42 +122,42 @@ class Views(NamedTuple):
         return position if position < len(self.terms) and self.terms[position] == term else -1
 
 
-def views_of(container: Container, family: str) -> Views:
-    found = Views(*(container.of_kind(f"{family}.{part}", "<u4").cast("I") for part in ("terms", "rows", "ends")))
-    _check(container, family, found)
+def open_views(container: Container, family: str) -> PostingViews:
+    found = PostingViews(*(container.typed_section(f"{family}.{part}", "<u4").cast("I") for part in ("terms", "rows", "ends")))
+    _check_lists(container, family, found)
     return found
 
 
-def list_at(container: Container, family: str, views: Views, position: int) -> tuple[memoryview, int]:
+def stored_list(container: Container, family: str, views: PostingViews, position: int) -> tuple[memoryview, int]:
     """The list of the term at `position` as it is stored, and how many rows it has."""
     first, start = (views.rows[position - 1], views.ends[position - 1]) if position else (0, 0)
     rows, size = views.rows[position] - first, views.ends[position] - start
     if rows <= 0 or size not in (2 * rows, 3 * rows, 5 * rows):
-        raise broken(container, family)
+        raise broken_postings(container, family)
     return container.section(f"{family}.data", start, start + size), rows
 
 
-def read_one(
-    container: Container, family: str, views: Views, position: int, total: int
+def read_list(
+    container: Container, family: str, views: PostingViews, position: int, total: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """The owners of the term at `position`, each below `total`, and how often each has it."""
-    data, rows = list_at(container, family, views, position)
+    data, rows = stored_list(container, family, views, position)
     kernel = native()
     if kernel is not None:
         found: tuple[NDArray[np.int64], NDArray[np.uint8]] | None = kernel.postings(data, rows, total)
         if found is None:
-            raise broken(container, family)
+            raise broken_postings(container, family)
         return found
     import numpy as np
 
     width = len(data) // rows - 1
     owners = np.cumsum(np.frombuffer(data[: width * rows], f"<u{width}"), dtype=np.int64)
     if int(owners[-1]) >= total:
-        raise broken(container, family)
+        raise broken_postings(container, family)
     return owners, np.frombuffer(data[width * rows :], np.uint8)
 
 
-def read_range(container: Container, family: str, lists: Lists, first: int, last: int, owners: int) -> Postings:
+def read_lists(container: Container, family: str, lists: PostingLists, first: int, last: int, owners: int) -> Postings:
     """The rows of the terms at positions [first, last); each owner is below `owners`."""
     import numpy as np
 
@@ -176,7 +176,7 @@ def read_range(container: Container, family: str, lists: Lists, first: int, last
         and np.isin(widths, (1, 2, 4)).all()
         and (np.diff(terms.astype(np.int64)) > 0).all()
     ):
-        raise broken(container, family)
+        raise broken_postings(container, family)
     raw = np.frombuffer(container.section(f"{family}.data", start, end), np.uint8)
     begin = np.repeat(np.cumsum(sizes) - sizes, rows)
     heads = np.cumsum(rows) - rows
@@ -190,6 +190,6 @@ def read_range(container: Container, family: str, lists: Lists, first: int, last
     running = np.cumsum(steps)
     running -= np.repeat(running[heads] - steps[heads], rows)
     if int(running.max()) >= owners:
-        raise broken(container, family)
+        raise broken_postings(container, family)
     counts = raw[begin + np.repeat(widths * rows, rows) + place]
     return Postings(np.repeat(terms, rows), running.astype(np.uint32), counts)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lurcher.runtime.kernel import seed
-from lurcher.storage.segment import DEFINITION, EXPORTED, FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT
+from lurcher.runtime.kernel import hash_seed
+from lurcher.storage.segment import CARD_FIELD, DEFINITION, EXPORTED, FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT
 from lurcher.storage.segment_writer import StringPool
 from lurcher.terms.count import NativeCounter, TermCounter
 from lurcher.terms.split import compound, name_parts, words
@@ -15,62 +15,62 @@ from lurcher.types import HEADING, Definition, ParsedFile, Span
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-HEADINGS = "§"
+HEADING_TERM = "§"
 """The term under which all headings are filed."""
 _CARD_NAMES = 40
 """Types and functions whose names go onto a file's card; the kernel has the same."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
-class Shelf(Protocol):
+class RowBuilder(Protocol):
     def sizes(self) -> tuple[int, int, int]:
         """How many units, definitions, and bytes of strings there are."""
 
-    def put(self, file: int, text: bytes, parsed: ParsedFile) -> None:
+    def add_file(self, file: int, text: bytes, parsed: ParsedFile) -> None:
         """The chunks and definitions of one file more."""
 
-    def take(self) -> tuple[NDArray[Any], NDArray[Any], bytes, list[str]]:
+    def finish(self) -> tuple[NDArray[Any], NDArray[Any], bytes, list[str]]:
         """All units, all definitions, their strings, and the term under which each definition is filed."""
 
 
-def shelf(counter: TermCounter) -> Shelf:
+def make_row_builder(counter: TermCounter) -> RowBuilder:
     """A new one, which adds to the counter: the kernel's, where the counter is."""
-    return NativeShelf(counter) if isinstance(counter, NativeCounter) else ReferenceShelf(counter)
+    return NativeRowBuilder(counter) if isinstance(counter, NativeCounter) else PythonRowBuilder(counter)
 
 
-class NativeShelf:
+class NativeRowBuilder:
     """The kernel's: everything in ASCII is read and counted in C."""
 
     def __init__(self, counter: NativeCounter) -> None:
         self._counter = counter
-        fields = tuple(map(counter.field, ("body", "comments", "symbols", "types", NAMED)))
-        self._shelf = counter.kernel.Shelf(
-            seed(), counter.counter, fields, _KIND_NUMBERS, TYPE_KINDS, FUNCTION_KINDS, HEADING, HEADINGS, _spelled
+        fields = tuple(map(counter.field, ("body", "comments", "symbols", "types", CARD_FIELD)))
+        self._native = counter.kernel.Shelf(
+            hash_seed(), counter.counter, fields, _KIND_NUMBERS, TYPE_KINDS, FUNCTION_KINDS, HEADING, HEADING_TERM, _spell_name
         )
 
     def sizes(self) -> tuple[int, int, int]:
-        sizes: tuple[int, int, int] = self._shelf.sizes()
+        sizes: tuple[int, int, int] = self._native.sizes()
         return sizes
 
-    def put(self, file: int, text: bytes, parsed: ParsedFile) -> None:
+    def add_file(self, file: int, text: bytes, parsed: ParsedFile) -> None:
         first = self.sizes()[0]
-        for number in self._shelf.put(file, text, parsed.chunks, parsed.definitions, parsed.comments):
+        for number in self._native.put(file, text, parsed.chunks, parsed.definitions, parsed.comments):
             _count_chunk(self._counter, first + number, parsed.chunks[number], text, parsed.comments)
 
-    def take(self) -> tuple[NDArray[Any], NDArray[Any], bytes, list[str]]:
+    def finish(self) -> tuple[NDArray[Any], NDArray[Any], bytes, list[str]]:
         import numpy as np
 
-        units, definitions, strings, keys = self._shelf.take()
+        units, definitions, strings, keys = self._native.take()
         return np.frombuffer(units, UNIT), np.frombuffer(definitions, DEFINITION), strings, keys
 
 
-def _spelled(name: str, is_type: bool) -> tuple[list[str], str, list[str], int]:
+def _spell_name(name: str, is_type: bool) -> tuple[list[str], str, list[str], int]:
     """The words of a name, the term that it is filed under, and if it is that of a type, its parts' words and number."""
     parts = name_parts(name) if is_type else []
     return words(name), compound(name), words(" ".join(parts)), len(parts)
 
 
-class ReferenceShelf:
+class PythonRowBuilder:
     """What the kernel's shelf equals."""
 
     def __init__(self, counter: TermCounter) -> None:
@@ -83,12 +83,12 @@ class ReferenceShelf:
     def sizes(self) -> tuple[int, int, int]:
         return len(self._units), len(self._definitions), self._strings.next_file()
 
-    def put(self, file: int, text: bytes, parsed: ParsedFile) -> None:
+    def add_file(self, file: int, text: bytes, parsed: ParsedFile) -> None:
         self._strings.next_file()
         counter, first_unit, first_definition = self._counter, len(self._units), len(self._definitions)
         starts = [chunk.start_byte for chunk in parsed.chunks]
         owners = [bisect_right(starts, definition.start_byte) - 1 for definition in parsed.definitions]
-        shown = _shown(parsed, owners)
+        shown = _choose_definitions(parsed, owners)
         for i, chunk in enumerate(parsed.chunks):
             _count_chunk(counter, first_unit + i, chunk, text, parsed.comments)
             self._units.append((
@@ -100,18 +100,18 @@ class ReferenceShelf:
             if definition.kind in TYPE_KINDS or definition.kind in FUNCTION_KINDS:
                 names += 1
                 if names <= _CARD_NAMES:
-                    counter.add(NAMED, file, definition.name)
+                    counter.add(CARD_FIELD, file, definition.name)
             # A heading is no name that code would ask for: it is filed apart and counts among what stands above its unit.
             heading = definition.kind == HEADING
             if not heading:
                 counter.add("symbols", first_unit + owner, definition.name)
-            self._keys.append(HEADINGS if heading else compound(definition.name))
+            self._keys.append(HEADING_TERM if heading else compound(definition.name))
             named = name_parts(definition.name) if definition.kind in TYPE_KINDS else []
             if named:
                 counter.add("types", len(self._definitions), " ".join(named))
-            self._definitions.append(_row(definition, file, first_unit + owner, len(named), self._strings))
+            self._definitions.append(_encode_definition(definition, file, first_unit + owner, len(named), self._strings))
 
-    def take(self) -> tuple[NDArray[Any], NDArray[Any], bytes, list[str]]:
+    def finish(self) -> tuple[NDArray[Any], NDArray[Any], bytes, list[str]]:
         import numpy as np
 
         return np.array(self._units, UNIT), np.array(self._definitions, DEFINITION), self._strings.data(), self._keys
@@ -134,7 +134,7 @@ def _count_chunk(counter: TermCounter, unit: int, chunk: Span, text: bytes, comm
     counter.add("body", unit, b" ".join(code).decode("utf-8", "replace"))
 
 
-def _shown(parsed: ParsedFile, owners: list[int]) -> list[int]:
+def _choose_definitions(parsed: ParsedFile, owners: list[int]) -> list[int]:
     """For each chunk the definition that names it: the largest that starts in it, else the innermost that encloses it."""
     shown = [-1] * len(parsed.chunks)
     weight = [(-1, 0)] * len(parsed.chunks)
@@ -156,7 +156,7 @@ def _shown(parsed: ParsedFile, owners: list[int]) -> list[int]:
     return shown
 
 
-def _row(definition: Definition, file: int, unit: int, parts: int, strings: StringPool) -> tuple[int, ...]:
+def _encode_definition(definition: Definition, file: int, unit: int, parts: int, strings: StringPool) -> tuple[int, ...]:
     return (
         file, unit, definition.start_byte, definition.end_byte, definition.start_line, definition.end_line,
         strings.put(definition.name), strings.put(definition.container), strings.put(definition.signature),

@@ -11,22 +11,22 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-_LETTERS = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
+_STRUCT_CODES = {"u1": "B", "<u2": "H", "<u4": "I", "<i4": "i", "<u8": "Q", "<i8": "q"}
 
 
 _SIZES = {"u1": 1, "<u2": 2, "<u4": 4, "<i4": -4, "<u8": 8}
-_FURTHEST = (1 << 62) - 1
+_MAX_LIMIT = (1 << 62) - 1
 
 
-def _added(place: tuple[int, int, str] | None) -> tuple[int, int]:
+def _addend(place: tuple[int, int, str] | None) -> tuple[int, int]:
     return (-1, 0) if place is None else (place[1], _SIZES[place[2]])
 
 
-class Shape:
+class RowLayout:
     """Where the columns of a layout stand in a row."""
 
     def __init__(self, layout: tuple[tuple[str, str], ...]) -> None:
-        self.row = Struct("<" + "".join(_LETTERS[kind] for _, kind in layout))
+        self.row = Struct("<" + "".join(_STRUCT_CODES[kind] for _, kind in layout))
         self.names = tuple(name for name, _ in layout)
         self.places: dict[str, tuple[int, int, str]] = {}
         offset = 0
@@ -36,8 +36,8 @@ class Shape:
 
 
 @cache
-def shape_of(layout: tuple[tuple[str, str], ...]) -> Shape:
-    return Shape(layout)
+def row_layout(layout: tuple[tuple[str, str], ...]) -> RowLayout:
+    return RowLayout(layout)
 
 
 def _kernel() -> ModuleType:
@@ -46,12 +46,12 @@ def _kernel() -> ModuleType:
     return kernel
 
 
-class Row:
+class TableRow:
     """One row; its numbers by name, or all of them."""
 
     __slots__ = ("_numbers", "_shape")
 
-    def __init__(self, shape: Shape, numbers: tuple[int, ...]) -> None:
+    def __init__(self, shape: RowLayout, numbers: tuple[int, ...]) -> None:
         self._shape = shape
         self._numbers = numbers
 
@@ -62,10 +62,10 @@ class Row:
         return self._numbers
 
 
-class Rows:
+class TableRows:
     """What a structured array of numpy is to a reader: `rows["size"]`, `rows[3]`, `rows[2:5]`, `rows[[4, 1]]`."""
 
-    def __init__(self, data: memoryview | bytes, shape: Shape) -> None:
+    def __init__(self, data: memoryview | bytes, shape: RowLayout) -> None:
         self._data = data
         self._shape = shape
         self._columns: dict[str, Any] = {}
@@ -103,13 +103,13 @@ class Rows:
         if type(key) is int:
             if not -len(self) <= key < len(self):
                 raise IndexError(key)
-            return Row(shape, shape.row.unpack_from(self._data, (key % len(self)) * size))
+            return TableRow(shape, shape.row.unpack_from(self._data, (key % len(self)) * size))
         if type(key) is slice:
             start, stop, step = key.indices(len(self))
             if step == 1:
-                return Rows(self._data[start * size : max(start, stop) * size], shape)
+                return TableRows(self._data[start * size : max(start, stop) * size], shape)
             return self[range(start, stop, step)]
-        return Rows(b"".join(self._data[place * size : (place + 1) * size] for place in self._places(key)), shape)
+        return TableRows(b"".join(self._data[place * size : (place + 1) * size] for place in self._places(key)), shape)
 
     def _places(self, key: Any) -> list[int]:
         """The rows that a mask or a list names; IndexError where one is not there."""
@@ -128,7 +128,7 @@ class Rows:
         _, offset, kind = self._shape.places[column]
         return _kernel().numbers(self._data, offset, self._shape.row.size, kind, more)
 
-    def lengths(self, files: Rows, live: Any, fields: Mapping[str, float], room: Any, first: int) -> tuple[int, ...]:
+    def lengths(self, files: TableRows, live: Any, fields: Mapping[str, float], room: Any, first: int) -> tuple[int, ...]:
         """Of units: puts the length of each into `room`, of fields of their own or their file's with weights.
 
         Returns the sum of each field over those of live files, and how many those are.
@@ -136,10 +136,10 @@ class Rows:
         found: tuple[int, ...] = _kernel().lengths(*self._with(files), live, self._fields(files, fields), room, first)
         return found
 
-    def _with(self, files: Rows) -> tuple[Any, ...]:
+    def _with(self, files: TableRows) -> tuple[Any, ...]:
         return self._data, self._shape.row.size, files._data, files._shape.row.size, self._shape.places["file"][1]
 
-    def _fields(self, files: Rows, fields: Mapping[str, float]) -> tuple[tuple[bool, int, int, float], ...]:
+    def _fields(self, files: TableRows, fields: Mapping[str, float]) -> tuple[tuple[bool, int, int, float], ...]:
         own, theirs = self._shape.places, files._shape.places
         found = []
         for name, weight in fields.items():
@@ -152,7 +152,7 @@ class Rows:
         where = self._shape.places
         asked = []
         for column, added, low, high in limits:
-            asked.append((where[column][1], _SIZES[where[column][2]], *_added(where.get(added)), low, min(high, _FURTHEST)))
+            asked.append((where[column][1], _SIZES[where[column][2]], *_addend(where.get(added)), low, min(high, _MAX_LIMIT)))
         found: bool = _kernel().within(self._data, self._shape.row.size, tuple(asked))
         return found
 
@@ -160,7 +160,7 @@ class Rows:
         return list(self._shape.row.iter_unpack(self._data))
 
 
-def normed(lengths: Any, mean: float, k1: float, b: float) -> Any:
+def normalise_lengths(lengths: Any, mean: float, k1: float, b: float) -> Any:
     """Lengths become k1 · (1 − b + b · length / mean), where they are."""
     _kernel().normed(lengths, mean, k1, b)
     return lengths

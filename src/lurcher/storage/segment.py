@@ -28,7 +28,7 @@ FILE_FIELDS = ("name", "folder", "stem")
 whole name as one term (counted only where that differs from the parts)."""
 DEFINITION_FIELDS = ("definitions", "types")
 """Fields that lead to definitions: the whole name of each, and the parts of the names of types."""
-NAMED = "named"
+CARD_FIELD = "named"
 """What is counted of the names on a file's card while its segment is made; none is kept."""
 FAMILIES = (*UNIT_FAMILIES, *FILE_FIELDS, *DEFINITION_FIELDS)
 
@@ -46,7 +46,7 @@ TYPE_KINDS = frozenset(
 FUNCTION_KINDS = frozenset(("function", "method", "constructor", "macro", "trigger", "procedure"))
 
 EXPORTED = 1
-UNSEEN, GAVE_UP, NO_GRAMMAR = 1, 2, 4
+HAS_UNINDEXED_WORDS, GRAMMAR_GAVE_UP, NO_GRAMMAR = 1, 2, 4
 """Flags of files. UNSEEN: it may hold words that are not among its terms: overlong ones, accents apart from their letters, one
 cut by a border. GAVE_UP: it is cut by lines because its grammar took too much time or memory. NO_GRAMMAR: because that is
 missing."""
@@ -67,17 +67,17 @@ DEFINITION = [
 IMPORT = [("file", "<u4"), ("line", "<u4"), ("text", "<u4"), ("kind", "u1")]
 """`text` is where the words of the import begin: what it names, then the names it takes, zero-terminated as a whole."""
 
-Table: TypeAlias = "Callable[[str, Layout], NDArray[Any]]"
+TableReader: TypeAlias = "Callable[[str, Layout], NDArray[Any]]"
 """How a table is read: as numpy's rows, or for a reader."""
 
 
-def string_at(strings: bytes, offset: int) -> str:
+def decode_string(strings: bytes, offset: int) -> str:
     """The zero-terminated string at `offset`."""
     end = strings.find(b"\0", offset)
     return strings[offset : end if end >= 0 else None].decode("utf-8", "replace")
 
 
-def string_in(container: Container, section: str, offset: int) -> str:
+def read_string(container: Container, section: str, offset: int) -> str:
     """The zero-terminated string at `offset` of a section."""
     length, step = container.length(section), 128
     while True:
@@ -88,7 +88,7 @@ def string_in(container: Container, section: str, offset: int) -> str:
         step *= 8
 
 
-def check_shape(container: Container) -> Container:
+def check_segment(container: Container) -> Container:
     """The container, if it is a segment whose tables have the sizes that it names."""
     meta = container.meta
     for name, layout in (("files", FILE), ("units", UNIT), ("definitions", DEFINITION), ("imports", IMPORT)):
@@ -104,10 +104,10 @@ def check_shape(container: Container) -> Container:
     return container
 
 
-def files_of(container: Container, table: Table | None = None) -> NDArray[Any]:
+def read_files(container: Container, table: TableReader | None = None) -> NDArray[Any]:
     """The table of files, each row leading to what exists."""
     rows, meta = (table or container.table)("files", FILE), container.meta
-    if not container.trusted and not _within(
+    if not container.trusted and not _keeps_limits(
         rows,
         ("unit", "units", 0, meta["units"]),
         ("definition", "definitions", 0, meta["definitions"]),
@@ -120,20 +120,20 @@ def files_of(container: Container, table: Table | None = None) -> NDArray[Any]:
     return rows
 
 
-def units_of(container: Container, table: Table | None = None) -> NDArray[Any]:
+def read_units(container: Container, table: TableReader | None = None) -> NDArray[Any]:
     """The table of units, each row leading to what exists."""
     rows, meta = (table or container.table)("units", UNIT), container.meta
     limits = ("file", "", 0, meta["files"] - 1), ("definition", "", -1, meta["definitions"] - 1)
-    if not container.trusted and not _within(rows, *limits):
+    if not container.trusted and not _keeps_limits(rows, *limits):
         raise container.corrupt("a unit leads nowhere")
     return rows
 
 
-def definitions_of(container: Container, table: Table | None = None) -> NDArray[Any]:
+def read_definitions(container: Container, table: TableReader | None = None) -> NDArray[Any]:
     """The table of definitions, each row leading to what exists."""
     rows, meta = (table or container.table)("definitions", DEFINITION), container.meta
     strings = container.length("strings")
-    if not container.trusted and not _within(
+    if not container.trusted and not _keeps_limits(
         rows,
         ("file", "", 0, meta["files"] - 1),
         ("unit", "", 0, meta["units"] - 1),
@@ -144,7 +144,7 @@ def definitions_of(container: Container, table: Table | None = None) -> NDArray[
     return rows
 
 
-def _within(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
+def _keeps_limits(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
     """Whether each number of some columns, with one that is added to it or none, is neither below nor above its limits."""
     if not len(rows):
         return True
@@ -159,7 +159,7 @@ def _within(rows: Any, *limits: tuple[str, str, int, int]) -> bool:
     return True
 
 
-def owners_in(container: Container, family: str) -> int:
+def count_owners(container: Container, family: str) -> int:
     """How many owners the terms of `family` can have."""
     kind = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
     return int(container.meta[kind])

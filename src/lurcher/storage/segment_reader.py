@@ -7,21 +7,21 @@ from itertools import accumulate
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
-from lurcher.storage.accumulate import Memory, Sum
+from lurcher.storage.accumulate import BoundedCache, PostingSum
 from lurcher.storage.container import Container
-from lurcher.storage.postings import Views, broken, list_at, read_one, views_of
+from lurcher.storage.postings import PostingViews, broken_postings, open_views, read_list, stored_list
 from lurcher.storage.segment import (
     EXPORTED,
     FAMILIES,
     FILE_FIELDS,
     KINDS,
     UNIT_FAMILIES,
-    definitions_of,
-    files_of,
-    owners_in,
-    string_at,
-    string_in,
-    units_of,
+    count_owners,
+    decode_string,
+    read_definitions,
+    read_files,
+    read_string,
+    read_units,
 )
 from lurcher.types import Definition
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-MOST_ROWS = 1_000_000
+MAX_CACHED_ROWS = 1_000_000
 """Rows of postings that are kept taken apart, about 16 bytes each."""
-MOST_TERMS = 50_000
+MAX_CACHED_TERMS = 50_000
 
 
 class Tables(NamedTuple):
@@ -52,36 +52,38 @@ class Segment:
         self.live = live
         self.prefix = prefix
         # Lanes and evidence ask for the same postings, and for the same term in several fields.
-        self._decoded: Memory[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = Memory(MOST_ROWS)
-        self._numbers: Memory[str, int] = Memory(MOST_TERMS)
-        self.pieces: Memory[bytes, tuple[NDArray[np.bool_] | None]] = Memory(MOST_ROWS)
+        self._decoded: BoundedCache[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = BoundedCache(
+            MAX_CACHED_ROWS
+        )
+        self._numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_TERMS)
+        self.substring_units: BoundedCache[bytes, tuple[NDArray[np.bool_] | None]] = BoundedCache(MAX_CACHED_ROWS)
         """Which units have a term with some bytes in it, as the literal lane found out."""
         self.meta = container.meta
 
     @property
-    def is_ours(self) -> bool:
+    def is_trusted(self) -> bool:
         """Whether its files are the very ones that were written, untouched since, or never left memory."""
         return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
 
     @cached_property
     def files(self) -> NDArray[Any]:
-        return files_of(self.container, self.container.rows)
+        return read_files(self.container, self.container.rows)
 
     @cached_property
     def units(self) -> NDArray[Any]:
-        return units_of(self.container, self.container.rows)
+        return read_units(self.container, self.container.rows)
 
     @cached_property
     def definitions(self) -> NDArray[Any]:
-        return definitions_of(self.container, self.container.rows)
+        return read_definitions(self.container, self.container.rows)
 
     @cached_property
     def tables(self) -> Tables:
         """Files, units and definitions as numpy's rows, for whoever takes them elsewhere."""
-        return Tables(files_of(self.container), units_of(self.container), definitions_of(self.container))
+        return Tables(read_files(self.container), read_units(self.container), read_definitions(self.container))
 
     @cached_property
-    def _families(self) -> dict[str, Views]:
+    def _families(self) -> dict[str, PostingViews]:
         return {}
 
     @cached_property
@@ -96,7 +98,7 @@ class Segment:
 
     @cached_property
     def term_ends(self) -> memoryview:
-        return self.container.of_kind("term_ends", "<u4").cast("I")
+        return self.container.typed_section("term_ends", "<u4").cast("I")
 
     def term_at(self, number: int) -> bytes:
         ends = self.term_ends
@@ -149,13 +151,13 @@ class Segment:
         position = self.lower_bound(key)
         return position if position < len(self.term_ends) and self.term_at(position) == key else -1
 
-    def _family(self, family: str) -> Views:
+    def _family(self, family: str) -> PostingViews:
         known = self._families.get(family)
         if known is None:
-            known = self._families[family] = views_of(self.container, family)
+            known = self._families[family] = open_views(self.container, family)
         return known
 
-    def in_family(self, family: str, first: int, last: int) -> list[int]:
+    def terms_in_family(self, family: str, first: int, last: int) -> list[int]:
         """The numbers in [first, last) of terms that occur in `family`."""
         terms = self._family(family).terms
         return terms[bisect_left(terms, first) : bisect_left(terms, last)].tolist()
@@ -170,7 +172,7 @@ class Segment:
             self._decoded.put(key, known, len(found[0]) if found else 0)
         return known[0]
 
-    def add_to(self, total: Sum, family: str, term: int, first: int, weight: float) -> None:
+    def add_postings(self, total: PostingSum, family: str, term: int, first: int, weight: float) -> None:
         """Add how often each live owner has a term, times a weight; owners are numbered from `first` on."""
         if native() is None or self.live is not None:
             found = self.postings(family, term)
@@ -180,19 +182,21 @@ class Segment:
         views = self._family(family)
         place = views.place(term)
         if place >= 0:
-            data, rows = list_at(self.container, family, views, place)
-            total.add_list(data, rows, self._owner_total(family), first, weight, lambda: broken(self.container, family))
+            data, rows = stored_list(self.container, family, views, place)
+            total.add_list(
+                data, rows, self._owner_total(family), first, weight, lambda: broken_postings(self.container, family)
+            )
 
     def mark(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
         """Mark all owners, live or not, that have one of some terms, which ascend, in `family`."""
         views, kernel = self._family(family), native()
         if kernel is None:
             for place in filter(lambda place: place >= 0, map(views.place, terms)):
-                mask[read_one(self.container, family, views, place, self._owner_total(family))[0]] = True
+                mask[read_list(self.container, family, views, place, self._owner_total(family))[0]] = True
             return
         spans = kernel.spans(terms, *views)
-        if spans is None or not kernel.mark(self.container.parts(f"{family}.data", *spans[:2]), *spans, mask):
-            raise broken(self.container, family)
+        if spans is None or not kernel.mark(self.container.section_with_parts(f"{family}.data", *spans[:2]), *spans, mask):
+            raise broken_postings(self.container, family)
 
     def is_live(self, term: int) -> bool:
         """Whether any live file has the term."""
@@ -213,13 +217,13 @@ class Segment:
     def _postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
         views = self._family(family)
         position = views.place(term)
-        return None if position < 0 else read_one(self.container, family, views, position, self._owner_total(family))
+        return None if position < 0 else read_list(self.container, family, views, position, self._owner_total(family))
 
     def _owner_total(self, family: str) -> int:
-        return owners_in(self.container, family)
+        return count_owners(self.container, family)
 
     def string(self, offset: int) -> str:
-        return string_in(self.container, "strings", offset)
+        return read_string(self.container, "strings", offset)
 
     @cached_property
     def bloom(self) -> memoryview:
@@ -235,13 +239,13 @@ class Segment:
             yield from (self.prefix + part.decode("utf-8", "replace") for part in parts)
             return
         for offset in offsets:
-            yield self.prefix + string_at(blob, offset)
+            yield self.prefix + decode_string(blob, offset)
 
     def path(self, file: int) -> str:
-        return self.prefix + string_in(self.container, "paths", int(self.files["path"][file]))
+        return self.prefix + read_string(self.container, "paths", int(self.files["path"][file]))
 
 
-def definitions_in(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
+def decode_definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
     """Definitions of one file. Their strings lie next to each other and are read at once."""
     columns = ("name", "container", "signature")
     start = min(int(rows[column].min()) for column in columns)
@@ -252,7 +256,7 @@ def definitions_in(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
     def text(offset: int) -> str:
         known = kept.get(offset)
         if known is None:
-            known = kept[offset] = string_at(strings, offset - start)
+            known = kept[offset] = decode_string(strings, offset - start)
         return known
 
     return [
@@ -261,7 +265,7 @@ def definitions_in(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
     ]
 
 
-def definition_in(segment: Segment, row: Any) -> Definition:
+def decode_definition(segment: Segment, row: Any) -> Definition:
     _, _, begin, end, line, final, name, container, signature, kind, flags, _ = row.item()
     text = segment.string
     return Definition(

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from lurcher.storage.container_writer import Builder
+    from lurcher.storage.container_writer import ContainerWriter
     from lurcher.terms.count import Postings
 
 
@@ -67,14 +67,14 @@ class StringPool:
         return b"".join(self._parts)
 
 
-def encode(
-    data: SegmentData, *, part: bool = False, placed: bool = False
+def encode_segment(
+    data: SegmentData, *, part: bool = False, aligned: bool = False
 ) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
     """The sections and the meta entry of a segment's container.
 
     A `part` of one that is being made has no filter yet, but what the filter of the whole is made of; and as it is read but
-    once, and soon, nothing in it is made smaller, unless its texts are `placed` as they will be in the whole: then their blocks
-    are the very ones of the whole. What stands before the first text fills its block up.
+    once, and soon, nothing in it is made smaller, unless its texts are `aligned` as they will be in the whole: then
+    their blocks are those of the whole. What stands before the first text fills its block up.
     """
     import numpy as np
 
@@ -88,9 +88,9 @@ def encode(
         "paths": ("u1", data.paths),
         "strings": (text_kind, data.strings),
     }
-    from lurcher.storage.postings import pack
+    from lurcher.storage.postings import pack_postings
 
-    all_packed = {family: pack(data.postings[family]) for family in FAMILIES}
+    all_packed = {family: pack_postings(data.postings[family]) for family in FAMILIES}
     for family, packed in all_packed.items():
         sections[f"{family}.data"] = ("u1", as_bytes(packed.data))
     for family, packed in all_packed.items():
@@ -104,28 +104,28 @@ def encode(
     vectors, dims = encode_vectors(data.vectors)
     sections.update(vectors)
     lead = int(data.files["text"][0]) if len(data.files) else 0
-    sections["text"] = (PACKED if placed else text_kind, b"".join([bytes(lead), *data.texts]))
-    from lurcher.storage.bloom import Entries
+    sections["text"] = (PACKED if aligned else text_kind, b"".join([bytes(lead), *data.texts]))
+    from lurcher.storage.bloom import BloomBuilder
 
-    entries = Entries()
+    entries = BloomBuilder()
     for text in data.texts:
         entries.add(text)
-    sections["bloom"] = ("u1", b"" if part else entries.filter())
+    sections["bloom"] = ("u1", b"" if part else entries.build())
     if part:
-        sections["entries"] = ("<u8", as_bytes(entries.hashes()))
+        sections["entries"] = ("<u8", as_bytes(entries.sorted_hashes()))
     counts = len(data.files), len(data.units), len(data.definitions), len(data.imports), len(data.terms)
-    return sections, meta_of(*counts, data.languages, dims, data.model)
+    return sections, make_meta(*counts, data.languages, dims, data.model)
 
 
-def write(data: SegmentData, out: Builder) -> str:
+def write_segment(data: SegmentData, out: ContainerWriter) -> str:
     """Write a segment; its digest."""
-    sections, meta = encode(data)
+    sections, meta = encode_segment(data)
     for name, (kind, content) in sections.items():
         out.add(name, kind, content)
     return out.finish(meta)
 
 
-def meta_of(
+def make_meta(
     files: int, units: int, definitions: int, imports: int, terms: int, languages: list[str], dims: int, model: str
 ) -> dict[str, Any]:
     """What a segment says of itself; `model` is the digest of the one that made its vectors."""

@@ -18,11 +18,11 @@ KIND = "vectors"
 KEY_BYTES = 16
 _NAME = pattern(rf"[0-9a-f]{{24}}\.{KIND}")
 _DIGEST = pattern(r"[0-9a-f]{32}")
-_MOST = 1 << 16
+_MAX_DIMS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class VectorGroup:
     """Sections of a file of vectors that go together: numbers, scales, and of what texts; and what they are one per."""
 
     numbers: str
@@ -34,14 +34,14 @@ class Group:
         return f"{self.numbers}_keys"
 
 
-VECTOR_GROUPS = (Group("vectors", "vector_scales", "units"), Group("cards", "card_scales", "files"))
+VECTOR_GROUPS = (VectorGroup("vectors", "vector_scales", "units"), VectorGroup("cards", "card_scales", "files"))
 """Of a segment of files."""
-PAST_GROUPS = (Group("commit_vectors", "commit_scales", "commits"),)
+HISTORY_GROUPS = (VectorGroup("commit_vectors", "commit_scales", "commits"),)
 """Of a segment of history: hunks are too many to embed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class VectorSidecar:
     """One model's vectors of a generation."""
 
     about: Mapping[str, Any]
@@ -54,28 +54,28 @@ class Apart:
         return {"about": dict(self.about), "dims": self.dims, "files": dict(sorted(self.files.items()))}
 
 
-def names_in(vectors: Mapping[str, Apart]) -> set[str]:
+def sidecar_files(vectors: Mapping[str, VectorSidecar]) -> set[str]:
     """Every file of vectors that is in use."""
     return {name for apart in vectors.values() for name in apart.files.values()}
 
 
-def checked(found: Any) -> dict[str, Apart]:
+def parse_sidecars(found: Any) -> dict[str, VectorSidecar]:
     """What a manifest says of vectors; nothing that would lead elsewhere is believed."""
-    vectors: dict[str, Apart] = {}
+    vectors: dict[str, VectorSidecar] = {}
     for digest, entry in dict(found).items():
         about, dims, files = dict(entry["about"]), entry["dims"], dict(entry["files"])
-        if not _DIGEST.fullmatch(digest) or type(dims) is not int or not 1 <= dims < _MOST:
+        if not _DIGEST.fullmatch(digest) or type(dims) is not int or not 1 <= dims < _MAX_DIMS:
             raise ValueError("it names vectors of no model")
         if not all(_NAME.fullmatch(name) for name in files.values()):
             raise ValueError("it names what is no file of vectors")
-        vectors[digest] = Apart(about, dims, files)
+        vectors[digest] = VectorSidecar(about, dims, files)
     return vectors
 
 
-def check_apart(container: Container, segment: Container, digest: str, groups: tuple[Group, ...]) -> Container:
+def check_sidecar(container: Container, segment: Container, digest: str, groups: tuple[VectorGroup, ...]) -> Container:
     """The container, if it holds a model's vectors of that segment."""
     meta, dims = container.meta, container.meta.get("dims")
-    if meta.get("model") != digest or type(dims) is not int or not 1 <= dims < _MOST:
+    if meta.get("model") != digest or type(dims) is not int or not 1 <= dims < _MAX_DIMS:
         raise container.corrupt("its vectors are of another model")
     for group in groups:
         count = segment.meta[group.owners]

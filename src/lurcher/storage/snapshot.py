@@ -11,11 +11,11 @@ from itertools import islice
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, bisect_right, cache, cached_property
 from lurcher.sources.roles import VERSIONED, version_of
-from lurcher.storage.accumulate import Memory, Sum
-from lurcher.storage.rows import Rows, normed
-from lurcher.storage.segment import FILE_FIELDS, KINDS, UNIT_FAMILIES, string_at
-from lurcher.storage.segment_reader import MOST_ROWS, MOST_TERMS, Segment, definition_in, definitions_in
-from lurcher.storage.vectors import Direction, Nearness
+from lurcher.storage.accumulate import BoundedCache, PostingSum
+from lurcher.storage.rows import TableRows, normalise_lengths
+from lurcher.storage.segment import FILE_FIELDS, KINDS, UNIT_FAMILIES, decode_string
+from lurcher.storage.segment_reader import MAX_CACHED_ROWS, MAX_CACHED_TERMS, Segment, decode_definition, decode_definitions
+from lurcher.storage.vectors import CosineIndex, Direction
 from lurcher.types import Definition, Import, qualified_name
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ _FEW_FILES = 100
 """Files whose imports are read apart from those of all others."""
 _MANY_NAMES = 2000
 """To read so many names one by one takes as long as all strings of a large segment."""
-_MOST_LETTERS = 2_000_000
+_MAX_CACHED_CHARS = 2_000_000
 """Of texts that were read, and are kept for the next question."""
-_MOST_NAMINGS = 10_000
+_MAX_CACHED_NAMES = 10_000
 
 
 class Phrases(NamedTuple):
@@ -50,14 +50,16 @@ class Snapshot:
     def __init__(self, segments: Sequence[Segment], generation: int, path_order: Sequence[tuple[int, int]] = ()) -> None:
         """`path_order` gives (segment, file) of every live file in path order; a single segment is in that order anyway."""
         self.segments = list(segments)
-        self.weighted: Memory[
+        self.weighted: BoundedCache[
             tuple[str, tuple[float, ...]], tuple[NDArray[np.int64], NDArray[np.float64]]
-        ] = Memory(max(MOST_ROWS, 2 * sum(int(segment.meta["units"]) for segment in segments)))
+        ] = BoundedCache(max(MAX_CACHED_ROWS, 2 * sum(int(segment.meta["units"]) for segment in segments)))
         """Room for terms' weighted counts per unit, which several queries share."""
-        self._postings: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(MOST_ROWS)
-        self._texts: Memory[tuple[int, int, int], str] = Memory(_MOST_LETTERS)
-        self._prefixed: Memory[tuple[str, str | None, int], list[str]] = Memory(MOST_TERMS)
-        self._namings: Memory[int, tuple[str, str]] = Memory(_MOST_NAMINGS)
+        self._postings: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = BoundedCache(
+            MAX_CACHED_ROWS
+        )
+        self._texts: BoundedCache[tuple[int, int, int], str] = BoundedCache(_MAX_CACHED_CHARS)
+        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(MAX_CACHED_TERMS)
+        self._namings: BoundedCache[int, tuple[str, str]] = BoundedCache(_MAX_CACHED_NAMES)
         self._path_order = path_order
         self.generation = generation
         self._bases: dict[str, list[int]] = {}
@@ -78,13 +80,13 @@ class Snapshot:
         return self._bases["files"][-1]
 
     @cached_property
-    def nearness(self) -> Nearness:
+    def cosines(self) -> CosineIndex:
         """Cosines of units and files with a vector."""
-        return Nearness([segment.vectors for segment in self.segments])
+        return CosineIndex([segment.vectors for segment in self.segments])
 
     def typical_cosines(self, direction: Direction) -> NDArray[np.float64]:
         """Cosines that tell how near units are on the whole: those of all live ones."""
-        return self.nearness.of_all_units(direction)[self.live_units]
+        return self.cosines.for_all_units(direction)[self.live_units]
 
     @cached_property
     def live_files(self) -> NDArray[np.bool_]:
@@ -133,7 +135,7 @@ class Snapshot:
         for segment, offset in zip(self.segments, self._bases[base], strict=False):
             rows = getattr(segment, kind)
             parts.append(
-                rows.as_numbers(column, offset) if type(rows) is Rows else rows[column].astype(np.int64) + offset
+                rows.as_numbers(column, offset) if type(rows) is TableRows else rows[column].astype(np.int64) + offset
             )
         return parts[0] if len(parts) == 1 else np.concatenate(parts or [np.zeros(0, np.int64)])
 
@@ -160,7 +162,7 @@ class Snapshot:
             inside = numbers[(numbers >= base) & (numbers < base + len(segment.definitions))] - base
             if len(inside):
                 strings = bytes(segment.container.section("strings"))
-                found += [string_at(strings, offset) for offset in segment.definitions["name"][inside].tolist()]
+                found += [decode_string(strings, offset) for offset in segment.definitions["name"][inside].tolist()]
         return found
 
     @cached_property
@@ -178,7 +180,7 @@ class Snapshot:
         found: list[tuple[Any, ...]] = []
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             rows: Any = segment.definitions
-            if type(rows) is not Rows:
+            if type(rows) is not TableRows:
                 return None
             found.append((*rows.packed("file", "parts"), base))
         return found
@@ -271,19 +273,19 @@ class Snapshot:
         return {}
 
     @cached_property
-    def explained(self) -> Memory[tuple[str, tuple[str, ...], str], list[tuple[str, float]]]:
+    def explained(self) -> BoundedCache[tuple[str, tuple[str, ...], str], list[tuple[str, float]]]:
         """Room for the terms that words of questions explain, in a family, with how well."""
-        return Memory(MOST_TERMS)
+        return BoundedCache(MAX_CACHED_TERMS)
 
     @cached_property
-    def forms(self) -> Memory[str, list[str]] | None:
+    def forms(self) -> BoundedCache[str, list[str]] | None:
         """Room for the forms of words, of all that occur here."""
-        return Memory(MOST_TERMS)
+        return BoundedCache(MAX_CACHED_TERMS)
 
     @cached_property
-    def factors(self) -> Memory[tuple[Any, ...], NDArray[np.float64]]:
+    def factors(self) -> BoundedCache[tuple[Any, ...], NDArray[np.float64]]:
         """Room for what files are multiplied by for their roles."""
-        return Memory(MOST_ROWS)
+        return BoundedCache(MAX_CACHED_ROWS)
 
     @cached_property
     def divisors(self) -> dict[float, NDArray[np.float64]]:
@@ -308,7 +310,7 @@ class Snapshot:
         Not quite zero, so that a unit without a single word divides by something.
         """
         tables: list[tuple[Any, Any, Any]] = [(segment.units, segment.files, segment.live) for segment in self.segments]
-        if not tables or any(type(units) is not Rows for units, _, _ in tables):
+        if not tables or any(type(units) is not TableRows for units, _, _ in tables):
             return self.norms_by_lengths(weights, k1, b)
         room = np.zeros(self.unit_total)
         sums = [
@@ -319,7 +321,7 @@ class Snapshot:
         mean = 0.0
         for weight, total in zip(weights.values(), totals, strict=True):
             mean += weight * (float(total) / max(count, 1))
-        norms: NDArray[np.float64] = normed(room, mean, k1, b)
+        norms: NDArray[np.float64] = normalise_lengths(room, mean, k1, b)
         return norms
 
     def norms_by_lengths(self, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
@@ -352,13 +354,13 @@ class Snapshot:
         """Whether a term that a segment knows is in a file that is live."""
         return self._all_live or any(len(self.postings(family, term)[0]) for family in (*UNIT_FAMILIES, *FILE_FIELDS))
 
-    def add_to(self, total: Sum, fields: Iterable[tuple[str, float]], term: str) -> None:
+    def add_postings(self, total: PostingSum, fields: Iterable[tuple[str, float]], term: str) -> None:
         """Add how often each live owner has `term` in some fields of units, or of files, times the weight of each."""
         found = [(place, number) for place, segment in enumerate(self.segments) if (number := segment.find(term)) >= 0]
         for family, weight in fields:
             bases = self._bases["units" if family in UNIT_FAMILIES else "files"]
             for place, number in found:
-                self.segments[place].add_to(total, family, number, bases[place], weight)
+                self.segments[place].add_postings(total, family, number, bases[place], weight)
 
     def _gathered_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         base = "units" if family in UNIT_FAMILIES else "files" if family in FILE_FIELDS else "definitions"
@@ -401,7 +403,7 @@ class Snapshot:
         ranges = [(segment.lower_bound(key), segment.lower_bound(key + b"\xff")) for segment in self.segments]
         if family is not None:
             for segment, (first, last) in zip(self.segments, ranges, strict=True):
-                found.update(dict.fromkeys(map(segment.term_text, segment.in_family(family, first, last))))
+                found.update(dict.fromkeys(map(segment.term_text, segment.terms_in_family(family, first, last))))
             return sorted(found)
         # Terms of dead files do no harm but where they take the place of others.
         crowded = sum(last - first for first, last in ranges) >= most
@@ -440,7 +442,7 @@ class Snapshot:
             if here:
                 paths, offsets = bytes(segment.container.section("paths")), segment.files["path"]
                 for file in here:
-                    yield file, segment.prefix + string_at(paths, int(offsets[file - base]))
+                    yield file, segment.prefix + decode_string(paths, int(offsets[file - base]))
 
     def _read_paths(self) -> None:
         """All at once: one by one they cost a hundred times as much each."""
@@ -480,13 +482,13 @@ class Snapshot:
 
     def imports(self, files: Set[int]) -> dict[int, tuple[Import, ...]]:
         """What some files import; those that import nothing are not there."""
-        from lurcher.storage.imports import read_imports, read_some
+        from lurcher.storage.imports import read_imports, read_imports_of
 
         found: dict[int, tuple[Import, ...]] = {}
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
             if len(files) <= _FEW_FILES:
                 here = sorted(file - base for file in files if base <= file < base + len(segment.files))
-                found.update((base + file, imports) for file, imports in read_some(segment.container, here))
+                found.update((base + file, imports) for file, imports in read_imports_of(segment.container, here))
                 continue
             wanted = [base + file in files for file in range(len(segment.files))]
             if any(wanted):
@@ -495,10 +497,10 @@ class Snapshot:
 
     def imports_of_kind(self, kind: str) -> Iterator[tuple[int, str]]:
         """File and words of each import of one kind, in files live or not."""
-        from lurcher.storage.imports import read_kind
+        from lurcher.storage.imports import read_imports_of_kind
 
         for segment, base in zip(self.segments, self._bases["files"], strict=False):
-            yield from ((base + file, words) for file, words in read_kind(segment.container, kind))
+            yield from ((base + file, words) for file, words in read_imports_of_kind(segment.container, kind))
 
     def bare_path(self, file: int) -> str:
         """The path within its own root, without what tells roots apart."""
@@ -554,7 +556,7 @@ class Snapshot:
         """(file, start byte, end byte, first line, last line, definition or -1) of a unit."""
         segment, local = self._place("units", unit)
         rows: Any = segment.units
-        row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
+        row = rows.numbers(local) if type(rows) is TableRows else rows[local].item()
         file, start, end, line, last, definition, *_ = row
         if len(self.segments) == 1:
             return file, start, end, line, last, definition
@@ -570,7 +572,7 @@ class Snapshot:
 
     def definition(self, number: int) -> Definition:
         segment, local = self._place("definitions", number)
-        return definition_in(segment, segment.definitions[local])
+        return decode_definition(segment, segment.definitions[local])
 
     def definition_place(self, number: int) -> tuple[int, int]:
         """(file, unit) of a definition."""
@@ -584,7 +586,7 @@ class Snapshot:
         segment, local = self._place("files", file)
         row = segment.files[local]
         first, count = int(row["definition"]), int(row["definitions"])
-        return definitions_in(segment, segment.definitions[first : first + count]) if count else []
+        return decode_definitions(segment, segment.definitions[first : first + count]) if count else []
 
     def numbers_of_definitions(self, file: int) -> range:
         segment, local = self._place("files", file)
@@ -602,8 +604,8 @@ class Snapshot:
         segment, first, count = self._defined(file)
         table: Any = segment.definitions
         base = 0 if len(self.segments) == 1 else self._bases["definitions"][self.segments.index(segment)]
-        if type(table) is Rows:
-            place = table.innermost(first, count, byte, _marks(kinds))
+        if type(table) is TableRows:
+            place = table.innermost(first, count, byte, _kind_marks(kinds))
             return place if place < 0 else base + first + place
         rows = table[first : first + count]
         best, smallest = -1, 0
@@ -617,10 +619,10 @@ class Snapshot:
         """The segment of a file, and in it the first of the definitions that the file has, and how many those are."""
         segment, local = self._place("files", file)
         rows: Any = segment.files
-        row = rows.numbers(local) if type(rows) is Rows else rows[local].item()
+        row = rows.numbers(local) if type(rows) is TableRows else rows[local].item()
         return segment, row[4], row[5]
 
-    def naming(self, number: int) -> tuple[str, str]:
+    def definition_label(self, number: int) -> tuple[str, str]:
         """The qualified name of a definition, and its kind."""
         known = self._namings.get(number)
         if known is None:
@@ -645,6 +647,6 @@ class Snapshot:
 
 
 @cache
-def _marks(kinds: frozenset[str]) -> bytes:
+def _kind_marks(kinds: frozenset[str]) -> bytes:
     """A mark for each kind, 1 for those among `kinds`."""
     return bytes([kind in kinds for kind in KINDS])

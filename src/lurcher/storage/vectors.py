@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_BLOCK = 256
+_BLOCK_ROWS = 256
 """Rows taken apart at a time: few enough to stay near the processor."""
 
 
@@ -55,9 +55,9 @@ def check_vectors(container: Container) -> None:
             raise container.corrupt(f"its {name} are not as many as its {kind}")
 
 
-def vectors_of(container: Container) -> Vectors | None:
+def read_vectors(container: Container) -> Vectors | None:
     """The vectors of a segment, mapped; None where it has none."""
-    part = _part_of(container)
+    part = _open_vectors(container)
     if part is None:
         return None
     import numpy as np
@@ -66,7 +66,7 @@ def vectors_of(container: Container) -> Vectors | None:
     return Vectors(units, np.asarray(part.units.scales), cards, np.asarray(part.cards.scales))
 
 
-class Matrix(NamedTuple):
+class VectorRows(NamedTuple):
     """Rows of bytes in a section, and the scale of each."""
 
     container: Container
@@ -80,14 +80,14 @@ class Matrix(NamedTuple):
     @property
     def data(self) -> memoryview:
         """All rows, mapped."""
-        return self.container.of_kind(self.name, "i1")
+        return self.container.typed_section(self.name, "i1")
 
-    def around(self, rows: NDArray[np.int64] | None) -> memoryview:
+    def data_for(self, rows: NDArray[np.int64] | None) -> memoryview:
         """The same where only some rows are looked at: what is not looked at need not be verified."""
         if rows is None or native() is None or not len(rows):
             return self.data
         starts = rows * self.dims
-        return self.container.parts(self.name, starts, starts + self.dims)
+        return self.container.section_with_parts(self.name, starts, starts + self.dims)
 
     def vector(self, row: int) -> NDArray[np.float64]:
         bytes_ = np.frombuffer(self.data[row * self.dims : (row + 1) * self.dims], np.int8)
@@ -95,25 +95,25 @@ class Matrix(NamedTuple):
         return vector
 
 
-class _Part(NamedTuple):
+class _SegmentVectors(NamedTuple):
     """The vectors of one segment."""
 
     dims: int
-    units: Matrix
-    cards: Matrix
+    units: VectorRows
+    cards: VectorRows
 
 
-def _part_of(container: Container) -> _Part | None:
+def _open_vectors(container: Container) -> _SegmentVectors | None:
     dims = container.meta["dims"]
     if not dims:
         return None
     found = []
     for rows, scales in (("vectors", "vector_scales"), ("cards", "card_scales")):
-        matrix = Matrix(container, rows, dims, np.frombuffer(container.of_kind(scales, "<f4"), np.float32))
+        matrix = VectorRows(container, rows, dims, np.frombuffer(container.typed_section(scales, "<f4"), np.float32))
         if len(matrix) and not 0 <= float(matrix.scales.min()) <= float(matrix.scales.max()) <= 1:
             raise container.corrupt("its vectors are of no length")
         found.append(matrix)
-    return _Part(dims, *found)
+    return _SegmentVectors(dims, *found)
 
 
 class Direction(NamedTuple):
@@ -123,7 +123,7 @@ class Direction(NamedTuple):
     length: float
 
 
-def direction_of(vector: NDArray[np.float64]) -> Direction:
+def to_direction(vector: NDArray[np.float64]) -> Direction:
     """Numbers small enough that single precision holds every product with a row exactly.
 
     A cosine must not depend on the rows around it, or an index that grew would answer differently from one made at once.
@@ -133,7 +133,7 @@ def direction_of(vector: NDArray[np.float64]) -> Direction:
     return Direction(numbers.astype(np.float32), sqrt(fsum((numbers * numbers).tolist())))
 
 
-class Desk(_local):
+class ProductBuffer(_local):
     """Where each thread takes rows apart: asking the system for new memory each time would cost more than the work."""
 
     def __init__(self) -> None:
@@ -144,7 +144,7 @@ class Desk(_local):
         import numpy as np
 
         if self._bytes is None or self._numbers is None or self._bytes.shape[1] != dims:
-            self._bytes, self._numbers = np.empty((_BLOCK, dims), np.int8), np.empty((_BLOCK, dims), np.float32)
+            self._bytes, self._numbers = np.empty((_BLOCK_ROWS, dims), np.int8), np.empty((_BLOCK_ROWS, dims), np.float32)
         return self._bytes, self._numbers
 
     def products(
@@ -168,8 +168,8 @@ class Desk(_local):
         rows = np.frombuffer(data, np.int8).reshape(-1, dims)
         products = np.empty(count, np.float32)
         chosen, numbers = self._numbers_for(rows.shape[1])
-        for first in range(0, count, _BLOCK):
-            last = min(first + _BLOCK, count)
+        for first in range(0, count, _BLOCK_ROWS):
+            last = min(first + _BLOCK_ROWS, count)
             block = numbers[: last - first]
             if places is None:
                 block[...] = rows[first:last]
@@ -181,7 +181,7 @@ class Desk(_local):
         return products.astype(np.float64)
 
 
-class Nearness:
+class CosineIndex:
     """Cosines of a snapshot's units and files with a direction; numbered across segments, live and dead.
 
     Rows stay bytes and are taken apart block by block on each question: fetching them from memory is what costs, and a copy in
@@ -189,12 +189,12 @@ class Nearness:
     """
 
     def __init__(self, containers: Sequence[Container | None]) -> None:
-        found = [_part_of(container) if container is not None else None for container in containers]
+        found = [_open_vectors(container) if container is not None else None for container in containers]
         self._parts = [part for part in found if part is not None]
         sizes = {part.dims for part in self._parts}
         self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
         """Numbers of each vector; 0 where not all segments have vectors of one size."""
-        self._desk = Desk()
+        self._desk = ProductBuffer()
 
     def vector(self, unit: int) -> NDArray[np.float64]:
         """A unit's own vector."""
@@ -204,15 +204,15 @@ class Nearness:
             unit -= len(part.units)
         raise IndexError(unit)
 
-    def of_cards(self, direction: Direction) -> NDArray[np.float64]:
+    def for_files(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per file."""
         return self._joined([self._cosines(part.cards, direction) for part in self._parts])
 
-    def of_all_units(self, direction: Direction) -> NDArray[np.float64]:
+    def for_all_units(self, direction: Direction) -> NDArray[np.float64]:
         """One cosine per unit."""
         return self._joined([self._cosines(part.units, direction) for part in self._parts])
 
-    def of_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
+    def for_units(self, units: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
         """The cosines of some units."""
         if len(self._parts) == 1:
             return self._cosines(self._parts[0].units, direction, units)
@@ -225,9 +225,9 @@ class Nearness:
         return cosines
 
     def _cosines(
-        self, rows: Matrix, direction: Direction, places: NDArray[np.int64] | None = None
+        self, rows: VectorRows, direction: Direction, places: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        products = self._desk.products(rows.around(places), rows.dims, places, direction)
+        products = self._desk.products(rows.data_for(places), rows.dims, places, direction)
         products *= rows.scales if places is None else rows.scales[places]
         products /= direction.length or 1.0
         return products

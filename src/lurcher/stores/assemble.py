@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from lurcher.errors import LurcherError
 from lurcher.runtime.light import cached_property
 from lurcher.storage.container import Container
-from lurcher.storage.merge import expanded
+from lurcher.storage.merge import expand_ranges
 from lurcher.storage.segment import DEFINITION, FAMILIES, FILE, FILE_FIELDS, UNIT, UNIT_FAMILIES
 from lurcher.storage.segment_reader import Segment
 from lurcher.stores.codec import damaged
@@ -91,11 +91,11 @@ class Pieces:
     def array(self, name: str, kind: str) -> NDArray[Any]:
         return self._arrays[name]
 
-    def of_kind(self, name: str, kind: str) -> memoryview:
+    def typed_section(self, name: str, kind: str) -> memoryview:
         return memoryview(self._arrays[name].tobytes())
 
     def parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
-        return self.of_kind(name, "i1")
+        return self.typed_section(name, "i1")
 
     def rows(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
         return self.table(name, layout)
@@ -159,7 +159,7 @@ class Gathered(Segment):
         places = np.flatnonzero(self._words == np.uint64(number_of(term)))
         if not len(places):
             return {}
-        rows = expanded(self._starts[places], self._counts[places])
+        rows = expand_ranges(self._starts[places], self._counts[places])
         families, owners, counts = (column[rows] for column in self._rows)
         files = np.repeat(self._holder[places], self._counts[places])
         found = {}

@@ -10,7 +10,7 @@ from lurcher.errors import StoreError
 from lurcher.query.filters import allowed_files
 from lurcher.query.plan import Plan, literal_pattern
 from lurcher.runtime.light import replace
-from lurcher.runtime.timings import Clock
+from lurcher.runtime.timings import Stopwatch
 from lurcher.stores.search import NeedsTexts, UnknownProject, needs_texts
 from lurcher.stores.shared import Shared
 from lurcher.stores.snapshot import Changed
@@ -47,7 +47,7 @@ class StoreCorpus:
     def search(self, request: SearchRequest) -> Answer:
         return self._search(code_query(request, self._services))
 
-    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._find(code_query(request, self._services), clock)
 
     def try_search(self, request: SearchRequest) -> tuple[Answer | None, tuple[Degraded, ...]]:
@@ -84,12 +84,12 @@ class StoreCorpus:
         raise AssertionError("unreachable")
 
     def _search(self, query: Query) -> Answer:
-        clock = Clock()
+        clock = Stopwatch()
         answer = self._services.page(self._find(query, clock), query, clock)
         answer.timings_ms.update(clock.total())
         return answer
 
-    def _find(self, query: Query, clock: Clock) -> Findings:
+    def _find(self, query: Query, clock: Stopwatch) -> Findings:
         if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
             raise needs_texts("structural" if query.mode == "structural" else "literal")
         services, shared = self._services, self.shared
@@ -101,7 +101,7 @@ class StoreCorpus:
         found = shared.asking.ask(query, filter, model, lanes, clock.lap)
         names = [head.more.get("root", "") for head in found.heads.values()]
         ranked = rank_units(services, found.snapshot, found.plan, query, clock, filter, names)
-        found.snapshot.expect(lambda: map(ranked.ranking.unit, range(len(ranked.ranking))))
+        found.snapshot.prefetch(lambda: map(ranked.ranking.unit, range(len(ranked.ranking))))
         state = shared.told(found.heads)
         ranked = replace(ranked, notes=ranked.notes + found.notes + shared.behind(found.heads))
         return findings_of(

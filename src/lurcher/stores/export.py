@@ -12,11 +12,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lurcher.storage.container import Container
-from lurcher.storage.merge import expanded
-from lurcher.storage.postings import lists_of, read_range
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, KINDS, UNIT_FIELDS, owners_in, string_at
+from lurcher.storage.merge import expand_ranges
+from lurcher.storage.postings import open_lists, read_lists
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, KINDS, UNIT_FIELDS, count_owners, decode_string
 from lurcher.storage.segment_reader import Segment
-from lurcher.storage.vectors import Vectors, vectors_of
+from lurcher.storage.vectors import Vectors, read_vectors
 from lurcher.stores.base import Sparse, StoredFile, StoredUnit
 from lurcher.stores.record import Parts, packed
 from lurcher.stores.sparse import WEIGHTS, saturated, standing_of
@@ -46,7 +46,7 @@ class Wanted:
 def stored_files(segment: Segment, wanted: Sequence[Wanted], model: str) -> Iterator[StoredFile]:
     """The wanted files of a segment, in their order in it; `model` names what its vectors are made by."""
     words = _Words(segment)
-    vectors = vectors_of(segment.vectors) if segment.vectors is not None else None
+    vectors = read_vectors(segment.vectors) if segment.vectors is not None else None
     group: list[Wanted] = []
     units = 0
     for file in sorted(wanted, key=lambda item: item.place):
@@ -142,7 +142,7 @@ class _Group:
         spread = np.repeat(np.flatnonzero(of_files), sizes[self._files[of_files]])
         units = np.concatenate((
             base[self._files[of_units]] + self._owners[of_units],
-            expanded(base[self._files[of_files]], sizes[self._files[of_files]]),
+            expand_ranges(base[self._files[of_files]], sizes[self._files[of_files]]),
         ))  # fmt: skip
         keys = (units << 32) | np.concatenate((numbers[of_units], numbers[spread]))
         order = np.argsort(keys, kind="stable")
@@ -157,7 +157,7 @@ class _Group:
     def _lengths(self, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
         import numpy as np
 
-        rows = self._segment.tables.units[expanded(self._rows["unit"], sizes)]
+        rows = self._segment.tables.units[expand_ranges(self._rows["unit"], sizes)]
         total = np.zeros(len(rows))
         for field, weight in WEIGHTS.items():
             values = rows[field] if field in UNIT_FIELDS else np.repeat(self._rows[field], sizes)
@@ -218,7 +218,7 @@ class _Group:
         if shown >= 0:
             row = definitions[shown]
             kind = KINDS[int(row["kind"])]
-            container, name = string_at(strings, int(row["container"])), string_at(strings, int(row["name"]))
+            container, name = decode_string(strings, int(row["container"])), decode_string(strings, int(row["name"]))
             symbol = f"{container}{HEADING_PATH if kind == HEADING else '.'}{name}" if container else name
         dense = None if vectors is None or scales is None or not scales[i] else _long(vectors[i], float(scales[i]))
         digest = blake2b(f"{self._model}\0{path}\0".encode("utf-8", "replace") + body, digest_size=16).hexdigest()
@@ -245,7 +245,7 @@ class _Group:
 def _postings(container: Container, family: str) -> Iterator[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]:
     """All rows of a family as (terms, owners, counts), many at a time."""
     for first, last in term_ranges(container, family):
-        rows = read_range(container, family, lists_of(container, family), first, last, owners_in(container, family))
+        rows = read_lists(container, family, open_lists(container, family), first, last, count_owners(container, family))
         yield rows.terms, rows.owners, rows.counts
 
 
@@ -253,7 +253,7 @@ def term_ranges(container: Container, family: str) -> Iterator[tuple[int, int]]:
     """Positions of a family's terms, cut where there are many rows."""
     import numpy as np
 
-    lists = lists_of(container, family)
+    lists = open_lists(container, family)
     first, rows = 0, lists.rows.astype(np.int64)
     while first < len(rows):
         before = int(rows[first - 1]) if first else 0

@@ -20,7 +20,7 @@ from lurcher.stores.names import default_name, split_names
 from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
-    from lurcher.indexing.root_index import Project
+    from lurcher.indexing.root_index import RootIndex
     from lurcher.stores.base import Head, Store
     from lurcher.stores.search import Asking
     from lurcher.types import Progress
@@ -179,7 +179,7 @@ class Shared:
             raise UsageError("one folder is one project in a store", hint)
         return self._named[0]
 
-    def write(self, project: Project, progress: Progress, *, rebuild: bool) -> dict[str, Any]:
+    def write(self, project: RootIndex, progress: Progress, *, rebuild: bool) -> dict[str, Any]:
         """Bring the project in the store up to date with a local index that is; what was done."""
         from lurcher.stores.sync import push
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from lurcher.errors import StoreError
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roles import VERSIONED, version_of
-from lurcher.storage.accumulate import Sum
+from lurcher.storage.accumulate import PostingSum
 from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
 from lurcher.storage.snapshot import Phrases, Snapshot
 from lurcher.stores.assemble import Gathered
@@ -144,7 +144,7 @@ class SharedSnapshot(Snapshot):
             return np.zeros(0, np.int64), np.zeros(0, np.uint8)
         return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
 
-    def add_to(self, total: Sum, fields: Iterable[tuple[str, float]], term: str) -> None:
+    def add_postings(self, total: PostingSum, fields: Iterable[tuple[str, float]], term: str) -> None:
         for family, weight in fields:
             total.add(*self.postings(family, term), weight)
 
@@ -197,7 +197,7 @@ class SharedSnapshot(Snapshot):
 
     # -- texts ------------------------------------------------------------------------------------------------------------
 
-    def expect(self, units: Callable[[], Iterable[int]]) -> None:
+    def prefetch(self, units: Callable[[], Iterable[int]]) -> None:
         """The units whose texts will be asked for, in this order."""
         self._expected = units
 

@@ -20,7 +20,7 @@ from lurcher.errors import IndexLocked, StoreError, Template
 from lurcher.indexing.root_index import View
 from lurcher.storage.manifest import NO_SEGMENT, Manifest
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import vectors_of
+from lurcher.storage.vectors import read_vectors
 from lurcher.stores import record
 from lurcher.stores.base import Head, Listed, Store, StoredFile
 from lurcher.stores.export import Wanted, stored_files
@@ -104,7 +104,7 @@ class _Push:
         self._store, self._project, self._view, self._progress = store, project, view, progress
         self._root, self._commit, self._rebuild, self._sparse = root, commit, rebuild, sparse
         self._snapshot, self._manifest = view.snapshot, view.manifest
-        self._dims = self._snapshot.nearness.dims
+        self._dims = self._snapshot.cosines.dims
         self._model = model.digest if self._dims or not self._snapshot.unit_count else "none"
         self._textual = model.textual
         self._head = store.head(project)
@@ -236,7 +236,7 @@ class _Push:
         count = 0
         for _, (segment, place, _) in sorted(self._wanted().items()):
             container = self._snapshot.segments[segment].vectors
-            vectors = vectors_of(container) if container is not None else None
+            vectors = read_vectors(container) if container is not None else None
             if vectors is None or count >= _SAMPLED:
                 break
             row = self._snapshot.segments[segment].tables.files[place]

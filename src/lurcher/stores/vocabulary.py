@@ -14,9 +14,9 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from lurcher.sources.roles import VERSIONED, version_of
-from lurcher.storage.merge import expanded
-from lurcher.storage.postings import lists_of, read_range
-from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, UNIT_FAMILIES, owners_in
+from lurcher.storage.merge import expand_ranges
+from lurcher.storage.postings import open_lists, read_lists
+from lurcher.storage.segment import DEFINITION_FIELDS, FAMILIES, FILE_FIELDS, UNIT_FAMILIES, count_owners
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot
 from lurcher.stores.codec import damaged, opened, sealed
@@ -79,11 +79,11 @@ def _count(segment: Segment, first: int, last: int, found: dict[bytes, Word]) ->
     keys: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     holders: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     for code, family in enumerate(FAMILIES):
-        lists = lists_of(segment.container, family)
+        lists = open_lists(segment.container, family)
         a, b = (int(place) for place in lists.terms.searchsorted(np.array((first, last), lists.terms.dtype)))
         if a == b:
             continue
-        rows = read_range(segment.container, family, lists, a, b, owners_in(segment.container, family))
+        rows = read_lists(segment.container, family, lists, a, b, count_owners(segment.container, family))
         terms, owners, counts = rows.terms.astype(np.int64) - first, rows.owners.astype(np.int64), rows.counts
         if family in FILE_FIELDS:
             of = owners
@@ -102,7 +102,7 @@ def _count(segment: Segment, first: int, last: int, found: dict[bytes, Word]) ->
             terms, owners = terms[there], owners[there]
             if family in FILE_FIELDS:
                 sizes = segment.tables.files["units"][owners].astype(np.int64)
-                keys.append((np.repeat(terms, sizes) << 32) | expanded(segment.tables.files["unit"][owners], sizes))
+                keys.append((np.repeat(terms, sizes) << 32) | expand_ranges(segment.tables.files["unit"][owners], sizes))
             elif family not in DEFINITION_FIELDS:
                 keys.append((terms << 32) | owners)
     files += np.bincount(np.unique(np.concatenate(holders)) >> 32, minlength=many)

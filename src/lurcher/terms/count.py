@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 
-from lurcher.runtime.kernel import native, seed
+from lurcher.runtime.kernel import hash_seed, native
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, lru_cache
 from lurcher.terms.split import split, words
 
@@ -69,7 +69,7 @@ class NativeCounter:
         kernel = native()
         assert kernel is not None
         self.kernel = kernel
-        self.counter = kernel.Counter(seed())
+        self.counter = kernel.Counter(hash_seed())
         self._fields: dict[str, int] = {}
         self._extra: list[str] = []
         self._required = b""

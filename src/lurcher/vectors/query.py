@@ -11,7 +11,7 @@ from lurcher.errors import ModelError, Template
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.vectors import Direction, direction_of
+from lurcher.storage.vectors import Direction, to_direction
 from lurcher.vectors.model import Model
 
 if TYPE_CHECKING:
@@ -91,11 +91,11 @@ def direction(model: Model, words: Mapping[str, float], text: str, dims: int) ->
         vector = model.question(text)
         if len(vector) != dims:
             raise other_size(len(vector), dims)
-        return direction_of(vector), True
+        return to_direction(vector), True
     table = model.table
     assert table is not None
     vector, known = pointed(table, words)
-    return direction_of(vector), known
+    return to_direction(vector), known
 
 
 def other_size(given: int, kept: int) -> ModelError:

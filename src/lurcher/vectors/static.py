@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from lurcher.runtime.kernel import native
-from lurcher.storage.segment import FUNCTION_KINDS, KINDS, NAMED, TYPE_KINDS, UNIT_FIELDS, string_at
+from lurcher.storage.segment import CARD_FIELD, FUNCTION_KINDS, KINDS, TYPE_KINDS, UNIT_FIELDS, decode_string
 from lurcher.storage.segment_writer import SegmentData
 from lurcher.storage.vectors import Vectors
 from lurcher.terms.count import Postings
@@ -160,7 +160,7 @@ def _summary_counts(data: SegmentData, weights: dict[str, float]) -> list[_Count
         leading = units == data.files["unit"][files]
         parts.append(_Counts(files[leading], terms[leading], counts[leading], weight))
     if weights["symbols"]:
-        named = data.postings.get(NAMED)  # counted where the segment is new
+        named = data.postings.get(CARD_FIELD)  # counted where the segment is new
         parts.append(_defined(data, weights["symbols"]) if named is None else _of(named, weights["symbols"]))
     return parts
 
@@ -185,7 +185,7 @@ def _defined(data: SegmentData, weight: float) -> _Counts:
     for offset in data.definitions["name"][naming].tolist():
         known = spelled.get(offset)
         if known is None:
-            name = string_at(data.strings, offset)
+            name = decode_string(data.strings, offset)
             known = [number[term] for word in words(name) for term in split(word) if term in number]
             spelled[offset] = known
         terms += known

@@ -20,7 +20,7 @@ from lurcher.errors import LurcherError, ModelError
 from lurcher.runtime.arrays import np as small
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, Struct, cached_property, dataclass, partial
-from lurcher.storage.accumulate import Memory
+from lurcher.storage.accumulate import BoundedCache
 from lurcher.storage.container import Container
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Table:
         self.path = path
         self.meta: Meta = checked_meta(file.meta, file.corrupt)
         self._width = row_bytes(self.meta.dims, self.meta.bits)
-        self._searched: Memory[str, int] = Memory(_MOST_SEARCHED)
+        self._searched: BoundedCache[str, int] = BoundedCache(_MOST_SEARCHED)
         self._check_sizes()
 
     @classmethod
@@ -153,7 +153,7 @@ class Table:
 
     @cached_property
     def _ends(self) -> memoryview:
-        ends = self._file.of_kind("term_ends", "<u4").cast("I")
+        ends = self._file.typed_section("term_ends", "<u4").cast("I")
         numbers = small.frombuffer(ends.cast("B"), small.uint32)
         if len(ends) and (ends[-1] != self._file.length("terms") or bool((numbers[1:] < numbers[:-1]).any())):
             raise self._file.corrupt("its terms do not end where they should")
@@ -379,9 +379,9 @@ def pack_table(
     def floats(values: NDArray[Any]) -> tuple[str, bytes]:
         return "<f4", np.ascontiguousarray(values, "<f4").tobytes()
 
-    from lurcher.storage.container_writer import pack_sections
+    from lurcher.storage.container_writer import encode_container
 
-    return pack_sections(
+    return encode_container(
         {
             "terms": ("u1", b"".join(encoded[i] for i in order)),
             "term_ends": ("<u4", ends.astype("<u4").tobytes()),

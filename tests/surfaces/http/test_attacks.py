@@ -253,7 +253,7 @@ def test_a_question_that_is_being_worked_on_ends(shared: Path, monkeypatch: pyte
     import asyncio
 
     from lurcher.errors import DeadlineExceeded
-    from lurcher.runtime.cancel import Abandoned, check
+    from lurcher.runtime.cancel import Cancelled, check_cancelled
     from lurcher.surfaces.http.endpoints import ENDPOINTS
     from lurcher.surfaces.http.replies import Busy
 
@@ -263,9 +263,9 @@ def test_a_question_that_is_being_worked_on_ends(shared: Path, monkeypatch: pyte
         begun.set()
         try:
             for _ in range(6000):
-                check()
+                check_cancelled()
                 time.sleep(0.01)
-        except (Abandoned, DeadlineExceeded):
+        except (Cancelled, DeadlineExceeded):
             ended.set()
             raise
 

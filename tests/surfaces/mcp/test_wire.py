@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.storage.lock import holder
+from lurcher.storage.lock import find_holder
 from tests.conftest import environment, write_repository
 from tests.index.conftest import write
 from tests.surfaces.mcp.talk import Wire
@@ -114,9 +114,9 @@ def test_cancelling_ends_the_indexing_and_keeps_the_connection(slow: Path, tmp_p
         folder = _written(tmp_path)
         wire.tell("notifications/cancelled", {"requestId": number, "reason": "enough"})
         deadline = time.monotonic() + LONG
-        while holder(folder) is not None and time.monotonic() < deadline:
+        while find_holder(folder) is not None and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert holder(folder) is None
+        assert find_holder(folder) is None
         assert wire.ask("ping")["result"] == {}
         assert not [message for message in wire.seen if message.get("id") == number]  # nobody waits for an answer
         entry = wire.call("status")["result"]["structuredContent"]["roots"][0]
@@ -130,7 +130,7 @@ def _written(where: Path) -> Path:
     deadline = time.monotonic() + LONG
     while time.monotonic() < deadline:
         for folder in where.iterdir():
-            if holder(folder) is not None:
+            if find_holder(folder) is not None:
                 return folder
         time.sleep(0.01)
     raise AssertionError("nobody writes an index")

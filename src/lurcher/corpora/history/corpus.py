@@ -12,7 +12,7 @@ from lurcher.corpora.history.search import PastRoot, found
 from lurcher.errors import PathError
 from lurcher.query.validate import filter_of, several
 from lurcher.runtime.light import replace
-from lurcher.runtime.timings import Clock
+from lurcher.runtime.timings import Stopwatch
 from lurcher.sources.git.refs import head_of
 from lurcher.types import Answer, Degraded, Filter, Progress
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from lurcher.answer.page import Findings
     from lurcher.corpora.base import SearchRequest, Services
-    from lurcher.indexing.root_index import Project
+    from lurcher.indexing.root_index import RootIndex
 
 _OPTIONS = ("history", "lexical", "classic", "linear", "recency", "outcomes", "reranker", "judge")
 """Sections of the settings that the order of commits depends on."""
@@ -36,7 +36,7 @@ class HistoryCorpus:
         self._indexes: dict[Path, PastProject] = {}
         self._lock = allocate_lock()
 
-    def index_of(self, project: Project) -> PastProject:
+    def index_of(self, project: RootIndex) -> PastProject:
         """The history index of a root; another one once the root has other settings."""
         with self._lock:
             known = self._indexes.get(project.root.path)
@@ -73,11 +73,11 @@ class HistoryCorpus:
 
     def search(self, request: SearchRequest) -> Answer:
         """The commits that answer best, each with what became of it."""
-        clock = Clock()
+        clock = Stopwatch()
         findings, query = self._findings(request, clock)
         return replace(self._services.page(findings, query, clock), timings_ms=clock.total())
 
-    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._findings(request, clock)[0]
 
     def roots(self, *, refresh: bool, progress: Progress) -> list[PastRoot]:
@@ -101,7 +101,7 @@ class HistoryCorpus:
             raise problems[0]
         return roots, problems
 
-    def _findings(self, request: SearchRequest, clock: Clock) -> tuple[Findings, PastQuery]:
+    def _findings(self, request: SearchRequest, clock: Stopwatch) -> tuple[Findings, PastQuery]:
         """Every commit that answers, in order, and the request as a query."""
         files = filter_of(request.languages, request.paths, request.excludes)
         roots, problems = self._open(request.refresh, request.progress)

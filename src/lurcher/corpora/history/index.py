@@ -16,10 +16,10 @@ from lurcher.corpora.history.manifest import PastManifest, PastStore
 from lurcher.corpora.history.outcomes.verdicts import rules_text
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError, Template
 from lurcher.runtime.light import cached_property
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.sources.git.log import LogSettings
 from lurcher.sources.git.refs import Head, head_of
-from lurcher.storage.manifest import MARK, NAME
+from lurcher.storage.manifest import FOLDER_TAG, NAME
 from lurcher.types import Degraded, Progress
 from lurcher.vectors.model import Model
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.corpora.history.outcomes.verdicts import Verdicts
     from lurcher.corpora.history.reader import Past
-    from lurcher.indexing.root_index import Project
+    from lurcher.indexing.root_index import RootIndex
 
 FOLDER = "history"
 _ATTEMPTS = 5
@@ -78,12 +78,12 @@ class PastProject:
         self._verdicts: tuple[PastManifest, Verdicts] | None = None
 
     @classmethod
-    def beside(cls, project: Project) -> PastProject:
+    def beside(cls, project: RootIndex) -> PastProject:
         """The history of a project, in a folder of its own inside of the project's index."""
-        from lurcher.indexing.root_index import root_digest
+        from lurcher.indexing.root_index import digest_root
 
         folder = project.store.folder / FOLDER
-        place = None if folder.is_relative_to(project.root.path) else root_digest(project.root)
+        place = None if folder.is_relative_to(project.root.path) else digest_root(project.root)
         return cls(project.root.path, project.settings, folder, project.model, place)
 
     @property
@@ -101,10 +101,10 @@ class PastProject:
 
     @property
     def log_settings(self) -> LogSettings:
-        from lurcher.indexing.root_index import allowed
+        from lurcher.indexing.root_index import is_allowed
 
         history = self.settings.history
-        return LogSettings(history.first_parent, history.merges, secrets=allowed(self.settings, "secrets"))
+        return LogSettings(history.first_parent, history.merges, secrets=is_allowed(self.settings, "secrets"))
 
     def view(self, progress: Progress, *, refresh: bool = True, seconds: float | None = -1.0) -> PastView:
         """The current generation, after reading new commits for about as many seconds (None: all of them).
@@ -126,7 +126,7 @@ class PastProject:
 
     def _look(self, progress: Progress, refresh: bool, seconds: float | None) -> PastView:
         notes: list[Degraded] = []
-        if self.store.take_heart():
+        if self.store.retry_writes():
             self._view = self._identity = None
         head = self._head()
         manifest = self._current(notes)
@@ -155,20 +155,22 @@ class PastProject:
             reason = "the clone is shallow: what was committed before is not known (git fetch --unshallow brings it)"
             notes.append(Degraded("history", reason, ""))
         if past.commit_count < past.total:
-            reason = f"{past.commit_count:,} of {counted(past.total, 'commit')} are indexed"
+            reason = f"{past.commit_count:,} of {format_count(past.total, 'commit')} are indexed"
             limited = manifest.complete and self.settings.history.max_commits
             notes.append(Degraded("history", reason, "" if limited else Template("{run index: history}")))
         if 0 < manifest.judged.commits < past.commit_count and manifest.judged.rules == self._rules:
-            reason = f"what became of {counted(past.commit_count - manifest.judged.commits, 'commit')} is not known yet"
+            reason = f"what became of {format_count(past.commit_count - manifest.judged.commits, 'commit')} is not known yet"
             notes.append(Degraded("outcomes", reason, Template("{run index: history}")))
         commits, paths, trees = manifest.losses
         if paths:
-            notes.append(Degraded("history", f"this clone lacks {counted(paths, 'file')} of {counted(commits, 'commit')}", ""))
+            notes.append(
+                Degraded("history", f"this clone lacks {format_count(paths, 'file')} of {format_count(commits, 'commit')}", "")
+            )
         if trees:
-            notes.append(Degraded("history", f"this clone lacks what {counted(trees, 'commit')} changed", ""))
-        if self.store.problem:
+            notes.append(Degraded("history", f"this clone lacks what {format_count(trees, 'commit')} changed", ""))
+        if self.store.write_error:
             hint = "set LURCHER_INDEX_DIR to a folder that can be written"
-            notes.append(Degraded("history", f"the history index is kept in memory only: {self.store.problem}", hint))
+            notes.append(Degraded("history", f"the history index is kept in memory only: {self.store.write_error}", hint))
         return notes
 
     def rebuild(self, progress: Progress) -> PastView:
@@ -196,22 +198,22 @@ class PastProject:
         if not self.model.textual and all(segment.vectors is not None for segment in segments):
             return manifest
         from lurcher.corpora.history.vectors import COMMITS
-        from lurcher.indexing.reembed import vectors_in
+        from lurcher.indexing.reembed import update_vectors
 
-        return vectors_in(self, COMMITS, manifest, progress, notes, refresh, limited)
+        return update_vectors(self, COMMITS, manifest, progress, notes, refresh, limited)
 
-    def keep(self, manifest: PastManifest) -> None:
+    def commit(self, manifest: PastManifest) -> None:
         """Make a manifest the index, under the lock that the caller holds."""
         self.store.commit_past(manifest)
         self._identity = self._disk_identity()
         self._view = None
         self._open(manifest)
 
-    def on_view(self, manifest: PastManifest) -> Past:
+    def open_snapshot(self, manifest: PastManifest) -> Past:
         """What a manifest holds, opened."""
         return self._open(manifest)
 
-    def current(self) -> PastManifest:
+    def current_manifest(self) -> PastManifest:
         """The manifest as it is now, under the lock that the caller holds."""
         return self._current([])
 
@@ -231,7 +233,7 @@ class PastProject:
         renamed = {new: old for _, old, new in zip(names[::3], names[1::3], names[2::3], strict=False)}
         return renamed.get(path)
 
-    def heal(self, progress: Progress) -> bool:
+    def repair(self, progress: Progress) -> bool:
         """Build anew what is damaged on disk; False where every byte is as it should be."""
         with self._lock:
             self._view = self._identity = None
@@ -249,18 +251,18 @@ class PastProject:
 
     def _forget_damaged(self, manifest: PastManifest) -> bool:
         """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
-        vectors = self.store.sound(manifest.vectors)
+        vectors = self.store.without_damaged(manifest.vectors)
         if vectors == manifest.vectors:
             return False
         with self.store.lock(self.settings.index.lock_seconds):
-            self.keep(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
+            self.commit(replace(manifest, generation=manifest.generation + 1, vectors=vectors))
         return True
 
     def clear(self) -> bool:
         """Remove the index. True if there was one."""
         with self._lock:
             self._view = self._identity = None
-            if not (self.store.folder / MARK).exists():
+            if not (self.store.folder / FOLDER_TAG).exists():
                 return False
             try:
                 with self.store.lock(self.settings.index.lock_seconds):
@@ -310,11 +312,11 @@ class PastProject:
         from lurcher.corpora.history.outcomes.build import outcomes_of
         from lurcher.corpora.history.outcomes.store import KeptVerdicts
         from lurcher.storage.container import Container
-        from lurcher.storage.container_writer import Builder
+        from lurcher.storage.container_writer import ContainerWriter
 
         fill, _ = outcomes_of(self.store, self.top, manifest, past, self.settings.outcomes)
         pieces: list[bytes | memoryview] = []
-        name = f"{fill(Builder(pieces.append))}.outcomes"
+        name = f"{fill(ContainerWriter(pieces.append))}.outcomes"
         if name == manifest.judged.name:
             # The same again, under the same name: whoever reads it meanwhile reads the same.
             with contextlib.suppress(IndexLocked), self.store.lock(0.0):
@@ -328,7 +330,7 @@ class PastProject:
         self._judged_again(manifest, past)
         return True
 
-    def on_disk(self) -> tuple[PastManifest, Past] | None:
+    def read_from_disk(self) -> tuple[PastManifest, Past] | None:
         """The index as it is on disk, opened; None where there is none."""
         return self._read()[1]
 

@@ -13,12 +13,12 @@ from lurcher.errors import CorruptIndex, OutdatedIndex, Template
 from lurcher.sources.git.refs import NOWHERE, Head
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import pack_sections
-from lurcher.storage.disk import remove, sync_folder, write_atomically
-from lurcher.storage.folder import Naming, Store
-from lurcher.storage.manifest import MARK, NAME
-from lurcher.storage.sidecar import Apart
-from lurcher.storage.sidecar import checked as checked_vectors
+from lurcher.storage.container_writer import encode_container
+from lurcher.storage.disk import remove_file, sync_folder, write_atomically
+from lurcher.storage.folder import GenerationFiles, IndexFolder
+from lurcher.storage.manifest import FOLDER_TAG, NAME
+from lurcher.storage.sidecar import VectorSidecar
+from lurcher.storage.sidecar import parse_sidecars as checked_vectors
 from lurcher.version import VERSION
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class PastManifest:
     """Commits of which files were missing, these files, and commits of which even the list of files was missing."""
     order: NDArray[np.uint32] | None = None
     """The numbers of the live commits, newest first."""
-    vectors: Mapping[str, Apart] = field(default_factory=dict)
+    vectors: Mapping[str, VectorSidecar] = field(default_factory=dict)
     """Vectors that lie apart from the segments, by the digest of the model that made them."""
     judged: Judged = field(default_factory=Judged)
     """What became of the commits, or of some of them while more are being read."""
@@ -108,7 +108,7 @@ def pack(manifest: PastManifest) -> list[bytes | memoryview]:
     }
     if manifest.vectors:
         meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
-    return pack_sections(sections, meta)
+    return encode_container(sections, meta)
 
 
 def read(folder: Path, expected: Mapping[str, Any]) -> PastManifest | None:
@@ -118,8 +118,8 @@ def read(folder: Path, expected: Mapping[str, Any]) -> PastManifest | None:
     container = Container.open(folder / NAME)
     try:
         found = container.meta["fingerprint"]
-        if not manifests.fits(found, expected):
-            raise OutdatedIndex(f"the history index was made with {manifests.difference(found, expected)}", HINT)
+        if not manifests.is_compatible(found, expected):
+            raise OutdatedIndex(f"the history index was made with {manifests.describe_difference(found, expected)}", HINT)
         return _checked(container)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest of the history is damaged: {error}", HINT) from error
@@ -165,48 +165,48 @@ def _checked(container: Container) -> PastManifest:
     return manifest
 
 
-class PastStore(Store):
+class PastStore(IndexFolder):
     """Where a history index lives: a folder of its own inside of the index folder, with its own lock."""
 
-    def checked(self, container: Container) -> Container:
+    def check_segment(self, container: Container) -> Container:
         return check_shape(container)
 
     def read_past(self, expected: Mapping[str, Any]) -> PastManifest | None:
         """The manifest on disk; None where there is none of ours."""
-        return read(self.folder, expected) if (self.folder / MARK).exists() else None
+        return read(self.folder, expected) if (self.folder / FOLDER_TAG).exists() else None
 
     def outcomes(self, name: str) -> Container:
         """The file of that name, in which outcomes are kept."""
-        return self.other(name, "outcomes")
+        return self.open_file(name, "outcomes")
 
-    def named_by(self, manifest: Naming) -> set[str]:
+    def files_in_use(self, manifest: GenerationFiles) -> set[str]:
         judged = manifest.judged.name if isinstance(manifest, PastManifest) else ""
-        return super().named_by(manifest) | ({judged} if judged else set())
+        return super().files_in_use(manifest) | ({judged} if judged else set())
 
-    def leftovers(self, manifest: Naming) -> list[Path]:
-        kept = self.named_by(manifest)
+    def find_leftovers(self, manifest: GenerationFiles) -> list[Path]:
+        kept = self.files_in_use(manifest)
         old = (path for path in self.folder.glob("*.outcomes") if path.name not in kept)
-        return sorted([*super().leftovers(manifest), *old])
+        return sorted([*super().find_leftovers(manifest), *old])
 
     def prepare(self) -> None:
         # The folder around it has to be known for an index folder, or what is in it would be taken for somebody else's.
-        Store(str(self.folder.parent), root=self.root).prepare()
+        IndexFolder(str(self.folder.parent), root=self.root).prepare()
         super().prepare()
 
     def commit_past(self, manifest: PastManifest) -> None:
-        self.forget_others(manifest)
+        self.drop_unused(manifest)
         if self.writable and not self.memory:
             try:
                 self.prepare()
                 write_atomically(self.folder / NAME, pack(manifest))
-                self.sweep(manifest)
+                self.remove_leftovers(manifest)
             except OSError as error:
-                self.give_up(error)
+                self.fall_back_to_memory(error)
 
     def clear_past(self) -> bool:
         """Remove the index, the manifest first; True if there was one. The caller holds the lock."""
         self.memory.clear()
-        found = remove(self.folder / NAME, must=True)
+        found = remove_file(self.folder / NAME, must=True)
         if found:
             sync_folder(self.folder)
-        return any([remove(path) for path in self.leftovers(PastManifest(0, {}))]) or found
+        return any([remove_file(path) for path in self.find_leftovers(PastManifest(0, {}))]) or found

@@ -22,9 +22,9 @@ from lurcher.corpora.history.segment import (
     owners_in,
 )
 from lurcher.storage.container import PACKED, Container
-from lurcher.storage.container_writer import Builder
-from lurcher.storage.merge import expanded
-from lurcher.storage.merge_postings import write_families
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.merge import expand_ranges
+from lurcher.storage.merge_postings import merge_families
 from lurcher.storage.segment_writer import as_bytes
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _FORGET = 16 << 20
 
 
-def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: Builder) -> str:
+def merge(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: ContainerWriter) -> str:
     """Write one segment that holds the live commits of all parts (None: all of them) in their order; its digest."""
     return _Merger(parts, live).write(out)
 
@@ -52,7 +52,7 @@ class _Merger:
         self._languages: dict[str, int] = {}
         self._copied = 0
 
-    def write(self, out: Builder) -> str:
+    def write(self, out: ContainerWriter) -> str:
         import numpy as np
 
         commits = np.concatenate([table[kept] for table, kept in zip(self._tables, self._kept, strict=True)]).astype(COMMIT)
@@ -66,7 +66,7 @@ class _Merger:
         for name, rows in (("commits", commits), ("changes", changes), ("hunks", hunks)):
             out.add(name, "V", as_bytes(rows))
         self._copy(out, "strings", "strings", "string_size")
-        terms = write_families(out, self._parts, FAMILIES, self._owners, owners_in)
+        terms = merge_families(out, self._parts, FAMILIES, self._owners, owners_in)
         dims, model = self._vectors(out)
         self._copy(out, "text", "text", "text_size")
         counts = {"commits": len(commits), "changes": len(changes), "hunks": len(hunks), "terms": terms}
@@ -76,7 +76,7 @@ class _Merger:
         """The rows of a part's changes or hunks that are kept."""
         table, kept = self._tables[number], self._kept[number]
         first, count = ("change", "changes") if kind == "changes" else ("hunk", "hunks")
-        return expanded(table[first][kept], table[count][kept])
+        return expand_ranges(table[first][kept], table[count][kept])
 
     def _rows(self, kind: str) -> NDArray[Any]:
         import numpy as np
@@ -95,7 +95,7 @@ class _Merger:
             found.append(rows)
         return np.concatenate(found).astype(CHANGE if kind == "changes" else HUNK)
 
-    def _copy(self, out: Builder, section: str, first: str, size: str) -> None:
+    def _copy(self, out: ContainerWriter, section: str, first: str, size: str) -> None:
         """Copy what belongs to the kept commits."""
         out.begin(section, PACKED)
         for part, table, kept in zip(self._parts, self._tables, self._kept, strict=True):
@@ -110,9 +110,9 @@ class _Merger:
         if self._copied >= _FORGET:
             self._copied = 0
             for part in self._parts:
-                part.forget()
+                part.release_pages()
 
-    def _vectors(self, out: Builder) -> tuple[int, str]:
+    def _vectors(self, out: ContainerWriter) -> tuple[int, str]:
         """The size of vectors, and the model that made them. Parts that do not go together have no vectors together."""
         made = {(int(part.meta["dims"]), str(part.meta.get("model", ""))) for part in self._parts}
         dims, model = made.pop() if len(made) == 1 else (0, "")
@@ -124,7 +124,7 @@ class _Merger:
                     rows = part.array(section, element).reshape(-1, width)
                     for start in range(0, len(places), 4096):
                         out.write(as_bytes(rows[places[start : start + 4096]]))
-                    part.forget()
+                    part.release_pages()
                 out.end()
         return dims, model
 

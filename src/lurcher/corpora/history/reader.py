@@ -24,11 +24,11 @@ from lurcher.corpora.history.segment import (
 from lurcher.corpora.history.views import ChangeView, Header, HunkView, header_of
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.sources.git.parse import Change, Commit, Hunk
-from lurcher.storage.accumulate import Memory
-from lurcher.storage.folder import vectors_by
-from lurcher.storage.segment import string_at
-from lurcher.storage.sidecar import PAST_GROUPS
-from lurcher.storage.vectors import Desk, Direction
+from lurcher.storage.accumulate import BoundedCache
+from lurcher.storage.folder import find_vectors
+from lurcher.storage.segment import decode_string
+from lurcher.storage.sidecar import HISTORY_GROUPS
+from lurcher.storage.vectors import Direction, ProductBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -59,12 +59,12 @@ class Past:
             for segment in self.segments:
                 bases.append(bases[-1] + int(segment.meta[kind]))
             self._bases[kind] = bases
-        self._headers: Memory[int, Header] = Memory(_MOST_KEPT)
-        self._prefixed: Memory[tuple[str, str | None, int], list[str]] = Memory(_MOST_KEPT)
+        self._headers: BoundedCache[int, Header] = BoundedCache(_MOST_KEPT)
+        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(_MOST_KEPT)
         self._columns: dict[tuple[str, str], NDArray[Any]] = {}
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
-        self._found: Memory[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = Memory(_MOST_OWNERS)
-        self._desk = Desk()
+        self._found: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = BoundedCache(_MOST_OWNERS)
+        self._desk = ProductBuffer()
 
     @property
     def commit_total(self) -> int:
@@ -348,7 +348,7 @@ class Past:
                 first, last = segment.lower_bound(key), segment.lower_bound(key + b"\xff")
                 numbers: Iterable[int] = range(first, min(last, first + most))
                 if family is not None:
-                    numbers = segment.in_family(family, first, last)
+                    numbers = segment.terms_in_family(family, first, last)
                 found.update(map(segment.term_text, numbers))
             known = sorted(found)[: None if family is not None else most]
             self._prefixed.put(asked, known, len(known))
@@ -396,8 +396,9 @@ class Past:
     def _change(self, segment: PastSegment, strings: bytes, row: Any, hunks: range) -> ChangeView:
         old, flags = int(row["old_path"]), int(row["flags"])
         return ChangeView(
-            string_at(strings, int(row["path"])), None if old == NOTHING else string_at(strings, old), chr(int(row["status"])),
-            KINDS[int(row["kind"])], str(segment.meta["languages"][int(row["language"])]), int(row["added"]),
+            decode_string(strings, int(row["path"])), None if old == NOTHING else decode_string(strings, old),
+            chr(int(row["status"])), KINDS[int(row["kind"])], str(segment.meta["languages"][int(row["language"])]),
+            int(row["added"]),
             int(row["removed"]), bool(flags & BINARY), bool(flags & CUT_FILE), hunks,
         )  # fmt: skip
 
@@ -407,7 +408,9 @@ class Past:
         row = segment.commits[local]
         strings = segment.strings(local)
         first = int(row["change"])
-        return [string_at(strings, offset) for offset in segment.changes["path"][first : first + int(row["changes"])].tolist()]
+        return [
+            decode_string(strings, offset) for offset in segment.changes["path"][first : first + int(row["changes"])].tolist()
+        ]
 
     def hunk(self, number: int) -> HunkView:
         segment, local = self._place("hunks", number)
@@ -418,8 +421,8 @@ class Past:
         view = self._change(segment, strings, change, range(0))
         return HunkView(
             int(self.hunk_commit[number]), view.path, view.old_path, view.kind, view.language, int(row["old_start"]),
-            int(row["new_start"]), int(row["removed"]), int(row["added"]), string_at(strings, int(row["heading"])),
-            string_at(strings, int(row["name"])),
+            int(row["new_start"]), int(row["removed"]), int(row["added"]), decode_string(strings, int(row["heading"])),
+            decode_string(strings, int(row["name"])),
         )  # fmt: skip
 
     def hunk_text(self, number: int) -> str:
@@ -475,7 +478,7 @@ class Past:
     @cached_property
     def knows_hunks(self) -> bool:
         """Whether hunks have vectors of their own: a provider embeds commits only, which are few enough."""
-        return all(segment.vectors is not None and segment.vectors.has("hunk_vectors") for segment in self.segments)
+        return all(segment.vectors is not None and segment.vectors.has_section("hunk_vectors") for segment in self.segments)
 
     def commit_vectors(self, commits: NDArray[np.int64]) -> NDArray[np.float64]:
         """The vectors of some commits, of length 1 or of no length."""
@@ -521,9 +524,9 @@ class Past:
         import numpy as np
 
         kept = segment.vectors
-        if kept is None or not kept.has(f"{kind}_vectors"):
+        if kept is None or not kept.has_section(f"{kind}_vectors"):
             return np.zeros(int(segment.meta[f"{kind}s"]) if places is None else len(places))
-        rows, scales = kept.of_kind(f"{kind}_vectors", "i1"), kept.array(f"{kind}_scales", "<f4")
+        rows, scales = kept.typed_section(f"{kind}_vectors", "i1"), kept.array(f"{kind}_scales", "<f4")
         if len(scales) and not 0 <= float(scales.min()) <= float(scales.max()) <= 1:
             raise kept.corrupt("its vectors are of no length")
         products = self._desk.products(rows, self.dims, places, direction)
@@ -540,5 +543,5 @@ def open_past(store: PastStore, manifest: PastManifest, model: str = "") -> Past
         if container.meta["commits"] != size:
             raise container.corrupt("it is not the segment that the manifest means")
         segments.append(PastSegment(container, live))
-        segments[-1].vectors = vectors_by(store, name, container, manifest.vectors, model, PAST_GROUPS)
+        segments[-1].vectors = find_vectors(store, name, container, manifest.vectors, model, HISTORY_GROUPS)
     return Past(segments, manifest.generation, manifest.total, manifest.order)

@@ -15,8 +15,8 @@ from lurcher.corpora.history.file_kind import KINDS
 from lurcher.corpora.history.views import Header, header_of
 from lurcher.runtime.light import cached_property
 from lurcher.storage.container import PACKED, Container
-from lurcher.storage.container_writer import Builder
-from lurcher.storage.postings import pack
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.postings import pack_postings
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.segment_writer import as_bytes
 from lurcher.terms.count import Postings
@@ -88,14 +88,14 @@ class PastData:
     """The digest of the model that made them."""
 
 
-def write(data: PastData, out: Builder) -> str:
+def write(data: PastData, out: ContainerWriter) -> str:
     """Write a segment; its digest."""
     import numpy as np
 
     for name, rows in (("commits", data.commits), ("changes", data.changes), ("hunks", data.hunks)):
         out.add(name, "V", as_bytes(rows))
     out.add("strings", PACKED, data.strings)
-    packed_all = [(family, pack(data.postings[family])) for family in FAMILIES]
+    packed_all = [(family, pack_postings(data.postings[family])) for family in FAMILIES]
     for family, packed in packed_all:
         out.add(f"{family}.data", "u1", as_bytes(packed.data))
     for family, packed in packed_all:

@@ -9,17 +9,17 @@ from lurcher.errors import IndexError_
 from lurcher.sources.git.refs import head_of
 
 if TYPE_CHECKING:
-    from lurcher.indexing.root_index import Project
+    from lurcher.indexing.root_index import RootIndex
 
 
-def history_entry(project: Project) -> dict[str, Any] | None:
+def history_entry(project: RootIndex) -> dict[str, Any] | None:
     """Fields are added over time, never renamed; None where there is no repository."""
     history = PastProject.beside(project)
     head = head_of(history.top)
     if head is None:
         return None
     try:
-        found = history.on_disk()
+        found = history.read_from_disk()
     except IndexError_ as problem:
         return {"exists": False, "problem": problem.message, "hint": problem.hint}
     except OSError as error:

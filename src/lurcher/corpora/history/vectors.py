@@ -15,12 +15,12 @@ from lurcher.corpora.history.manifest import PastManifest
 from lurcher.corpora.history.segment import PastSegment, encode_vectors, owners_in
 from lurcher.corpora.history.views import header_of
 from lurcher.errors import Template
-from lurcher.indexing.embed import Described
-from lurcher.indexing.reembed import Kind, copy, postings_of, terms_of
+from lurcher.indexing.embed import TextGroup
+from lurcher.indexing.reembed import VectorKind, copy_container, read_postings, read_terms
 from lurcher.storage.container import Container
-from lurcher.storage.container_writer import Builder
-from lurcher.storage.segment import string_at
-from lurcher.storage.sidecar import PAST_GROUPS
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.segment import decode_string
+from lurcher.storage.sidecar import HISTORY_GROUPS
 
 if TYPE_CHECKING:
     from lurcher.vectors.table import Table
@@ -29,19 +29,19 @@ MOST_PATHS = 20
 """Paths of a commit that are embedded."""
 
 
-def _restate(container: Container, table: Table, out: Builder) -> str:
-    postings = postings_of(container, (*COMMIT_WEIGHTS, *HUNK_WEIGHTS), owners_in)
+def _restate(container: Container, table: Table, out: ContainerWriter) -> str:
+    postings = read_postings(container, (*COMMIT_WEIGHTS, *HUNK_WEIGHTS), owners_in)
     sizes = int(container.meta["commits"]), int(container.meta["hunks"])
-    sections = encode_vectors(vectors_of(terms_of(container), postings, sizes, table))
-    return copy(container, sections, {"dims": table.dims, "model": table.digest}, out)
+    sections = encode_vectors(vectors_of(read_terms(container), postings, sizes, table))
+    return copy_container(container, sections, {"dims": table.dims, "model": table.digest}, out)
 
 
-def _texts_of(manifest: PastManifest) -> Callable[[str, Container], list[Described]]:
+def _texts_of(manifest: PastManifest) -> Callable[[str, Container], list[TextGroup]]:
     live = dict(zip(manifest.segments, manifest.live, strict=True))
 
-    def texts(name: str, container: Container) -> list[Described]:
+    def texts(name: str, container: Container) -> list[TextGroup]:
         segment = PastSegment(container, live[name])
-        return [Described(PAST_GROUPS[0], len(segment.commits), live[name], partial(_text, segment))]
+        return [TextGroup(HISTORY_GROUPS[0], len(segment.commits), live[name], partial(_text, segment))]
 
     return texts
 
@@ -52,10 +52,10 @@ def _text(segment: PastSegment, commit: int) -> str:
     header = header_of(b"", 0, 0, strings)
     first, count = int(row["change"]), int(row["changes"])
     offsets = segment.changes["path"][first : first + min(count, MOST_PATHS)].tolist()
-    paths = [string_at(strings, offset) for offset in offsets]
+    paths = [decode_string(strings, offset) for offset in offsets]
     return "\n".join(part for part in (header.subject, header.body, "\n".join(paths)) if part)
 
 
-COMMITS: Kind[PastManifest] = Kind(
-    "history", "the history index", "embedding history", Template("{run index: history}"), PAST_GROUPS, _restate, _texts_of
+COMMITS: VectorKind[PastManifest] = VectorKind(
+    "history", "the history index", "embedding history", Template("{run index: history}"), HISTORY_GROUPS, _restate, _texts_of
 )

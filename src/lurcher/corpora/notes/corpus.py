@@ -12,7 +12,7 @@ from lurcher.corpora.notes.query import NoteQuery, checked
 from lurcher.corpora.notes.search import found
 from lurcher.query.validate import filter_of, several
 from lurcher.runtime.light import replace
-from lurcher.runtime.timings import Clock
+from lurcher.runtime.timings import Stopwatch
 from lurcher.types import Answer, Degraded, Progress
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class NotesCorpus:
 
     def search(self, request: SearchRequest) -> Answer:
         """The sections that answer best, the best one of each note first."""
-        clock = Clock()
+        clock = Stopwatch()
         query = self._query(request)
 
         def attempt(damage: tuple[Degraded, ...]) -> Answer:
@@ -54,7 +54,7 @@ class NotesCorpus:
 
         return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
 
-    def find(self, request: SearchRequest, clock: Clock) -> Findings:
+    def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._findings(self._query(request), request, self._views(request), clock.lap)
 
     def _views(self, request: SearchRequest) -> Sequence[View]:

@@ -13,7 +13,7 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from lurcher.query.expand import Group
-from lurcher.storage.order import place_of
+from lurcher.storage.order import rank_of_unit
 from lurcher.storage.segment import UNIT_FAMILIES
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy
@@ -70,7 +70,7 @@ class FieldScores:
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def why(self, unit: int) -> LaneWhy | None:
-        rank = place_of(self.snapshot, self.scores, unit)
+        rank = rank_of_unit(self.snapshot, self.scores, unit)
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 

@@ -20,7 +20,7 @@ from lurcher.ranking import linear
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
 from lurcher.ranking.default import file_best
 from lurcher.ranking.fusion import fuse
-from lurcher.storage.order import best_files, best_first
+from lurcher.storage.order import order_units, top_files
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split
 from lurcher.terms.split import words as words_of
@@ -47,9 +47,9 @@ PAIR = 0.03
 PAIRED = 20
 """Notes whose text is searched for such pairs."""
 CARD = 0.08
-"""Nearness of the whole note in meaning."""
+"""Cosine of the whole note in meaning."""
 MEANING = 0.05
-"""Nearness of the section: the built-in model knows code better than prose."""
+"""Cosine of the section: the built-in model knows code better than prose."""
 COMPARED = 40
 """Notes whose sections are compared in meaning, by card and by words each."""
 ALONE = 0.4
@@ -98,7 +98,7 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
     x /= scale
     top = answering[(x[answering] > 0) & (x[answering] == file_best(snapshot, x)[units_of[answering]])]
     leads = top[np.diff(units_of[top], prepend=-1) > 0]  # of equal sections of a note the first
-    leads = leads[best_first(snapshot, leads, x[leads])]
+    leads = leads[order_units(snapshot, leads, x[leads])]
     ceiling = float(x[leads[-1]]) if len(leads) else 0.0
     left = x > 0
     left[leads] = False
@@ -106,7 +106,7 @@ def rank(context: Context, vault: Vault, said: FieldScores, near: DenseCosines |
     def further() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         # Below every note's first section, in their own order.
         rest = np.flatnonzero(left)
-        rest = rest[best_first(snapshot, rest, x[rest])]
+        rest = rest[order_units(snapshot, rest, x[rest])]
         return rest, x[rest] * (ceiling / float(x[rest[0]]) if len(rest) and x[rest[0]] > ceiling else 1.0)
 
     def why(unit: int, score: float) -> Why:
@@ -127,7 +127,7 @@ def _titles(context: Context, vault: Vault, best: NDArray[np.float64]) -> NDArra
 
     asked = {stem(group.word) for group in context.plan.groups}
     found = np.zeros(len(best))
-    for file in best_files(context.snapshot, np.flatnonzero(best > 0), best[best > 0], _TITLED).tolist():
+    for file in top_files(context.snapshot, np.flatnonzero(best > 0), best[best > 0], _TITLED).tolist():
         found[file] = max((len(terms & asked) / len(terms) for terms in vault.name_stems(file)), default=0.0)
     return found
 
@@ -142,7 +142,7 @@ def _small_words(context: Context, vault: Vault, said: FieldScores) -> NDArray[n
 def _meaning(
     context: Context, near: DenseCosines, best: NDArray[np.float64], may: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-    """Nearness of notes, and of the sections of those that have words of the question or are near to it as a whole; and which
+    """Cosines of notes, and of the sections of those that have words of the question or are near to it as a whole; and which
     sections are near enough to answer without any word of it. Where meaning alone was asked for, those are all that are
     compared."""
     import numpy as np
@@ -154,7 +154,7 @@ def _meaning(
     means = np.full(snapshot.unit_total, context.plan.mode == "dense")
     of_files[allowed] = CARD * _steep(cards)
     chosen = np.union1d(
-        best_files(snapshot, allowed, cards, COMPARED), best_files(snapshot, allowed, best[allowed], COMPARED)
+        top_files(snapshot, allowed, cards, COMPARED), top_files(snapshot, allowed, best[allowed], COMPARED)
     )
     if len(chosen):
         units, cosines = near.units(chosen)
@@ -180,7 +180,7 @@ def _paired(
     import numpy as np
 
     snapshot = context.snapshot
-    files = best_files(snapshot, np.flatnonzero(best > 0), best[best > 0], PAIRED)
+    files = top_files(snapshot, np.flatnonzero(best > 0), best[best > 0], PAIRED)
     units = units_of_files(snapshot, files)
     found = look(snapshot, units[may[units]], pairs, said.shares)
     return PAIRS * found.of_files(snapshot), PAIR * found.of_units(snapshot.unit_total)
@@ -191,7 +191,7 @@ def _linked(snapshot: Snapshot, vault: Vault, best: NDArray[np.float64]) -> NDAr
     import numpy as np
 
     found = np.zeros(len(best))
-    files = best_files(snapshot, np.flatnonzero(best > 0), best[best > 0], _LINKING)
+    files = top_files(snapshot, np.flatnonzero(best > 0), best[best > 0], _LINKING)
     order = files[np.lexsort((snapshot.path_rank[files], -best[files]))].tolist()
     neighbours = vault.neighbours(order)
     for file in order[:_LENDING]:
@@ -221,12 +221,12 @@ def rank_fused(
     for values in (words, close):
         if values is not None:
             units = np.flatnonzero((values > 0) & ((words > 0) | (values >= alone)) & may)
-            best = units[best_first(snapshot, units, values[units])][: max(settings.candidates, 5 * context.limit)]
+            best = units[order_units(snapshot, units, values[units])][: max(settings.candidates, 5 * context.limit)]
             lists.append((1.0, best.tolist()))
     fused = fuse(lists, settings.rrf_k)
     units = np.fromiter(fused, np.int64, len(fused))
     scores = np.fromiter(fused.values(), np.float64, len(fused))
-    order = best_first(snapshot, units, scores)
+    order = order_units(snapshot, units, scores)
 
     def why(unit: int, score: float) -> Why:
         return Why(lane_whys(context, unit), score)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor import folder, history, installation, libraries, models, segments, tree
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, guarded
 from lurcher.inspect.services import Check
@@ -20,7 +20,7 @@ def examine_installation() -> Iterator[Finding]:
 
 
 def examine(
-    project: Project, progress: Progress, *, quick: bool = False, services: Sequence[Check] = ()
+    project: RootIndex, progress: Progress, *, quick: bool = False, services: Sequence[Check] = ()
 ) -> Iterator[Finding]:
     """One root: its settings, model, index folder, the index in it, and the tree. `quick` leaves out what reads everything.
 

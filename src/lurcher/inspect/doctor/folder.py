@@ -9,18 +9,18 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.status import folder_bytes
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
 from lurcher.storage import lock
-from lurcher.storage.folder import MARK_TEXT
-from lurcher.storage.manifest import MARK, NAME
+from lurcher.storage.folder import TAG_TEXT
+from lurcher.storage.manifest import FOLDER_TAG, NAME
 
-_OWN = frozenset({NAME, MARK, ".gitignore", lock.NAME, "history", "libraries"})
+_OWN = frozenset({NAME, FOLDER_TAG, ".gitignore", lock.NAME, "history", "libraries"})
 _ELSEWHERE = "set LURCHER_INDEX_DIR to a folder on a local disk"
 
 
-def examine(project: Project) -> Iterator[Finding]:
+def examine(project: RootIndex) -> Iterator[Finding]:
     folder, root = project.store.folder, project.root.path
     if not os.path.lexists(folder):
         yield Finding("folder", NOTE, f"no index yet: {folder} will be made", command("lurcher index", root))
@@ -37,11 +37,13 @@ def examine(project: Project) -> Iterator[Finding]:
 
 def _marks(folder: Path, root: Path, names: list[str]) -> Iterator[Finding]:
     start_anew = f"rm -r {shlex.quote(str(folder))}, then {command('lurcher index', root)}"
-    if names and MARK not in names:
-        yield Finding("folder", PROBLEM, f"{folder} has no {MARK}: it is not ours, or damaged", f"if it is ours: {start_anew}")
-    elif names and _content(folder / MARK) != MARK_TEXT:
-        yield Finding("folder", PROBLEM, f"{MARK} is damaged", start_anew)
-    if MARK in names and ".gitignore" not in names:
+    if names and FOLDER_TAG not in names:
+        yield Finding(
+            "folder", PROBLEM, f"{folder} has no {FOLDER_TAG}: it is not ours, or damaged", f"if it is ours: {start_anew}"
+        )
+    elif names and _content(folder / FOLDER_TAG) != TAG_TEXT:
+        yield Finding("folder", PROBLEM, f"{FOLDER_TAG} is damaged", start_anew)
+    if FOLDER_TAG in names and ".gitignore" not in names:
         mend = command("lurcher index --rebuild", root)
         yield Finding("folder", PROBLEM, ".gitignore is missing: git will show the index", mend)
     elif ".gitignore" in names and "*" not in _content(folder / ".gitignore").split("\n"):
@@ -78,7 +80,7 @@ def _lock(folder: Path) -> Iterator[Finding]:
         yield Finding("lock", PROBLEM, f"{lock.NAME} is not a file: nothing can be written", f"rm -r {shlex.quote(str(path))}")
         return
     try:
-        pid = lock.holder(folder)
+        pid = lock.find_holder(folder)
     except OSError as error:
         yield Finding("lock", PROBLEM, f"the file system knows no locks: {error.strerror}", _ELSEWHERE)
         return

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from lurcher.corpora.history.index import PastProject
 from lurcher.errors import LurcherError, OutdatedIndex
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.storage.manifest import NAME
-from lurcher.storage.sidecar import KIND, names_in
+from lurcher.storage.sidecar import KIND, sidecar_files
 
 
-def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
+def examine(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
     history = PastProject.beside(project)
     if not (history.store.folder / NAME).exists():
         return
     mend = command("lurcher index --history --rebuild", project.root.path)
     try:
-        found = history.on_disk()
+        found = history.read_from_disk()
         if found is None:
             return
         manifest, past = found
@@ -27,8 +27,8 @@ def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
             segment.check_tables()
             if not quick:
                 segment.container.verify()
-        for name in sorted(names_in(manifest.vectors)):
-            kept = history.store.other(name, KIND)
+        for name in sorted(sidecar_files(manifest.vectors)):
+            kept = history.store.open_file(name, KIND)
             if not quick:
                 kept.verify()
         if manifest.judged.name:
@@ -39,5 +39,5 @@ def examine(project: Project, *, quick: bool) -> Iterator[Finding]:
     except (LurcherError, OSError) as error:
         yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), mend)
         return
-    held = f"{past.commit_count:,} of {counted(manifest.total, 'commit')}"
-    yield Finding("history", OK, f"{held} in {counted(len(past.segments), 'segment')}")
+    held = f"{past.commit_count:,} of {format_count(manifest.total, 'commit')}"
+    yield Finding("history", OK, f"{held} in {format_count(len(past.segments), 'segment')}")

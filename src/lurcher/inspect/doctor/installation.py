@@ -12,7 +12,7 @@ from pathlib import Path
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.installed import load_capsule
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.sources.git import command
 from lurcher.version import VERSION
 
@@ -66,7 +66,7 @@ def grammars() -> Iterator[Finding]:
                 yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
         except Exception as error:  # files of that language are cut by lines then
             yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
-    yield Finding("grammars", OK, f"{counted(len(good), 'language')}: {', '.join(sorted(good))}")
+    yield Finding("grammars", OK, f"{format_count(len(good), 'language')}: {', '.join(sorted(good))}")
     if without:
         text = f"not installed, so files are cut by lines: {', '.join(sorted(without))}"
         yield Finding("grammars", NOTE, text, "run: pip install 'lurcher[languages]'")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lurcher.corpora.libraries import libraries_of
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, Finding, few
 
 
-def examine(project: Project) -> Iterator[Finding]:
+def examine(project: RootIndex) -> Iterator[Finding]:
     """Nothing where no library was ever indexed."""
     found, unusable = libraries_of(project)
     for note in unusable:

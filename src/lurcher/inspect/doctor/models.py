@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from importlib.util import find_spec
 
 from lurcher.errors import ConfigError, LurcherError
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, few
 from lurcher.inspect.services import Check, Health, stack
 
@@ -14,7 +14,7 @@ _SECONDS = 3.0
 """How long a server may take to list its models."""
 
 
-def examine_rerankers(project: Project, down: Collection[str] = ()) -> Iterator[Finding]:
+def examine_rerankers(project: RootIndex, down: Collection[str] = ()) -> Iterator[Finding]:
     """Only what somebody set: who wants no second look need not hear of it, and no server is asked; nor is one that is down."""
     settings = project.settings
     wanted = settings.search.rerank.split()
@@ -24,7 +24,7 @@ def examine_rerankers(project: Project, down: Collection[str] = ()) -> Iterator[
         yield from _judge(project)
 
 
-def _cross(project: Project) -> Iterator[Finding]:
+def _cross(project: RootIndex) -> Iterator[Finding]:
     from lurcher.config.trust import user_setting
     from lurcher.vectors.onnx_model import INSTALL, find_model
 
@@ -43,7 +43,7 @@ def _cross(project: Project) -> Iterator[Finding]:
     yield Finding("cross", OK, f"{settings.reranker.model} is there, {found.model.stat().st_size / 1e6:.0f} MB")
 
 
-def _judge(project: Project) -> Iterator[Finding]:
+def _judge(project: RootIndex) -> Iterator[Finding]:
     from lurcher.net.http import Deadline, place
     from lurcher.rerank.chat import OLLAMA_MODEL, chat_of
 
@@ -73,7 +73,7 @@ _OPTIONAL = ("reranker", "judge")
 """Without these answers are there, in the order they had before."""
 
 
-def examine_services(project: Project, further: Sequence[Check] = ()) -> Iterator[Finding]:
+def examine_services(project: RootIndex, further: Sequence[Check] = ()) -> Iterator[Finding]:
     for health in stack(project.settings, project.root.path, further):
         if health.reachable:
             yield Finding("service", OK, said_of(health), health=health)

@@ -12,29 +12,29 @@ from pathlib import Path
 
 from lurcher.chunking.notebook import NOTEBOOK
 from lurcher.errors import LurcherError, OutdatedIndex
-from lurcher.indexing.coverage import given_up, without_grammar
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_notes
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
 from lurcher.languages.installed import outdated
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.storage import manifest as manifests
-from lurcher.storage.bloom import Entries
+from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import Container
-from lurcher.storage.folder import live_places
+from lurcher.storage.folder import live_rows_by_segment
 from lurcher.storage.imports import read_imports
-from lurcher.storage.manifest import NAME, Manifest, Row
-from lurcher.storage.postings import broken, lists_of, read_range
-from lurcher.storage.segment import FAMILIES, check_shape, definitions_of, files_of, owners_in, units_of
+from lurcher.storage.manifest import NAME, FileRow, Manifest
+from lurcher.storage.postings import broken_postings, open_lists, read_lists
+from lurcher.storage.segment import FAMILIES, check_segment, count_owners, read_definitions, read_files, read_units
 from lurcher.storage.segment_reader import Segment
-from lurcher.storage.sidecar import KIND, names_in
+from lurcher.storage.sidecar import KIND, sidecar_files
 from lurcher.storage.snapshot import Snapshot
-from lurcher.storage.vectors import vectors_of
+from lurcher.storage.vectors import read_vectors
 from lurcher.types import Progress
 
 _ATTEMPTS = 3
 
 
-def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Finding]:
+def examine(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
     """A writer may replace what is being looked at: then it is looked at again."""
     for _ in range(_ATTEMPTS):
         before = _identity(project)
@@ -45,7 +45,7 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
     yield Finding("index", NOTE, "it is being rewritten right now and could not be checked", "run it again later")
 
 
-def _identity(project: Project) -> tuple[int, int, int] | None:
+def _identity(project: RootIndex) -> tuple[int, int, int] | None:
     try:
         status = os.lstat(project.store.folder / NAME)
     except OSError:
@@ -53,7 +53,7 @@ def _identity(project: Project) -> tuple[int, int, int] | None:
     return status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Finding]:
+def _examine(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
     folder = project.store.folder
     present = sorted(path.name for path in folder.glob("*.segment")) if folder.is_dir() else []
     if not os.path.lexists(folder / NAME):
@@ -64,7 +64,7 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
         return
     try:
         Container.open(folder / NAME).verify()
-        manifest = manifests.read(folder, project.fingerprint)
+        manifest = manifests.read_manifest(folder, project.fingerprint)
     except OutdatedIndex as outdated:
         yield Finding("index", NOTE, f"{outdated.message}: the next query makes it anew", _mend(project, NAME))
         return
@@ -74,17 +74,17 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
     if manifest is None:  # removed just now
         return
     damaged = 0
-    for number, (name, places) in enumerate(zip(manifest.segments, live_places(manifest), strict=True)):
+    for number, (name, places) in enumerate(zip(manifest.segments, live_rows_by_segment(manifest), strict=True)):
         progress("reading the index", number, len(manifest.segments))
         try:
             _check_segment(folder / name, manifest, number, places, quick=quick)
         except (LurcherError, OSError) as error:
             damaged += 1
             yield _damage(project, name, error)
-    kept = sorted(names_in(manifest.vectors))
+    kept = sorted(sidecar_files(manifest.vectors))
     for name in kept:
         try:
-            found = project.store.other(name, KIND)
+            found = project.store.open_file(name, KIND)
             if not quick:
                 found.verify()
         except (LurcherError, OSError) as error:
@@ -93,7 +93,7 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
     if not damaged:
         size = sum((folder / name).stat().st_size for name in (*manifest.segments, *kept))
         held = "every file opens" if quick else "every byte, table and text is as it was written"
-        files, segments = counted(len(manifest.rows), "file"), counted(len(manifest.segments), "segment")
+        files, segments = format_count(len(manifest.rows), "file"), format_count(len(manifest.segments), "segment")
         message = f"generation {manifest.generation}: {files} in {segments}"
         yield Finding("index", OK, f"{message}, {size / 1e6:,.1f} MB; {held}")
         yield from _grammars(project, manifest)
@@ -104,21 +104,21 @@ def _examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[F
         yield Finding("index", NOTE, message, f"the next update removes them; {_mend(project, NAME)}")
 
 
-def _grammars(project: Project, manifest: Manifest) -> Iterator[Finding]:
+def _grammars(project: RootIndex, manifest: Manifest) -> Iterator[Finding]:
     """Files that are cut by lines although there is, or could be, a grammar for them."""
     languages = outdated(manifest.grammars)
     if languages:
         message = f"{few(sorted(languages))} files were read without the grammar that is installed now, or with an older one"
         yield Finding("index", NOTE, f"{message}: the next query reads them again", command("lurcher index", project.root.path))
-    found = project.on_disk()
+    found = project.read_from_disk()
     if found is None:
         return
-    for note in (*given_up(found[1]), *(() if languages else without_grammar(found[1]))):
+    for note in (*grammar_failure_notes(found[1]), *(() if languages else missing_grammar_notes(found[1]))):
         yield Finding("index", NOTE, note.reason, note.hint)
 
 
 def _check_segment(path: Path, manifest: Manifest, number: int, places: list[int], *, quick: bool) -> None:
-    container = check_shape(Container.open(path))
+    container = check_segment(Container.open(path))
     if places and max(places) >= container.meta["files"]:
         raise container.corrupt("the manifest names files that it does not have")
     if quick:
@@ -128,12 +128,12 @@ def _check_segment(path: Path, manifest: Manifest, number: int, places: list[int
     check_files(container, {row.place: (name, row) for name, row in manifest.rows.items() if row.segment == number})
 
 
-def _damage(project: Project, name: str, error: LurcherError | OSError) -> Finding:
+def _damage(project: RootIndex, name: str, error: LurcherError | OSError) -> Finding:
     message = error.message if isinstance(error, LurcherError) else f"cannot be read: {error.strerror or error}"
     return Finding("index", PROBLEM, message if name in message else f"{name}: {message}", _mend(project, name))
 
 
-def _mend(project: Project, name: str) -> str:
+def _mend(project: RootIndex, name: str) -> str:
     rebuild = command("lurcher index --rebuild", project.root.path)
     path = project.store.folder / name
     try:
@@ -164,7 +164,7 @@ def check_tables(container: Container) -> None:
     """Every row of every table leads to what exists, and back."""
     import numpy as np
 
-    files, units, definitions = files_of(container), units_of(container), definitions_of(container)
+    files, units, definitions = read_files(container), read_units(container), read_definitions(container)
     for rows, first, count in ((units, "unit", "units"), (definitions, "definition", "definitions")):
         owners = np.repeat(np.arange(len(files)), files[count])
         firsts = np.cumsum(files[count], dtype=np.int64) - files[count]
@@ -177,7 +177,7 @@ def check_tables(container: Container) -> None:
     _check_terms(container)
     for family in FAMILIES:
         _check_postings(container, family)
-    vectors_of(container)
+    read_vectors(container)
 
 
 def _check_terms(container: Container) -> None:
@@ -190,21 +190,21 @@ def _check_terms(container: Container) -> None:
 
 def _check_postings(container: Container, family: str) -> None:
     """As many rows and bytes as there should be, in widths that exist, and no owner beyond the last; some terms at a time."""
-    lists = lists_of(container, family)
+    lists = open_lists(container, family)
     total = len(lists.terms)
-    owners = owners_in(container, family)
+    owners = count_owners(container, family)
     for first in range(0, total, _TERMS):
-        read_range(container, family, lists, first, min(first + _TERMS, total), owners)
+        read_lists(container, family, lists, first, min(first + _TERMS, total), owners)
     if lists.span(0, total)[3] != container.length(f"{family}.data"):
-        raise broken(container, family)
+        raise broken_postings(container, family)
 
 
-def check_files(container: Container, rows: Mapping[int, tuple[str, Row]]) -> None:
+def check_files(container: Container, rows: Mapping[int, tuple[str, FileRow]]) -> None:
     """Each file that the manifest names is there under its path, with the text that it had when it was read."""
     segment = Segment(container)
     files = segment.files
     snapshot = Snapshot([segment], 1)
-    entries = Entries()
+    entries = BloomBuilder()
     for place in range(len(files)):
         text = snapshot.file_text(place)
         if zlib.crc32(text) != int(files["crc"][place]):
@@ -218,7 +218,7 @@ def check_files(container: Container, rows: Mapping[int, tuple[str, Row]]) -> No
             raise container.corrupt(f"{path} is said to be where {segment.path(place)} is")
         if not _is_text_of(text, row.digest):
             raise container.corrupt(f"the text of {path} is not what was read")
-    if bytes(container.section("bloom")) != entries.filter():
+    if bytes(container.section("bloom")) != entries.build():
         raise container.corrupt("its filter is not that of its texts")
 
 

@@ -9,12 +9,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from lurcher.errors import LurcherError
-from lurcher.indexing.freshness import compare
-from lurcher.indexing.root_index import Project
+from lurcher.indexing.freshness import compare_listing
+from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.watcher import INSTALL, SYSCTL
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
 from lurcher.inspect.doctor.installation import run_git
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.storage import manifest as manifests
 from lurcher.types import Progress
 from lurcher.vectors.model import BUILTIN
@@ -22,7 +22,7 @@ from lurcher.vectors.model import BUILTIN
 _WATCHES = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
-def settings(project: Project) -> Iterator[Finding]:
+def settings(project: RootIndex) -> Iterator[Finding]:
     origins = project.settings.origins
     if not origins:
         yield Finding("settings", OK, "all as they come")
@@ -31,7 +31,7 @@ def settings(project: Project) -> Iterator[Finding]:
     yield Finding("settings", OK, f"{len(origins)} set by {where}: {', '.join(sorted(origins))}")
 
 
-def model(project: Project) -> Iterator[Finding]:
+def model(project: RootIndex) -> Iterator[Finding]:
     found = project.model
     mend = "run: pip install --force-reinstall lurcher" if found.setting == BUILTIN else ""
     try:
@@ -50,7 +50,7 @@ def model(project: Project) -> Iterator[Finding]:
     yield Finding("model", OK, f"{found.table.meta.name}, {found.table.size / 1e6:.1f} MB, every checksum holds")
 
 
-def provider(project: Project) -> Iterator[Finding]:
+def provider(project: RootIndex) -> Iterator[Finding]:
     """Whether the embedding provider can be reached, what it has, how long it takes, and what the index lacks."""
     from lurcher.indexing.status import embedded_entry
     from lurcher.vectors.text_model import describe_text
@@ -58,7 +58,7 @@ def provider(project: Project) -> Iterator[Finding]:
     told = describe_text(project.model)
     served = f" ({told['served']})" if told["served"] else ""
     said = f"{told['name']}{served} answers, {told['dims']} numbers per vector, {told['load_ms']:.0f} ms"
-    opened = project.on_disk()
+    opened = project.read_from_disk()
     entry = embedded_entry(project.model, *opened) if opened is not None else {}
     mend = command("lurcher index", project.root.path)
     if entry.get("dims", told["dims"]) != told["dims"]:
@@ -70,7 +70,7 @@ def provider(project: Project) -> Iterator[Finding]:
         yield Finding("model", OK, said)
 
 
-def repository(project: Project) -> Iterator[Finding]:
+def repository(project: RootIndex) -> Iterator[Finding]:
     root = project.root.path
     top = next((folder for folder in (root, *root.parents) if os.path.lexists(folder / ".git")), None)
     if top is None:
@@ -88,24 +88,26 @@ def repository(project: Project) -> Iterator[Finding]:
         yield Finding("git", PROBLEM, f"git cannot read {top}: {reason}", f"see: git -C {shlex.quote(str(top))} status")
 
 
-def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Finding]:
+def examine(project: RootIndex, progress: Progress, *, quick: bool) -> Iterator[Finding]:
     """The tree beside the index. A file that is said to be unchanged is read, unless it has to be quick."""
     listing = project.list_files()
     try:
-        manifest = manifests.read(project.store.folder, project.fingerprint)
+        manifest = manifests.read_manifest(project.store.folder, project.fingerprint)
     except (LurcherError, OSError):
         manifest = None  # there is a finding about it already
     if manifest is None:
-        yield Finding("tree", OK, f"{counted(len(listing.entries), 'file')} to index, listed by {listing.method}")
+        yield Finding("tree", OK, f"{format_count(len(listing.entries), 'file')} to index, listed by {listing.method}")
         return
-    changes = compare(manifest, listing)
-    stale = project.stale_in(manifest, changes)
+    changes = compare_listing(manifest, listing)
+    stale = project.count_stale(manifest, changes)
     if stale:
         mend = command("lurcher index", project.root.path)
-        yield Finding("tree", NOTE, f"{counted(stale, 'file')} changed since the index was made", mend)
+        yield Finding("tree", NOTE, f"{format_count(stale, 'file')} changed since the index was made", mend)
     if quick:
         if not stale:
-            yield Finding("tree", OK, f"{counted(len(listing.entries), 'file')}, each as the index knows it, by time stamps")
+            yield Finding(
+                "tree", OK, f"{format_count(len(listing.entries), 'file')}, each as the index knows it, by time stamps"
+            )
         return
     suspects = {entry.path for entry in changes.suspects}
     unlike = []
@@ -119,13 +121,13 @@ def examine(project: Project, progress: Progress, *, quick: bool) -> Iterator[Fi
         if found.digest is not None and bytes.fromhex(found.digest) != row.digest:
             unlike.append(entry.path)
     if unlike:
-        message = f"{counted(len(unlike), 'file')} changed without a new time stamp: {few(unlike)}"
+        message = f"{format_count(len(unlike), 'file')} changed without a new time stamp: {few(unlike)}"
         yield Finding("tree", PROBLEM, message, command("lurcher index --rebuild", project.root.path))
     elif not stale:
-        yield Finding("tree", OK, f"{counted(len(listing.entries), 'file')}, each as the index knows it, byte by byte")
+        yield Finding("tree", OK, f"{format_count(len(listing.entries), 'file')}, each as the index knows it, byte by byte")
 
 
-def watching(project: Project, *, quick: bool) -> Iterator[Finding]:
+def watching(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
     if find_spec("watchfiles") is None:
         yield Finding("watch", NOTE, "index --watch will look every few seconds: watchfiles is not installed", INSTALL)
         return
@@ -145,4 +147,4 @@ def watching(project: Project, *, quick: bool) -> Iterator[Finding]:
     if folders > 0.9 * limit:
         yield Finding("watch", NOTE, f"index --watch needs a watch per folder, and the system has {limit:,}", f"run: {SYSCTL}")
     else:
-        yield Finding("watch", OK, f"watchfiles is installed; {counted(folders, 'folder')}, {limit:,} watches")
+        yield Finding("watch", OK, f"watchfiles is installed; {format_count(folders, 'folder')}, {limit:,} watches")

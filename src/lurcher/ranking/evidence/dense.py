@@ -14,7 +14,7 @@ from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.order import best_files
+from lurcher.storage.order import top_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,8 +58,8 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     found = usable & (others > 0)
     near = usable & (cards >= ALONE) & lane.known
     compared = np.zeros(len(usable), bool)
-    compared[best_files(snapshot, np.flatnonzero(found), (others + nearness)[found], MOST_FILES)] = True
-    compared[best_files(snapshot, np.flatnonzero(near), cards[near], MOST_FILES)] = True
+    compared[top_files(snapshot, np.flatnonzero(found), (others + nearness)[found], MOST_FILES)] = True
+    compared[top_files(snapshot, np.flatnonzero(near), cards[near], MOST_FILES)] = True
     pool = np.flatnonzero(compared)
     if not len(pool):
         return None

@@ -9,7 +9,7 @@ from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, lru_cache
-from lurcher.storage.accumulate import Sum
+from lurcher.storage.accumulate import PostingSum
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import words
 from lurcher.terms.vocabulary import STOP_WORDS
@@ -37,7 +37,7 @@ def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if kernel is not None:
         found: tuple[NDArray[np.float64], NDArray[np.float64]] = kernel.explained(parts, stems, snapshot.file_column("name"))
         return found
-    explained, complete = Sum(), Sum()
+    explained, complete = PostingSum(), PostingSum()
     whole = np.zeros(snapshot.file_total)
     for owners, counts, quality in parts:
         explained.add(owners, counts, quality)
@@ -45,7 +45,7 @@ def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     for owners, _, quality in stems:
         whole[owners] = np.maximum(whole[owners], quality)
     size = np.maximum(snapshot.file_column("name"), 1)
-    share, counted = explained.over(snapshot.file_total), complete.over(snapshot.file_total)
+    share, counted = explained.dense(snapshot.file_total), complete.dense(snapshot.file_total)
     if share is None or counted is None:
         return whole, (whole > 0).astype(float)
     return np.maximum(np.minimum(share / size, 1.0), whole), ((counted >= size) | (whole > 0)).astype(float)

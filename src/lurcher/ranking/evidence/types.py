@@ -7,7 +7,7 @@ from lurcher.ranking.evidence.name import matches
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.accumulate import DESK, Sum
+from lurcher.storage.accumulate import SUM_BUFFER, PostingSum
 from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def score(context: Context) -> NDArray[np.float64]:
     tables = snapshot.definition_rows() if kernel is not None else None
     if kernel is None or tables is None:
         return _reference(snapshot, parts, total)
-    desk = DESK.room(2 * sum(len(segment.definitions) for segment in snapshot.segments))
+    desk = SUM_BUFFER.zeros(2 * sum(len(segment.definitions) for segment in snapshot.segments))
     best: NDArray[np.float64] = kernel.covered(parts, tables, total, snapshot.file_total, desk)
     return best
 
@@ -40,7 +40,7 @@ def _reference(
     snapshot: Snapshot, parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float, float]], total: float
 ) -> NDArray[np.float64]:
     found = np.zeros(snapshot.file_total)
-    explained, covered = Sum(), Sum()
+    explained, covered = PostingSum(), PostingSum()
     for owners, counts, quality, cover in parts:
         explained.add(owners, counts, quality)
         covered.add(owners, (counts > 0), cover)

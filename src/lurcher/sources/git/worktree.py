@@ -13,7 +13,7 @@ from lurcher.sources.files import FilesSettings, Listing
 from lurcher.sources.filter import Sieve, is_utf8
 from lurcher.sources.git import command
 from lurcher.sources.git.refs import Repository, inputs, marker, repository
-from lurcher.sources.signature import Mark, Standing, mark_of
+from lurcher.sources.signature import Mark, TreeSignature, mark_of
 
 RULES, IGNORED = ".lurcherignore", ".gitignore"
 MAX_DEPTH = 16
@@ -119,7 +119,7 @@ class _WorkTree:
         if self.reliable and len(self.sieve.folders) <= MAX_FOLDERS:
             files = self.rule_files | self.sieve.watched
             index = f"{top.found.own}/index".removeprefix(f"{self.base}/") if top.found else ""
-            standing = Standing(
+            standing = TreeSignature(
                 circumstances, self.sieve.folders, files, self.read_by_git, started_ns, index=index, tracked=self.tracked
             )
         return self.sieve.listing("git", started_ns, standing, self.found)

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
 from lurcher.stores.postgres import search
 from lurcher.stores.postgres.connection import Connection, Server
@@ -149,7 +149,7 @@ class PostgresStore:
         assert counts is not None
         projects, files, units, dims, left = counts
         told |= {"projects": f"{projects:,}", "files": f"{files:,}", "units": f"{units:,}", "dims": dims or "none"}
-        told["unpublished"] = counted(left, "project") if left else "none"
+        told["unpublished"] = format_count(left, "project") if left else "none"
         row = connection.execute(_SIZE).fetchone()
         told["size"] = row[0] if row else ""
 

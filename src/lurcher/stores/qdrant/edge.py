@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import StoreError
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.stores.qdrant import translate
 from lurcher.stores.qdrant.layout import NOTHING
 from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection
@@ -116,7 +116,9 @@ class EdgePoints:
         for collection in collections:
             try:
                 found = self._shard(collection).info()
-                told[collection] = f"{counted(found.points_count, 'point')}, {counted(found.segments_count, 'segment')}"
+                told[collection] = (
+                    f"{format_count(found.points_count, 'point')}, {format_count(found.segments_count, 'segment')}"
+                )
             except NoCollection:
                 told[collection] = "not there yet"
         return {**told, "latency": f"{(time.perf_counter() - began) * 1000:.1f} ms"}

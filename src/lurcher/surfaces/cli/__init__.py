@@ -9,7 +9,7 @@ import sys
 from lurcher.errors import BroadRoot, LurcherError
 from lurcher.runtime import process
 from lurcher.runtime.light import TYPE_CHECKING, suppress
-from lurcher.runtime.terminal import Guarded, printable
+from lurcher.runtime.terminal import SafeStream, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run_process() -> int:
     """Runs the command that this process was started for."""
-    process.claim()
+    process.claim_process()
     _prepare_streams()  # not undone: the traceback of an uncaught error may contain text of others too
     # Commands are short and make few reference cycles: looking for them took a tenth of a query's time.
     gc.set_threshold(10_000, 20, 20)
@@ -116,8 +116,8 @@ def _prepare_streams() -> None:
         elif name != "stdin" and hasattr(stream, "reconfigure"):
             # Source may hold what the terminal's encoding cannot express; an answer must not fail on that.
             stream.reconfigure(errors="replace")
-        if name != "stdin" and not isinstance(stream, Guarded):
-            setattr(sys, name, Guarded(stream))
+        if name != "stdin" and not isinstance(stream, SafeStream):
+            setattr(sys, name, SafeStream(stream))
 
 
 def _discard_output() -> None:

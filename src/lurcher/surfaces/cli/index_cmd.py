@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import UsageError
-from lurcher.runtime.plural import counted
-from lurcher.runtime.terminal import printable, unguarded
+from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import printable, raw_stream
 from lurcher.runtime.timings import pause
 from lurcher.surfaces.cli import print_status, printer
 from lurcher.surfaces.cli.search_cmd import AGREED, ERROR, FOUND, Meter, engine_for, print_json
@@ -202,7 +202,7 @@ class _Screen:
 
         if isinstance(news, Update):
             if self._json:
-                stream = sys.stdout if sys.stdout.isatty() else unguarded(sys.stdout)
+                stream = sys.stdout if sys.stdout.isatty() else raw_stream(sys.stdout)
                 stream.write(json.dumps(news.to_dict(), ensure_ascii=sys.stdout.isatty()) + "\n")
                 stream.flush()
             self._say(self._line(news))
@@ -223,7 +223,7 @@ class _Screen:
         done = ", ".join(f"{count:,} {what}" for what, count in counts if count)
         if update.first:
             start = f"{done} in {update.ms:,.0f} ms; " if done else ""
-            files = counted(update.files, "file")
+            files = format_count(update.files, "file")
             return f"{start}watching {files} in {printable(update.root)}, generation {update.generation}"
         where = f"{printable(Path(update.root).name)}: " if self.several else ""
         return f"{time.strftime('%H:%M:%S')}  {where}{done} in {update.ms:,.0f} ms, generation {update.generation}"

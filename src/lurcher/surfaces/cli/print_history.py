@@ -16,7 +16,7 @@ from lurcher.corpora.history.outcomes.verdicts import (
 )
 from lurcher.inspect.brief import BriefAnswer
 from lurcher.inspect.explain import WORK_TREE, ExplainAnswer, Writer
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
@@ -40,7 +40,7 @@ def explain(answer: ExplainAnswer, locate: Locate) -> None:
         print(f"{printable(path)} has no lines", file=sys.stderr)
     left = answer.total - len(answer.writers)
     if left > 0:
-        print(f"{len(answer.writers)} of {counted(answer.total, 'commit')}; more: -k {answer.total}", file=sys.stderr)
+        print(f"{len(answer.writers)} of {format_count(answer.total, 'commit')}; more: -k {answer.total}", file=sys.stderr)
 
 
 def _writer(entry: Writer, path: str, shown: str, painter: Painter) -> list[str]:

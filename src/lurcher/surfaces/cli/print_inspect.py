@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from lurcher.errors import UsageError
 from lurcher.inspect.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
 from lurcher.inspect.why import Place, WhyAnswer
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
@@ -40,7 +40,8 @@ def print_impact_totals(answer: ImpactAnswer) -> None:
         print(f"nothing imports {printable(asked)}", file=sys.stderr)
     for hop in answer.by_hop:
         cut = f", {hop.shown:,} listed" if hop.shown < hop.total else ""
-        print(f"hop {hop.hop}: {counted(hop.total, 'file')}, {counted(hop.tests, 'test')} among them{cut}", file=sys.stderr)
+        files, tests = format_count(hop.total, "file"), format_count(hop.tests, "test")
+        print(f"hop {hop.hop}: {files}, {tests} among them{cut}", file=sys.stderr)
 
 
 def _traits(entry: Dependent) -> list[str]:
@@ -83,7 +84,7 @@ def print_outline(answer: OutlineAnswer, locate: Locate) -> None:
     for number, file in enumerate(answer.files):
         if number:
             print()
-        what = f"{file.language}, {counted(file.lines, 'line')}"
+        what = f"{file.language}, {format_count(file.lines, 'line')}"
         print(f"{painter.path(shown(file.path))}  {painter.dim(what)}")
         width = 2 * len(str(file.lines)) + 1
         for symbol in file.symbols:
@@ -235,7 +236,7 @@ def _why_words(answer: WhyAnswer, painter: Painter) -> Iterator[str]:
     width = max(12, *(len(word.word) + 2 for word in answer.words))
     yield painter.dim(f"{'word':<{width}}{'rarity':>9}  {'here':<6}elsewhere")
     for word in answer.words:
-        where = "nowhere in the index" if not word.units else f"in {counted(word.units, 'unit')}"
+        where = "nowhere in the index" if not word.units else f"in {format_count(word.units, 'unit')}"
         if word.in_file and not word.here:
             where += ", in other parts of this file too"
         said = painter.state("yes", "ok") + "   " if word.here else painter.state("no", "note") + "    "

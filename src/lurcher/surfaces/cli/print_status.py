@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import use_colour
@@ -35,7 +35,7 @@ def print_libraries(entries: Iterable[dict[str, Any]]) -> None:
     painter = Painter(use_colour())
     for entry in entries:
         name = f"{entry['ecosystem']}:{entry['library']} {entry['version'] or 'of unknown version'}"
-        holds = f"{counted(entry['files'], 'file')}, {counted(entry['units'], 'unit')}"
+        holds = f"{format_count(entry['files'], 'file')}, {format_count(entry['units'], 'unit')}"
         print(f"{painter.dim('library    ')} {printable(name)}, {holds}, {printable(entry['root'])}")
         if "problem" in entry:
             print(f"{'':<11} {painter.state(printable(entry['problem']), 'note')}{_hint(entry['hint'])}")
@@ -60,10 +60,10 @@ def _print_store(entry: dict[str, Any], sent: Sequence[dict[str, Any]]) -> None:
             continue
         commit = f", commit {item['commit'][:10]}" if item["commit"] else ""
         row("state", f"generation {item['generation']}, written {item['written']}{commit}")
-        row("holds", f"{counted(item['files'], 'file')}, {counted(item['units'], 'unit')}")
+        row("holds", f"{format_count(item['files'], 'file')}, {format_count(item['units'], 'unit')}")
         if item["project"] in sent_by_project:
             done = sent_by_project[item["project"]]
-            files, units, gone = (counted(done[key], what) for key, what in _SENT)
+            files, units, gone = (format_count(done[key], what) for key, what in _SENT)
             row("sent", f"{files}, {units}; {gone} removed")
 
 
@@ -74,10 +74,10 @@ def _print_unparsed(entry: dict[str, Any], row: Callable[[str, str], None]) -> N
         more = ", …" if entry["gave_up"] > _FEW else ""
         row("by lines", f"{many} gave up: {', '.join(entry['paths'][:_FEW])}{more}")
     if entry["no_grammar"]:
-        from lurcher.indexing.coverage import package_of
+        from lurcher.indexing.coverage import grammar_package
 
         counts = ", ".join(f"{count:,} {language}" for language, count in entry["no_grammar"].items())
-        packages = " ".join(dict.fromkeys(package_of(language) for language in entry["no_grammar"]))
+        packages = " ".join(dict.fromkeys(grammar_package(language) for language in entry["no_grammar"]))
         row("by lines", f"{counts}, without a grammar (run: pip install {packages})")
 
 
@@ -96,11 +96,11 @@ def _print_root(entry: dict[str, Any]) -> None:
         print(f"{painter.dim('problem    ')} {painter.state(printable(entry['problem']), 'problem')}{_hint(entry.get('hint'))}")
         return
     if not entry["exists"]:
-        row("state", f"none yet; {counted(entry['files_found'], 'file')} would be indexed")
+        row("state", f"none yet; {format_count(entry['files_found'], 'file')} would be indexed")
     else:
         fresh = painter.state("fresh", "ok")
         if not entry["fresh"]:
-            fresh = painter.state(f"{counted(entry['stale_paths'], 'file')} changed since", "note")
+            fresh = painter.state(f"{format_count(entry['stale_paths'], 'file')} changed since", "note")
         ago = _ago(entry["age_seconds"])
         print(f"{painter.dim('state      ')} generation {entry['generation']}, {fresh}, checked {ago} ago")
         row("files", f"{entry['files']:,}, {_size(entry['text_bytes'])} of text, listed by {_LISTED[entry['listed_by']]}")
@@ -111,7 +111,7 @@ def _print_root(entry: dict[str, Any]) -> None:
         row("size", f"{_size(entry['disk_bytes'])}{ratio}")
         for segment in entry["segments"]:
             dead = f", {segment['dead']:,} dead" if segment["dead"] else ""
-            live = counted(segment["live"], "file")
+            live = format_count(segment["live"], "file")
             row("segment", f"{segment['name'][:12]}…  {_size(segment['bytes']):>9}  {live} live{dead}")
         row("model", _model_line(entry["model"]))
         row("vectors", _size(entry["vector_bytes"]))
@@ -134,8 +134,8 @@ def _history_line(entry: dict[str, Any]) -> str:
         return "none yet (lurcher index --history)"
     moved = "" if entry["fresh"] else ", HEAD has moved since"
     shallow = " of a shallow clone" if entry["shallow"] else ""
-    counts = f"{entry['commits']:,} of {counted(entry['total'], 'commit')}{shallow}, {counted(entry['hunks'], 'hunk')}"
-    return f"{counts}, {_size(entry['bytes'])} in {counted(len(entry['segments']), 'segment')}{moved}"
+    counts = f"{entry['commits']:,} of {format_count(entry['total'], 'commit')}{shallow}, {format_count(entry['hunks'], 'hunk')}"  # noqa: E501
+    return f"{counts}, {_size(entry['bytes'])} in {format_count(len(entry['segments']), 'segment')}{moved}"
 
 
 _LISTED = {"git": "git", "walk": "a walk"}
@@ -168,7 +168,7 @@ def print_services(stack: Sequence[Health]) -> None:
 
 
 def print_verdict(problems: int) -> None:
-    text = counted(problems, "problem") if problems else "all is well"
+    text = format_count(problems, "problem") if problems else "all is well"
     print(text, file=sys.stderr)
 
 

@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from lurcher.config import wants_colour
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
@@ -139,7 +139,7 @@ def _place_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
             yield f"{painter.dim(f'{i:>{width}}')}  {painter.code(line, terms, _matched_columns(hit, i, len(line)))}"
         left = len(lines) - len(shown)
         if left > 0:
-            yield painter.dim(f"{'':>{width}}  … {counted(left, 'more line')}")
+            yield painter.dim(f"{'':>{width}}  … {format_count(left, 'more line')}")
 
 
 def _note_line(note: dict[str, Any], painter: Painter) -> str:
@@ -156,7 +156,7 @@ def _matches(hit: Hit, painter: Painter) -> Iterable[str]:
         yield painter.dim(f"    {match.start_line}:{match.start_column}-{until}" + (f"  {captured}" if captured else ""))
     left = len(hit.matches) - _MOST_MATCHES
     if left > 0:
-        yield painter.dim(f"    … {counted(left, 'more match', 'more matches')} in this place")
+        yield painter.dim(f"    … {format_count(left, 'more match', 'more matches')} in this place")
 
 
 def _captured(value: str | list[str]) -> str:
@@ -224,7 +224,7 @@ def print_symbols(answer: SymbolAnswer, locate: Locate) -> None:
         print(f"nothing defines {printable(answer.name)}", file=sys.stderr)
     for hit in answer.definitions:
         traits = [hit.kind, *(["test"] if hit.test else []), *([] if hit.exported else ["private"])]
-        traits += [] if hit.references is None else [counted(hit.references, "use")]
+        traits += [] if hit.references is None else [format_count(hit.references, "use")]
         print(
             f"{painter.path(shown(hit.path))}:{hit.start_line}-{hit.end_line}  "
             f"{painter.symbol(hit.qualified)}  {painter.dim(', '.join(traits))}"

@@ -8,7 +8,7 @@ import time
 from lurcher.errors import ConfigError, QueryError, UsageError
 from lurcher.runtime.fastjson import dumps
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.runtime.terminal import CLEARED, unguarded
+from lurcher.runtime.terminal import CLEAR_LINE, raw_stream
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -49,7 +49,7 @@ def print_json(value: Any) -> None:
 
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
-        unguarded(sys.stdout).write(dumps(value, ensure_ascii=False) + "\n")
+        raw_stream(sys.stdout).write(dumps(value, ensure_ascii=False) + "\n")
 
 
 class Meter:
@@ -71,7 +71,7 @@ class Meter:
         """Removes the line from the screen."""
         if self._shown:
             self._shown = False
-            sys.stderr.write(CLEARED)
+            sys.stderr.write(CLEAR_LINE)
             sys.stderr.flush()
 
     def update(self, what: str, done: int, total: int) -> None:
@@ -82,7 +82,7 @@ class Meter:
         self._shown = True
         share = done / total if total else 0.0
         bar = "█" * round(24 * share)
-        sys.stderr.write(f"{CLEARED}{what} {bar:░<24} {done:,}/{total:,}")
+        sys.stderr.write(f"{CLEAR_LINE}{what} {bar:░<24} {done:,}/{total:,}")
         sys.stderr.flush()
 
 
@@ -106,7 +106,7 @@ def engine_for(parsed: Namespace, *, bare: bool = False, soon: bool = False) -> 
 
     opened = open_roots(paths, overrides=overrides)
     for project in opened.projects if soon else ():
-        project.begin_look()
+        project.prefetch_check()
     from lurcher.engine import Engine
 
     return Engine(opened.projects, opened.prefixes, opened.settings, overrides)

@@ -50,7 +50,7 @@ def run(engine: Engine, parsed: Namespace) -> None:
         if missing.name and missing.name.split(".")[0] == "lurcher":
             raise
         raise MissingExtra("`lurcher serve` needs the extra web", INSTALL) from None
-    from lurcher.indexing.inotify import watching
+    from lurcher.indexing.inotify import monitor_trees
     from lurcher.surfaces.cli.search_cmd import overrides_of
     from lurcher.surfaces.http.service import Service
 
@@ -85,7 +85,7 @@ def run(engine: Engine, parsed: Namespace) -> None:
         server = make_server(app, service.end)
         # Questions run in threads; the event loop must not wait long for the interpreter lock.
         sys.setswitchinterval(_TURN)
-        with watching(engine.projects):
+        with monitor_trees(engine.projects):
             asyncio.run(server.serve(sockets=[bound]))
             if not service.done(_LAST_SECONDS):
                 # Nobody waits for the running threads any more, and an index survives the end of its writer at any point.

@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import IndexError_, LurcherError
-from lurcher.runtime.cancel import Abandoned, watch
+from lurcher.runtime.cancel import Cancelled, run_cancellable
 from lurcher.server.builder import Build, Unwritable, order_for
 from lurcher.server.session import SMALL
 from lurcher.server.unindexed import PATIENCE, Early, size_of
@@ -28,7 +28,7 @@ from lurcher.surfaces.wording import Wording
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
-    from lurcher.indexing.tree_check import Look
+    from lurcher.indexing.tree_check import TreeState
     from lurcher.types import Answer
 
 WORKERS = 2
@@ -64,12 +64,12 @@ class Service:
         self._stops: set[threading.Event] = set()
         """One event per running question, which ends it."""
         self._running: dict[Hashable, _RunningQuestion] = {}
-        self._look: asyncio.Task[Look] | None = None
+        self._look: asyncio.Task[TreeState] | None = None
         self._looking = asyncio.Lock()
         self._looked = 0.0
         self._building = threading.Event()
         self._problem: LurcherError | None = None
-        self._last: Look | None = None
+        self._last: TreeState | None = None
         self._pause = _SHORTEST_PAUSE
         self._early = Early()
         self._build: Build | None = None
@@ -179,26 +179,26 @@ class Service:
             "problem": PAGE_WORDING.render_json(self._problem.to_dict()) if self._problem else None,
         }  # fmt: skip
 
-    async def look(self) -> Look:
+    async def look(self) -> TreeState:
         """What answers depend on, seen after this was called."""
         if self._look is None:
             self._look = asyncio.create_task(self._next_look())
         return await asyncio.shield(self._look)
 
-    async def _next_look(self) -> Look:
+    async def _next_look(self) -> TreeState:
         async with self._looking:
             await asyncio.sleep(max(0.0, self._looked + self._pause - time.monotonic()))
             self._look = None  # it begins: who comes from now on needs another one
             try:
                 began = time.monotonic()
-                found: Look = await self._in_thread(self._looker, lambda: self.engine.look(progress=self.hub.progress))
+                found: TreeState = await self._in_thread(self._looker, lambda: self.engine.look(progress=self.hub.progress))
             finally:
                 self._looked = time.monotonic()
                 self._pause = min(_LONGEST_PAUSE, max(_SHORTEST_PAUSE, _IDLE * (self._looked - began)))
         self._seen(found)
         return found
 
-    def _seen(self, found: Look) -> None:
+    def _seen(self, found: TreeState) -> None:
         """Whoever listens is told when the index has become another one, and when work on it is done, whatever came of it."""
         before, self._last = self._last, found
         worked = self.hub.done()
@@ -251,7 +251,7 @@ class Service:
         found: dict[str, Any] = endpoint.early(self.engine, values, search)
         return found
 
-    async def _answer_once(self, key: tuple[Hashable, Hashable], question: Question, look: Look | None) -> bytes:
+    async def _answer_once(self, key: tuple[Hashable, Hashable], question: Question, look: TreeState | None) -> bytes:
         """The same question, asked by several at the same time, is worked on once; if all of them leave, not at all."""
         shared = self._running.get(key)
         if shared is None:
@@ -269,15 +269,16 @@ class Service:
                 shared.task.cancel()
 
     async def _work(
-        self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], question: Question, look: Look | None
+        self, pool: ThreadPoolExecutor, key: tuple[Hashable, Hashable], question: Question, look: TreeState | None
     ) -> bytes:
         endpoint, values = question.endpoint, question.values
         stop = threading.Event()
-        work = partial(watch, lambda: _encode(self._answer(endpoint, values, look), question.wording), stop, self._seconds)
+        encode = lambda: _encode(self._answer(endpoint, values, look), question.wording)  # noqa: E731
+        work = partial(run_cancellable, encode, stop, self._seconds)
         self._stops.add(stop)
         try:
             found, whole = await self._in_thread(pool, work)
-        except Abandoned:
+        except Cancelled:
             raise Busy("the server is ending") from None
         finally:
             stop.set()  # where all who waited are gone, the thread ends at its next step
@@ -287,7 +288,7 @@ class Service:
         answer: bytes = found
         return answer
 
-    def _answer(self, endpoint: Endpoint, values: Mapping[str, Any], look: Look | None) -> dict[str, Any]:
+    def _answer(self, endpoint: Endpoint, values: Mapping[str, Any], look: TreeState | None) -> dict[str, Any]:
         """The tree has been looked at already, unless it has been again since."""
         if look is None and endpoint.early is not None and self._building.is_set() and endpoint.asks_tree(values):
             return self._answer_early(endpoint, values)

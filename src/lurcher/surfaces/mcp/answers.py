@@ -20,7 +20,7 @@ from lurcher.inspect.answers import (
     OutlineSymbol,
 )
 from lurcher.inspect.explain import ExplainAnswer, Writer
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.mcp.arguments import WORDING
 from lurcher.types import Answer, Degraded, Hit, IndexState
@@ -123,7 +123,7 @@ def render_explain(answer: ExplainAnswer, budget: int) -> ToolResult:
         return {name: value for name, value in whole.items() if name not in ("email", "related")}
 
     kept, _ = _take_fitting(answer.writers, _writer_text, entry_budget(budget))
-    more = f"{len(kept)} of {counted(answer.total, 'commit')}" if len(kept) < answer.total else ""
+    more = f"{len(kept)} of {format_count(answer.total, 'commit')}" if len(kept) < answer.total else ""
     text = _pack([_writer_text(entry) for entry in kept], budget, more, answer.degraded)
     data = {
         "path": answer.path, "commits": [data_of(entry) for entry in kept], "total": answer.total,
@@ -165,7 +165,7 @@ def render_outline(answer: OutlineAnswer, budget: int) -> ToolResult:
         if len(kept) < len(lines):
             break
     missing = answer.total - shown
-    all_of_them = counted(answer.total, "symbol")
+    all_of_them = format_count(answer.total, "symbol")
     more = f"{shown:,} of {all_of_them}; name a file, a kind or a larger budget for the rest" if missing else ""
     first = "" if answer.total else "no symbols"
     text = _pack(texts, budget, _join_lines(first, more), answer.standing.degraded)
@@ -177,7 +177,7 @@ def render_outline(answer: OutlineAnswer, budget: int) -> ToolResult:
 
 
 def _outline_lines(file: OutlineFile) -> Iterator[tuple[str, dict[str, Any] | None]]:
-    yield f"{file.path} ({file.language}, {counted(file.lines, 'line')})", None
+    yield f"{file.path} ({file.language}, {format_count(file.lines, 'line')})", None
 
     def walk(symbol: OutlineSymbol, depth: int) -> Iterator[tuple[str, dict[str, Any]]]:
         said = symbol.signature or symbol.name
@@ -209,7 +209,9 @@ def render_context(answer: ContextAnswer, budget: int) -> ToolResult:
 def render_impact(answer: ImpactAnswer, dependents: Sequence[Dependent], budget: int) -> ToolResult:
     """`dependents` are those that may be shown."""
     kept, _ = _take_fitting(dependents, _dependent_text, entry_budget(budget))
-    totals = ", ".join(f"hop {hop.hop}: {counted(hop.total, 'file')}, {counted(hop.tests, 'test')}" for hop in answer.by_hop)
+    totals = ", ".join(
+        f"hop {hop.hop}: {format_count(hop.total, 'file')}, {format_count(hop.tests, 'test')}" for hop in answer.by_hop
+    )
     listed = f"; {len(kept)} of {len(dependents)} listed" if len(kept) < len(dependents) else ""
     asked = f"{answer.path} ({answer.symbol})" if answer.symbol else answer.path
     first = "" if dependents else f"nothing imports {asked}"

@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from lurcher.errors import CursorError, PathError
-from lurcher.runtime.plural import counted
+from lurcher.runtime.plural import format_count
 from lurcher.server.session import Served
 from lurcher.surfaces.mcp import answers
 from lurcher.surfaces.mcp.access import Access
@@ -114,16 +114,16 @@ def status_text(data: dict[str, Any]) -> str:
         if "problem" in entry:
             lines.append(f"  problem: {entry['problem']} ({entry.get('hint', '')})")
         elif not entry["exists"]:
-            lines.append(f"  no index yet; {counted(entry.get('files_found', 0), 'file')} would be indexed")
+            lines.append(f"  no index yet; {format_count(entry.get('files_found', 0), 'file')} would be indexed")
         else:
-            state = "fresh" if entry["fresh"] else f"{counted(entry['stale_paths'], 'file')} changed since"
-            holds = f"{counted(entry['files'], 'file')}, {counted(entry['units'], 'unit')}"
+            state = "fresh" if entry["fresh"] else f"{format_count(entry['stale_paths'], 'file')} changed since"
+            holds = f"{format_count(entry['files'], 'file')}, {format_count(entry['units'], 'unit')}"
             lines.append(f"  generation {entry['generation']}, {state}: {holds}")
             most = list(entry["languages"].items())[:8]
             lines.append("  " + ", ".join(f"{name} {count:,}" for name, count in most))
         past = entry.get("history")
         if past and past.get("exists"):
-            lines.append(f"  history: {past['commits']:,} of {counted(past['total'], 'commit')}")
+            lines.append(f"  history: {past['commits']:,} of {format_count(past['total'], 'commit')}")
     lines += _shared_text(data["shared"]) if "shared" in data else []
     if "building" in data:
         build = data["building"]

@@ -26,7 +26,7 @@ from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from lurcher.errors import LurcherError, PathError
-from lurcher.runtime.cancel import Abandoned, watch
+from lurcher.runtime.cancel import Cancelled, run_cancellable
 from lurcher.runtime.timings import pause
 from lurcher.server import token_stats
 from lurcher.server.session import Build, Served
@@ -161,7 +161,7 @@ class MCPServer:
     async def _thread(self, work: Callable[[], Any], stop: threading.Event) -> Any:
         """Do some work in a thread; if nobody waits for it any more, `stop` tells it so."""
         try:
-            watched = partial(watch, work, stop, _MOST_SECONDS)
+            watched = partial(run_cancellable, work, stop, _MOST_SECONDS)
             return await anyio.to_thread.run_sync(watched, abandon_on_cancel=True, limiter=self._limiter)
         finally:
             stop.set()
@@ -302,7 +302,7 @@ class _Reporter:
 
     def __call__(self, what: str, done: int, total: int) -> None:
         if self._stop.is_set():
-            raise Abandoned
+            raise Cancelled
         now = time.monotonic()
         if not self._wanted or now - self._last < _PAUSE:
             return

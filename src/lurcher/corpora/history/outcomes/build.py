@@ -19,7 +19,7 @@ from lurcher.errors import IndexError_
 
 if TYPE_CHECKING:
     from lurcher.corpora.history.manifest import PastManifest, PastStore
-    from lurcher.storage.container_writer import Builder
+    from lurcher.storage.container_writer import ContainerWriter
 
 
 _MERGES, _MARGIN = 2, 1000
@@ -35,7 +35,7 @@ def judged(store: PastStore, top: Path, manifest: PastManifest, past: Past, sett
 
 def outcomes_of(
     store: PastStore, top: Path, manifest: PastManifest, past: Past, settings: OutcomeSettings
-) -> tuple[Callable[[Builder], str], int]:
+) -> tuple[Callable[[ContainerWriter], str], int]:
     """What writes the outcomes of all live commits, and how many these are."""
     order = order_of(past)
     known = None

@@ -14,7 +14,7 @@ from lurcher.corpora.history.outcomes.fix_candidates import FIX
 from lurcher.corpora.history.outcomes.verdicts import STANDING, SUCCESS, VERDICTS, Evidence, Outcome, Verdicts, rules_of
 from lurcher.runtime.light import cached_property
 from lurcher.storage.container import PACKED, Container
-from lurcher.storage.container_writer import Builder
+from lurcher.storage.container_writer import ContainerWriter
 from lurcher.storage.segment_writer import as_bytes
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _SHA_BYTES = 32
 
 
 def write(
-    out: Builder,
+    out: ContainerWriter,
     verdicts: Verdicts,
     commits: int,
     marks: NDArray[np.uint64],
