@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from lurcher.answer import excerpts
 from lurcher.ranking.evidence import dense
 from lurcher.storage import accumulate, container
-from lurcher.storage.rows import TableRows, row_layout
-from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS
+from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS, TableRows, row_layout
 from lurcher.storage.snapshot import Snapshot
 from tests.kernel import kernel
 

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from lurcher import Engine
 from lurcher.lanes import lexical
 from lurcher.storage import accumulate, segment_reader
-from lurcher.storage.accumulate import PostingSum
-from lurcher.storage.postings import pack_postings
+from lurcher.storage.postings import PostingSum, pack_postings
 from lurcher.terms.count import Postings
 from lurcher.types import silent
 from tests.kernel import kernel

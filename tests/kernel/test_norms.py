@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.storage.rows import TableRows, normalise_lengths, row_layout
-from lurcher.storage.segment import FILE, UNIT
+from lurcher.storage.segment import FILE, UNIT, TableRows, normalise_lengths, row_layout
 from lurcher.storage.snapshot import Snapshot
 from tests.index.conftest import opened, write
 from tests.kernel import kernel

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.ranking.evidence import content
-from lurcher.storage import order
+from lurcher.storage import numbering as order
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lurcher.lanes import lexical
 from lurcher.query.expand import Group
 from lurcher.storage import accumulate
-from lurcher.storage.accumulate import PostingSum
+from lurcher.storage.postings import PostingSum
 from tests.kernel import kernel
 
 pytestmark = kernel.needed

@@ -13,7 +13,7 @@ from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.ranking import classic, cosine, default
 from lurcher.ranking.context import Context, Ranking
 from lurcher.ranking.evidence import dense
-from lurcher.storage.order import top_files
+from lurcher.storage.numbering import top_files
 from tests.small import context_of, snapshot_of
 from tests.tables import WORDS, table_of
 

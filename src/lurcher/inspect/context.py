@@ -84,7 +84,7 @@ def _entry_points(snapshot: Snapshot, files: Sequence[int]) -> list[str]:
         if len(found) >= _MOST_LOOKED_AT:
             break
         reach[file] = _reach(snapshot, file)
-        for number, item in zip(snapshot.numbers_of_definitions(file), snapshot.definitions_of(file), strict=True):
+        for number, item in zip(snapshot.definition_numbers(file), snapshot.definitions_of(file), strict=True):
             if item.exported and not item.container and item.kind in _ENTRIES:
                 _, unit = snapshot.definition_place(number)
                 units, counts = snapshot.postings("body", compound(item.name))

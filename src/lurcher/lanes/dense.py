@@ -9,8 +9,8 @@ from lurcher.query.expand import query_terms
 from lurcher.query.plan import Plan
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
-from lurcher.storage.accumulate import expand_runs
-from lurcher.storage.order import count_above_and_equal, order_units
+from lurcher.storage.numbering import count_above_and_equal, order_units
+from lurcher.storage.postings import expand_runs
 from lurcher.storage.snapshot import Snapshot
 from lurcher.storage.vectors import Direction, to_direction
 from lurcher.types import LaneWhy

@@ -34,7 +34,7 @@ class Scored:
         self.scores = scores
 
     def why(self, unit: int) -> LaneWhy | None:
-        from lurcher.storage.order import rank_of_unit
+        from lurcher.storage.numbering import rank_of_unit
 
         rank = rank_of_unit(self._snapshot, self.scores, unit)
         return LaneWhy(rank, float(self.scores[unit])) if rank else None

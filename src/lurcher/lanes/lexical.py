@@ -15,8 +15,8 @@ from lurcher.query.intent import REPORT
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass
-from lurcher.storage.accumulate import PostingSum
-from lurcher.storage.order import FileScores, best_units_by_file, count_above_and_equal, rank_of_unit
+from lurcher.storage.numbering import FileScores, best_units_by_file, count_above_and_equal, rank_of_unit
+from lurcher.storage.postings import PostingSum
 from lurcher.storage.segment import UNIT_FIELDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy
@@ -119,7 +119,7 @@ def score(
     found = []
     for group in groups:
         units, tf, each = _frequencies(snapshot, group, weights)
-        own, together = snapshot.spread(group, each, len(units))
+        own, together = snapshot.unit_frequencies((group.word, *group.forms), each, len(units))
         if together:
             found.append((group, rarity(snapshot.unit_count, own, together), units, tf))
     if keep is not None and len(found) > keep:

@@ -7,7 +7,7 @@ from lurcher.query.intent import parts_of
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
-from lurcher.storage.order import order_by_path
+from lurcher.storage.numbering import order_by_path
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound

@@ -10,7 +10,7 @@ from lurcher.terms.vocabulary import STOP_WORDS, abbreviations
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from lurcher.storage.accumulate import BoundedCache
+    from lurcher.storage.container import BoundedCache
 
 _PART = 0.3
 """What a part of a queried name counts against the whole: who asks for `getUser` does not ask for every `get`."""

@@ -14,7 +14,7 @@ from lurcher.ranking.fusion import fuse
 from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.order import order_units
+from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

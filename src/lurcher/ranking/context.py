@@ -152,7 +152,7 @@ _EVERYWHERE = 0.5
 def own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> frozenset[str]:
     """Words of the query that only name the repository: its folder's name, and folders that most files lie in."""
     many = _EVERYWHERE * snapshot.file_count
-    everywhere = [group.word for group in plan.groups if snapshot.files_in(group.word) > many]
+    everywhere = [group.word for group in plan.groups if snapshot.folder_frequency(group.word) > many]
     return _terms_of(tuple(root_names)).union(everywhere)
 
 

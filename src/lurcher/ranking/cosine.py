@@ -5,7 +5,7 @@ from __future__ import annotations
 from lurcher.lanes.dense import DenseCosines
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.runtime.arrays import np
-from lurcher.storage.order import order_units
+from lurcher.storage.numbering import order_units
 from lurcher.types import Why
 
 

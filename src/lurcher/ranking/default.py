@@ -16,7 +16,7 @@ from lurcher.ranking.evidence import content, definition, dense, folder, name, n
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, partial
-from lurcher.storage.order import FileScores, best_units_by_file, order_units, top_positions
+from lurcher.storage.numbering import FileScores, best_units_by_file, order_units, top_positions
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 

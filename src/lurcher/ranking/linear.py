@@ -12,7 +12,7 @@ from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.fusion import choose, scaled
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.order import order_units
+from lurcher.storage.numbering import order_units
 from lurcher.types import Why
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
-from lurcher.storage.order import order_units
+from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
 
 if TYPE_CHECKING:

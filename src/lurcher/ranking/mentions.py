@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.storage.order import order_by_path
+from lurcher.storage.numbering import order_by_path
 from lurcher.terms.split import compound, name_of
 
 

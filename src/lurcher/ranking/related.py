@@ -13,7 +13,7 @@ from lurcher.query.expand import Group, query_terms
 from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.runtime.arrays import np
-from lurcher.storage.order import order_units
+from lurcher.storage.numbering import order_units
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import StageWhy, Why
 

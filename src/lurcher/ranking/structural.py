@@ -8,7 +8,7 @@ from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking, lane_whys
 from lurcher.ranking.evidence import noise
 from lurcher.runtime.arrays import np
-from lurcher.storage.order import order_units
+from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
 
 USE = 0.5

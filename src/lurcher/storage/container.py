@@ -21,12 +21,12 @@ import stat
 from lurcher.errors import CorruptIndex, LurcherError, Template
 from lurcher.runtime.fastjson import blake2b, loads
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, Struct, cache, partial
+from lurcher.runtime.light import TYPE_CHECKING, Generic, NamedTuple, Struct, TypeVar, cache, partial
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
-    from typing import Any, TypeVar
+    from typing import Any
 
     import numpy as np
     from numpy.typing import NDArray
@@ -76,6 +76,30 @@ def _parse_table(table: Any, end: int) -> dict[str, _SectionEntry]:
             raise ValueError("a section without its checksums")
         position = entry.position + entry.length
     return entries
+
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class BoundedCache(Generic[Key, Value]):
+    """A cache that is emptied when the sizes of its values together exceed a limit. Safe in threads: only dict methods."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._known: dict[Key, Value] = {}
+
+    def get(self, key: Key) -> Value | None:
+        return self._known.get(key)
+
+    def put(self, key: Key, value: Value, size: int) -> None:
+        """Keep a value of `size`, in whatever unit the limit has; each entry counts one more."""
+        self._size += size + 1
+        if self._size > self._limit:
+            self._known.clear()
+            self._size = size + 1
+        self._known[key] = value
 
 
 Layout = list[tuple[str, str]]
@@ -243,18 +267,6 @@ class Container:
 
         return np.frombuffer(self.typed_section(name, kind), kind)
 
-    def rows(self, name: str, layout: Layout) -> NDArray[Any]:
-        """A whole section as rows for a reader, who needs no numpy for them where the kernel is there."""
-        if native() is None:
-            return self.table(name, layout)
-        from lurcher.storage.rows import TableRows, row_layout
-
-        rows, shape = self.section(name), row_layout(tuple(layout))
-        if len(rows) % shape.row.size:
-            raise self.corrupt(f"section '{name}' ends in the middle of a row")
-        found: Any = TableRows(rows, shape)
-        return found  # type: ignore[no-any-return]
-
     def table(self, name: str, layout: Layout) -> NDArray[Any]:
         """A whole section as numpy's rows of `layout`, without a copy."""
         import numpy as np
@@ -366,7 +378,7 @@ class _PackedSection:
         self._blocks = blocks[2:]
         if len(self._blocks) // 2 != -(-self.length // PACK_BYTES) or (self._blocks[-2] if self._blocks else 0) != len(stored):
             raise corrupt(f"section '{name}' has other blocks than it should")
-        self._known: dict[int, bytes] = {}
+        self._cache: BoundedCache[int, bytes] = BoundedCache(_MAX_CACHED_BLOCKS)
 
     def read(self, start: int, end: int | None) -> memoryview:
         end = self.length if end is None else end
@@ -381,12 +393,10 @@ class _PackedSection:
         return memoryview(whole)[start - first * PACK_BYTES : end - first * PACK_BYTES]
 
     def _block(self, number: int) -> bytes:
-        block = self._known.get(number)
+        block = self._cache.get(number)
         if block is None:
             block = self._unpack(number)
-            if len(self._known) >= _MAX_CACHED_BLOCKS:
-                self._known = {}  # replaced, not emptied: other threads may be reading it
-            self._known[number] = block
+            self._cache.put(number, block, 0)
         return block
 
     def _unpack(self, number: int) -> bytes:

@@ -7,9 +7,8 @@ from itertools import accumulate
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, bisect_left, cached_property
-from lurcher.storage.accumulate import BoundedCache, PostingSum
-from lurcher.storage.container import Container
-from lurcher.storage.postings import PostingViews, broken_postings, open_views, read_list, stored_list
+from lurcher.storage.container import BoundedCache, Container, Layout
+from lurcher.storage.postings import PostingSum, PostingViews, broken_postings, open_views, read_list, stored_list
 from lurcher.storage.segment import (
     EXPORTED,
     FAMILIES,
@@ -20,6 +19,7 @@ from lurcher.storage.segment import (
     decode_string,
     read_definitions,
     read_files,
+    read_rows,
     read_string,
     read_units,
 )
@@ -65,17 +65,20 @@ class Segment:
         """Whether its files are the very ones that were written, untouched since, or never left memory."""
         return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
 
+    def _read_table(self, name: str, layout: Layout) -> NDArray[Any]:
+        return read_rows(self.container, name, layout)
+
     @cached_property
     def files(self) -> NDArray[Any]:
-        return read_files(self.container, self.container.rows)
+        return read_files(self.container, self._read_table)
 
     @cached_property
     def units(self) -> NDArray[Any]:
-        return read_units(self.container, self.container.rows)
+        return read_units(self.container, self._read_table)
 
     @cached_property
     def definitions(self) -> NDArray[Any]:
-        return read_definitions(self.container, self.container.rows)
+        return read_definitions(self.container, self._read_table)
 
     @cached_property
     def tables(self) -> Tables:

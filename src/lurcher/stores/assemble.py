@@ -94,18 +94,15 @@ class Pieces:
     def typed_section(self, name: str, kind: str) -> memoryview:
         return memoryview(self._arrays[name].tobytes())
 
-    def parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
+    def section_with_parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
         return self.typed_section(name, "i1")
-
-    def rows(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
-        return self.table(name, layout)
 
     def table(self, name: str, layout: list[tuple[str, str]]) -> NDArray[Any]:
         import numpy as np
 
         return self._tables[name] if name in self._tables else np.zeros(0, layout)
 
-    def has(self, name: str) -> bool:
+    def has_section(self, name: str) -> bool:
         return name in self._bytes or name in self._tables or name in self._arrays
 
     def corrupt(self, reason: str) -> LurcherError:

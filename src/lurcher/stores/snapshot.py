@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from lurcher.errors import StoreError
 from lurcher.runtime.light import cached_property
 from lurcher.sources.roles import VERSIONED, version_of
-from lurcher.storage.accumulate import PostingSum
+from lurcher.storage.postings import PostingSum
 from lurcher.storage.segment import FILE_FIELDS, UNIT_FAMILIES
-from lurcher.storage.snapshot import Phrases, Snapshot
+from lurcher.storage.snapshot import PhrasePattern, Phrases, Snapshot
 from lurcher.stores.assemble import Gathered
 from lurcher.stores.base import Head
 from lurcher.stores.vocabulary import Vocabulary
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.query.expand import Group
-    from lurcher.query.text_pattern import Pattern
     from lurcher.storage.vectors import Direction
 
 _AHEAD = 24
@@ -148,22 +146,19 @@ class SharedSnapshot(Snapshot):
         for family, weight in fields:
             total.add(*self.postings(family, term), weight)
 
-    def spread(self, group: Group, each: Sequence[int], together: int) -> tuple[int, int]:
-        """In how many units of the projects a word stands, and in how many any of its forms does.
-
-        How far forms stand in the same units is not known of the whole, and taken to be as among the fetched files.
-        """
+    def unit_frequencies(self, terms: Sequence[str], counts: Sequence[int], together: int) -> tuple[int, int]:
+        """How often terms share a unit is not known for the whole projects, and taken to be as among the fetched files."""
         if self._whole:
-            return each[0], together
-        overall = [self.words.units_with(term) for term in (group.word, *group.forms)[: len(each)]]
-        if overall == list(each):  # every unit that has one of them was fetched
-            return each[0], together
-        highest, total, here = max(overall), sum(overall), sum(each)
+            return counts[0], together
+        overall = [self.words.units_with(term) for term in terms[: len(counts)]]
+        if overall == list(counts):  # every unit that has one of them was fetched
+            return counts[0], together
+        highest, total, here = max(overall), sum(overall), sum(counts)
         if highest == total:  # but one of the forms occurs
             return overall[0], total
         return overall[0], min(max(round(total * together / here) if here else highest, highest), self.unit_count)
 
-    def files_in(self, term: str) -> int:
+    def folder_frequency(self, term: str) -> int:
         return len(self.postings("folder", term)[0]) if self._whole else self.words.folders_with(term)
 
     def typical_cosines(self, direction: Direction) -> NDArray[np.float64]:
@@ -250,7 +245,7 @@ class SharedSnapshot(Snapshot):
         first = rows[0][1] if rows else start
         return b"".join(pieces)[start - first : end - first]
 
-    def phrases(self, pattern: Pattern, allowed: NDArray[np.bool_]) -> Phrases | None:
+    def phrases(self, pattern: PhrasePattern, allowed: NDArray[np.bool_]) -> Phrases | None:
         """Units of allowed files that hold a short phrase as it stands: those with all of its words are read."""
         import numpy as np
 

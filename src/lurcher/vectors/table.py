@@ -20,8 +20,7 @@ from lurcher.errors import LurcherError, ModelError
 from lurcher.runtime.arrays import np as small
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING, Struct, cached_property, dataclass, partial
-from lurcher.storage.accumulate import BoundedCache
-from lurcher.storage.container import Container
+from lurcher.storage.container import BoundedCache, Container
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -24,7 +24,7 @@ from lurcher.corpora.history.segment import (
 from lurcher.corpora.history.views import ChangeView, Header, HunkView, header_of
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
 from lurcher.sources.git.parse import Change, Commit, Hunk
-from lurcher.storage.accumulate import BoundedCache
+from lurcher.storage.container import BoundedCache
 from lurcher.storage.folder import find_vectors
 from lurcher.storage.segment import decode_string
 from lurcher.storage.sidecar import HISTORY_GROUPS

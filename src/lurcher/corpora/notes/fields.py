@@ -13,7 +13,7 @@ from math import log
 from typing import TYPE_CHECKING, Any
 
 from lurcher.query.expand import Group
-from lurcher.storage.order import rank_of_unit
+from lurcher.storage.numbering import rank_of_unit
 from lurcher.storage.segment import UNIT_FAMILIES
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import LaneWhy

@@ -20,7 +20,7 @@ from lurcher.ranking import linear
 from lurcher.ranking.context import Context, Ranking, Unordered, lane_whys
 from lurcher.ranking.default import file_best
 from lurcher.ranking.fusion import fuse
-from lurcher.storage.order import order_units, top_files
+from lurcher.storage.numbering import order_units, top_files
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import split
 from lurcher.terms.split import words as words_of

@@ -6,7 +6,7 @@ from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.order import FileScores
+from lurcher.storage.numbering import FileScores
 from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:

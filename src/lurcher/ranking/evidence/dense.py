@@ -14,7 +14,7 @@ from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.order import top_files
+from lurcher.storage.numbering import top_files
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

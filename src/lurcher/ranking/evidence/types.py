@@ -7,7 +7,7 @@ from lurcher.ranking.evidence.name import matches
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.storage.accumulate import SUM_BUFFER, PostingSum
+from lurcher.storage.postings import SUM_BUFFER, PostingSum
 from lurcher.storage.snapshot import Snapshot
 
 if TYPE_CHECKING:
