@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lurcher.inspect.answers import Basis, Dependent, ImpactAnswer
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.surfaces.cli import print_inspect
 from lurcher.types import IndexState
 from tests.history.repo import Repo

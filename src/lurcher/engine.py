@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from lurcher.corpora.history.corpus import HistoryCorpus
     from lurcher.corpora.libraries import LibrariesCorpus
     from lurcher.corpora.notes.corpus import NotesCorpus
-    from lurcher.indexing.root_index import View
-    from lurcher.indexing.tree_check import TreeState
+    from lurcher.indexing.freshness import TreeState
+    from lurcher.indexing.generation import View
     from lurcher.indexing.watcher import Notice, Update, WatchIntervals
     from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
     from lurcher.inspect.brief import BriefAnswer
@@ -586,7 +586,7 @@ class Engine:
 
         Questions that are asked without `check` right after it have the answers that they would have with it.
         """
-        from lurcher.indexing.tree_check import TreeState
+        from lurcher.indexing.freshness import TreeState
         from lurcher.sources.git.refs import head_of
 
         views = self._workspace.views(progress)

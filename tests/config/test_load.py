@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from lurcher import config
 from lurcher.config import Settings, load
 from lurcher.errors import ConfigError
+from lurcher.runtime import kernel
 
 
 def user_file(folder: Path, text: str) -> dict[str, str]:
@@ -278,11 +279,11 @@ def test_colour_follows_the_conventions_of_terminals(environ: dict[str, str], wa
 @pytest.mark.parametrize(("value", "wanted"), [("", True), ("auto", True), ("python", False)])
 def test_the_kernel_can_be_done_without(value: str, wanted: bool) -> None:
     environ = {"LURCHER_KERNEL": value}
-    assert config.wants_kernel(environ) is wanted
+    assert kernel.wants_kernel(environ) is wanted
     assert config.load(None, environ=environ) == config.Settings()
 
 
 def test_an_unknown_kernel_is_an_error() -> None:
     with pytest.raises(ConfigError, match="LURCHER_KERNEL") as caught:
-        config.wants_kernel({"LURCHER_KERNEL": "rust"})
+        kernel.wants_kernel({"LURCHER_KERNEL": "rust"})
     assert "python" in (caught.value.hint or "")

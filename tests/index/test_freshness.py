@@ -24,7 +24,8 @@ from lurcher.errors import CorruptIndex
 from lurcher.indexing import build, freshness, writer
 from lurcher.indexing import root_index as projects
 from lurcher.indexing.freshness import FINE_NS, LONG_NS, check_tree, settle_signature
-from lurcher.indexing.root_index import RootIndex, View
+from lurcher.indexing.generation import View
+from lurcher.indexing.root_index import RootIndex
 from lurcher.sources import decode
 from lurcher.sources import files as sources
 from lurcher.sources import signature as standings

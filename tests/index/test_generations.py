@@ -20,7 +20,7 @@ import pytest
 
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
-from lurcher.runtime.garbage import CollectorPause
+from lurcher.runtime.process import CollectorPause
 from lurcher.storage.container import Container
 from tests.conftest import git
 

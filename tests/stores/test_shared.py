@@ -12,7 +12,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import ConfigError, LurcherError, StoreError, UsageError
-from lurcher.indexing.tree_check import TreeState
+from lurcher.indexing.freshness import TreeState
 from lurcher.server.session import Served
 from lurcher.stores import codec, record
 from lurcher.stores import search as ask

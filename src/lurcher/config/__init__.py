@@ -11,7 +11,6 @@ from lurcher.config.load import (
     read_secret,
     user_file_path,
     wants_colour,
-    wants_kernel,
 )
 from lurcher.config.schema import Settings, sections
 
@@ -25,5 +24,4 @@ __all__ = [
     "sections",
     "user_file_path",
     "wants_colour",
-    "wants_kernel",
 ]

@@ -53,14 +53,6 @@ def wants_colour(environ: Mapping[str, str] | None = None) -> bool:
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
-def wants_kernel(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether the compiled kernel may be used where there is one; LURCHER_KERNEL=python says no."""
-    chosen = (os.environ if environ is None else environ).get("LURCHER_KERNEL") or "auto"
-    if chosen not in ("auto", "python"):
-        raise ConfigError(f"environment: LURCHER_KERNEL cannot be {chosen!r}", "allowed: auto, python")
-    return chosen == "auto"
-
-
 def apply(settings: Settings, values: Mapping[str, Any], origin: str) -> Settings:
     """A copy of `settings` with `values` (dotted keys), each checked against its declaration."""
     if not values:

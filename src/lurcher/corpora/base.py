@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from lurcher.answer.page import Findings, Paged
     from lurcher.config import Settings
-    from lurcher.indexing.root_index import View
+    from lurcher.indexing.generation import View
     from lurcher.indexing.workspace import Workspace
     from lurcher.runtime.cache import Cache
     from lurcher.runtime.timings import Stopwatch

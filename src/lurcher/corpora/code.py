@@ -6,6 +6,7 @@ from lurcher.answer import cursor as cursors
 from lurcher.answer.hits import Focus, Shown, places_of
 from lurcher.answer.page import Findings, with_notes
 from lurcher.errors import ModelError, Template
+from lurcher.indexing.generation import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import symbol
 from lurcher.lanes.base import Found, Request, run_lanes
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.corpora.base import Corpus, SearchRequest, Services
     from lurcher.indexing.freshness import BackgroundCheck
-    from lurcher.indexing.root_index import View
+    from lurcher.indexing.generation import View
     from lurcher.storage.snapshot import Snapshot
     from lurcher.types import Filter, IndexState, Progress
     from lurcher.vectors.model import Model

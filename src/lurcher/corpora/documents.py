@@ -22,12 +22,13 @@ from lurcher.config import Settings, folders
 from lurcher.corpora.code import CodeCorpus
 from lurcher.corpora.notes.corpus import NotesCorpus
 from lurcher.errors import IndexError_, IndexLocked, Template, UsageError
-from lurcher.indexing.root_index import RootIndex, digest_root
+from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace
 from lurcher.registry import find
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.roots import Root
 from lurcher.storage import disk
+from lurcher.storage.folder import digest_root
 from lurcher.storage.lock import IndexLock
 from lurcher.types import Answer, Degraded, Progress
 

@@ -16,7 +16,9 @@ from typing import Any
 from lurcher.answer.page import with_notes
 from lurcher.corpora.code import CodeCorpus, code_query
 from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, Template, UsageError
-from lurcher.indexing.root_index import UNCHECKED, RootIndex, View, is_allowed, listing_settings
+from lurcher.indexing.freshness import UNCHECKED
+from lurcher.indexing.generation import View
+from lurcher.indexing.root_index import RootIndex, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
 from lurcher.query.validate import several
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace

@@ -1,26 +1,32 @@
-"""What of a tree an index does not hold, and why: an answer that finds nothing has to say so."""
+"""What an index does not cover, and why: files left out, not read yet, or cut by lines because their grammar failed.
+
+An answer that finds nothing has to say so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-
 from lurcher.languages.detect import LANGUAGES
 from lurcher.runtime.light import TYPE_CHECKING, NamedTuple, replace
+from lurcher.runtime.terminal import format_count
 from lurcher.sources.files import MOST_EXAMPLES
-from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, UNREADABLE, Manifest
+from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, UNREADABLE, WAITING
 from lurcher.storage.segment import GRAMMAR_GAVE_UP, NO_GRAMMAR
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from lurcher.indexing.freshness import Changes
+    from lurcher.sources.files import Entry
     from lurcher.storage.manifest import FileRow, Manifest
     from lurcher.storage.segment_reader import Segment
     from lurcher.storage.snapshot import Snapshot
 
 
 _NO_TEXT = frozenset({"binary-extension", "symlink", "special", "internal", "ignored", "worktree"})
-"""Images, archives and programs; what leads elsewhere; and what somebody left out on purpose, as git's ignored files are."""
+"""Reasons that are no news: not text, links, and files left out on purpose, such as those that git ignores."""
+_MAX_NAMED = 3
+"""Files that a note names."""
 
 
 class Unread(NamedTuple):
@@ -32,7 +38,7 @@ class Unread(NamedTuple):
 
 
 def find_unread(manifest: Manifest) -> dict[str, Unread]:
-    """Everything left out that may hold text, by reason."""
+    """Files left out that may hold text, by reason."""
     found = {
         reason: Unread(count, tuple(manifest.examples.get(reason, ())))
         for reason, count in manifest.skipped.items()
@@ -47,7 +53,7 @@ def find_unread(manifest: Manifest) -> dict[str, Unread]:
 
 
 def combine_unread(parts: Sequence[tuple[str, Mapping[str, Unread]]]) -> dict[str, Unread]:
-    """The same of several roots, each with what its paths begin with."""
+    """The same for several roots, each with the prefix of its paths."""
     found: dict[str, Unread] = {}
     for label, part in parts:
         for reason, (count, paths) in part.items():
@@ -58,7 +64,7 @@ def combine_unread(parts: Sequence[tuple[str, Mapping[str, Unread]]]) -> dict[st
 
 
 def unread_note(unread: Mapping[str, Unread]) -> Degraded:
-    """Says what was not looked at."""
+    """Says which files were not searched."""
     count = sum(each.number for each in unread.values())
     many = "1 file or folder was" if count == 1 else f"{count:,} files or folders were"
     reasons = ", ".join(f"{reason} {each.number:,}{_list_paths(each)}" for reason, each in unread.items())
@@ -66,7 +72,7 @@ def unread_note(unread: Mapping[str, Unread]) -> Degraded:
 
 
 def unreadable_notes(manifest: Manifest) -> tuple[Degraded, ...]:
-    """Says what could not be read although it should have been, which is something."""
+    """Says which files could not be read; there are some."""
     found = find_unread(manifest)[UNREADABLE]
     many = "1 file or folder" if found.number == 1 else f"{found.number:,} files or folders"
     return (Degraded("files", f"{many} cannot be read, and nothing of it is known{_list_paths(found)}", ""),)
@@ -77,15 +83,31 @@ def _list_paths(unread: Unread) -> str:
         return ""
     return f" ({', '.join(unread.paths)}{', …' if unread.number > len(unread.paths) else ''})"
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Files that are cut by lines although there is a grammar for their language, somewhere: which, why, and when to try again.
+
+def find_waiting(manifest: Manifest, changes: Changes) -> list[Entry]:
+    """The files that a first build has not read yet."""
+    return [entry for entry in changes.suspects if entry.path not in manifest.rows]
 
 
-_MAX_NAMED = 3
+def partial_index_note(manifest: Manifest, waiting: Sequence[Entry] | None = None) -> Degraded:
+    """Says how much of the tree a first build covers so far. `waiting` is None where the tree was not listed.
+
+    A first build that was cut short is an ordinary generation that lacks files; their number is in `manifest.skipped`. Until
+    it is complete, every check lists the tree, and files without a row count as new.
+    """
+    rows = manifest.rows
+    missing = manifest.skipped.get(WAITING, 0) if waiting is None else len(waiting)
+    covered = f"{len(rows):,} of {format_count(len(rows) + missing, 'file')}"
+    if waiting is not None:
+        size = sum(row.size for row in rows.values())
+        covered += f", {size / 1e6:,.1f} of {(size + sum(entry.size for entry in waiting)) / 1e6:,.1f} MB"
+    hint = "ask again to go on with it, or run: lurcher index"
+    return Degraded("index", f"the index is not complete yet: it has {covered}", hint)
+
 
 
 def grammar_failure_notes(snapshot: Snapshot, files: Collection[int] | None = None) -> tuple[Degraded, ...]:
-    """A note about files that took their grammar too much time or memory; about some `files` only, where these are given."""
+    """A note about files whose grammar took too much time or memory, restricted to `files` where given."""
     found = _restrict(snapshot.flagged(GRAMMAR_GAVE_UP), files)
     if not found:
         return ()
@@ -98,7 +120,7 @@ def grammar_failure_notes(snapshot: Snapshot, files: Collection[int] | None = No
 
 
 def missing_grammar_notes(snapshot: Snapshot, files: Collection[int] | None = None) -> tuple[Degraded, ...]:
-    """A note for each language whose grammar was missing when its files were read."""
+    """A note for each language whose grammar was not installed when its files were read."""
     counts: dict[str, int] = {}
     for file in _restrict(snapshot.flagged(NO_GRAMMAR), files):
         language = snapshot.language(file)
@@ -112,7 +134,7 @@ def missing_grammar_notes(snapshot: Snapshot, files: Collection[int] | None = No
 
 
 def grammar_package(language: str) -> str:
-    """The package that brings the grammar of a language."""
+    """The package with the grammar of a language; empty where there is none."""
     known = LANGUAGES.get(language)
     return known.grammar[0].replace("_", "-") if known is not None and known.grammar is not None else ""
 
@@ -122,7 +144,7 @@ def _restrict(flagged: list[int], files: Collection[int] | None) -> list[int]:
 
 
 def expire_languages(manifest: Manifest, segments: Sequence[Segment], languages: Sequence[str]) -> Manifest:
-    """The manifest without the digests and time stamps of files in some languages: they count as changed then."""
+    """The manifest without the digests and time stamps of files in some languages, so that they count as changed."""
     places: list[set[int]] = []
     for segment in segments:
         names: list[str] = segment.meta["languages"]

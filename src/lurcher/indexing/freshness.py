@@ -10,14 +10,15 @@ from __future__ import annotations
 import os
 
 from lurcher.runtime.kernel import native
-from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
+from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
 from lurcher.sources.files import Entry, Listing
 from lurcher.sources.signature import Marks, TreeSignature, mark
 from lurcher.storage.manifest import ROW_BYTES, STAMP_OFFSET, FileRow, FileRows, Manifest
+from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from typing import TypeVar
+    from collections.abc import Callable, Hashable, Iterable
+    from typing import Any, TypeVar
 
     from lurcher.sources.decode import Skip, Text
 
@@ -55,6 +56,9 @@ def settle_signature(new: TreeSignature | None, old: TreeSignature | None, check
     if young and old is not None and old.same_marks(new):
         return replace(new, started_ns=old.started_ns, settled=new.started_ns - old.started_ns > LONG_NS)
     return replace(new, settled=not young)
+
+
+UNCHECKED = Degraded("freshness", "the tree was not compared with the index", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,3 +255,53 @@ def count_stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text
         else:
             count += (bytes.fromhex(outcome.digest) if outcome.digest else bytes(16)) != row.digest
     return count
+
+
+class ChangeMonitor(Protocol):
+    """Somebody who knows whether a tree is as it was when it was last looked at."""
+
+    def is_unchanged(self) -> bool: ...
+
+    def start_check(self) -> None:
+        """A look begins."""
+
+    def finish_check(self, manifest: Manifest, circumstances: str) -> None:
+        """It is over, and the tree is as `manifest` has it."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TreeState:
+    index: IndexState
+    notes: tuple[tuple[Degraded, ...], ...]
+    """Of each root."""
+    segments: tuple[tuple[str, ...], ...]
+    past: Hashable
+    """Another value whenever an answer about history could be another one."""
+    files: int
+
+    @property
+    def tree(self) -> Hashable:
+        """Another value whenever an answer about the tree could be another one."""
+        return (self.index.generation, self.index.stale_paths, self.segments, self.notes)
+
+    def seen(self, answer: dict[str, Any]) -> dict[str, Any] | None:
+        """An answer that was given without looking at the tree, as it would be with this look; None if it is of another
+        generation, since then the tree has been looked at again meanwhile."""
+        index = answer.get("index")
+        if isinstance(index, dict) and index.get("shared"):
+            return answer  # out of a shared store, which this look says nothing about
+        if not isinstance(index, dict) or index["generation"] != self.index.generation:
+            return None
+        found = {**answer, "index": {**index, "fresh": self.index.fresh, "stale_paths": self.index.stale_paths}}
+        if "degraded" in answer:
+            notes = iter(self.notes)
+            told: list[dict[str, str]] = []
+            for entry in answer["degraded"]:
+                told += [note.to_dict() for note in next(notes, ())] if entry == UNCHECKED.to_dict() else [entry]
+            found["degraded"] = told
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**self.index.to_dict(), "files": self.files}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Graph
-from lurcher.runtime.garbage import GC_PAUSED
+from lurcher.runtime.process import GC_PAUSED
 from lurcher.storage.snapshot import Snapshot
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypedDict, T
 from lurcher.config import Settings
 from lurcher.errors import IndexLocked, LurcherError, Template
 from lurcher.indexing.embed import TextGroup, describe_segment, embed_missing
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.storage.container import PACKED, Container
 from lurcher.storage.container_writer import ContainerWriter
 from lurcher.storage.folder import live_mask, live_rows_by_segment

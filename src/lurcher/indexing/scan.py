@@ -1,15 +1,16 @@
-"""An answer without an index: the files that hold a pattern are read, and only those become a segment, in memory.
+"""Exact search without an index: files that match a pattern are read and become a segment in memory.
 
-To look for exact text nobody should have to wait for an index. Where much of the tree matches, making one is no more work.
+Nobody should have to wait for an index to find exact text. Where much of the tree matches, an index is made instead: that is
+no more work.
 """
 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from lurcher.indexing.coverage import unreadable_notes
-from lurcher.indexing.root_index import View
+from lurcher.indexing.generation import View
 from lurcher.runtime.cancel import check_cancelled
 from lurcher.sources.decode import Skip, Text
 from lurcher.sources.files import MOST_EXAMPLES
@@ -23,18 +24,24 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Degraded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from lurcher.indexing.root_index import RootIndex
-    from lurcher.query.text_pattern import Pattern
 
 MAX_BYTES = 4_000_000
-"""Text of matching files up to which no index is made."""
+"""Bytes of matching files above which an index is made instead."""
 
 
-def scan_without_index(index: RootIndex, pattern: Pattern) -> View | None:
-    """The matching files of a root that has no index; None where it has one, or where making one is the better way."""
+class LinePattern(Protocol):
+    def lines(self, data: bytes) -> Iterator[object]:
+        """The matching lines of a text."""
+
+
+def scan_without_index(index: RootIndex, pattern: LinePattern) -> View | None:
+    """A view of the matching files of a root that has no index; None where it has one or should get one."""
     if index.has_index():
         return None
-    from lurcher.indexing.build import build_segment  # brings the grammars, which most queries do without
+    from lurcher.indexing.build import build_segment  # loads the grammars, which most queries do not need
 
     settings = index.settings.index
     found: list[tuple[str, bytes]] = []
@@ -62,5 +69,5 @@ def scan_without_index(index: RootIndex, pattern: Pattern) -> View | None:
     empty = manifests.empty_manifest(index.fingerprint)
     manifest = Manifest(0, empty.fingerprint, (f"{digest.hexdigest()}.segment",), {}, skipped, 0, examples=examples)
     note = Degraded("index", "there is no index yet: the files were searched as they are", "")
-    told = unreadable_notes(manifest) if skipped.get(UNREADABLE) else ()
-    return View(Snapshot([Segment(container)], 0), manifest, 0, (note, *told))
+    notes = unreadable_notes(manifest) if skipped.get(UNREADABLE) else ()
+    return View(Snapshot([Segment(container)], 0), manifest, 0, (note, *notes))

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, LurcherError, OutdatedIndex, PathError
-from lurcher.indexing.root_index import RootIndex, View
+from lurcher.indexing.generation import View
+from lurcher.indexing.root_index import RootIndex
 from lurcher.sources.files import GENERATED_FOLDERS, INTERNAL_FOLDERS
 from lurcher.storage.container import Container
 from lurcher.storage.lock import find_holder

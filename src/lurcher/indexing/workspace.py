@@ -11,10 +11,12 @@ import posixpath
 from lurcher import config
 from lurcher.config import Settings
 from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
-from lurcher.indexing.root_index import RootIndex, View, digest_root, listing_settings
+from lurcher.indexing.generation import View
+from lurcher.indexing.root_index import RootIndex, listing_settings
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
 from lurcher.sources.files import list_files
 from lurcher.sources.roots import Root, find_root
+from lurcher.storage.folder import digest_root
 from lurcher.storage.manifest import WAITING
 from lurcher.storage.segment_reader import Segment
 from lurcher.storage.snapshot import Snapshot

@@ -11,21 +11,21 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.indexing.build import InputFiles, ReadResult, TreeReader, build_segment, read_inputs
-from lurcher.indexing.first_build import by_priority
 from lurcher.indexing.freshness import Changes, is_stamp_trusted, settle_signature
 from lurcher.languages.detect import detect
 from lurcher.languages.grammar import merged
-from lurcher.runtime.garbage import GC_PAUSED
 from lurcher.runtime.kernel import trim_heap
+from lurcher.runtime.process import GC_PAUSED
 from lurcher.sources.decode import Skip, Text
 from lurcher.sources.files import Entry, Listing
+from lurcher.sources.roles import DATA, EXAMPLE, LEGACY, SETUP, TEST, VENDORED, roles
 from lurcher.storage.container import Container
 from lurcher.storage.folder import IndexFolder, live_mask, live_rows_by_segment
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS, WAITING, FileRow, Manifest
@@ -46,6 +46,11 @@ MAX_WORKERS = 3
 """Unless the settings say otherwise: each takes more than 100 MB of memory."""
 _MIN_LANGUAGE_SHARE = 100
 """A language with less than this part of the bytes is left to the process that meets it."""
+READ_SHARE = 0.8
+"""The part of `index.first_answer_seconds` in which a first build starts on further files; the rest is for the files it has
+started on, and for the answer."""
+_SMALL_BYTES, _LARGE_BYTES = 16_000, 64_000
+"""Small files come first in a first build, so that its first generation has many files from all over the tree."""
 MAX_SEGMENTS = 8
 MAX_DEAD_SHARE = 0.5
 
@@ -251,6 +256,18 @@ class _ChangedFiles:
         self.rows[entry.path] = row
         if belief is None:
             self.settled.add(entry.path)
+
+
+def by_priority(entries: Iterable[Entry], known: Collection[str]) -> list[Entry]:
+    """The order of a first build that may be cut short: files that the index has, then sources, then tests and documents,
+    then vendored files and data; within each group small files before large ones."""
+
+    def rank(entry: Entry) -> tuple[bool, int, int, str]:
+        found = roles(entry.path)
+        group = 2 if found & (VENDORED | DATA) else 1 if found & (TEST | EXAMPLE | LEGACY | SETUP) else 0
+        return entry.path not in known, group, (entry.size > _SMALL_BYTES) + (entry.size > _LARGE_BYTES), entry.path
+
+    return sorted(entries, key=rank)
 
 
 def _path(file: tuple[str, bytes | None]) -> str:

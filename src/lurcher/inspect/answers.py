@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lurcher.types import Degraded, IndexState
 
 if TYPE_CHECKING:
-    from lurcher.indexing.root_index import View
+    from lurcher.indexing.generation import View
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, Section
 from lurcher.inspect.context import packed
-from lurcher.runtime.plural import format_count
-from lurcher.runtime.terminal import printable, printable_lines
+from lurcher.runtime.terminal import format_count, printable, printable_lines
 from lurcher.sources.roles import EXAMPLE, TEST
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition

@@ -18,7 +18,7 @@ from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, ContextAnswer, OutlineSymbol, Section
 from lurcher.inspect.outline import nested
 from lurcher.lanes.symbol import SymbolMatch, count_references
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.sources.roles import EXAMPLE, LEGACY, STUB, TEST, VENDORED
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
 from lurcher.storage.snapshot import Snapshot

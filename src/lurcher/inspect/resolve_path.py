@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Sequence
 
 from lurcher.errors import PathError, QueryError, Template
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import Definition, Degraded
 

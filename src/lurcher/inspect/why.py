@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lurcher.indexing.root_index import RootIndex, View
+from lurcher.indexing.generation import View
+from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.answers import Basis
 from lurcher.inspect.resolve_path import file_at, unit_at
 from lurcher.lanes.dense import DenseCosines
 from lurcher.query.expand import Group
 from lurcher.query.intent import REPORT
 from lurcher.ranking.context import Context, Ranking
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.sources import secrets
 from lurcher.sources.git import command
 from lurcher.storage.manifest import NO_SEGMENT, SKIP_REASONS

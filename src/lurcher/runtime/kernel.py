@@ -1,40 +1,50 @@
-"""Whether the loops that cost most run in C (`lurcher._kernel`) or in Python and numpy: decided once, here.
+"""The compiled kernel (`lurcher._kernel`), which runs the most expensive loops in C where it can be used.
 
-Each loop has one seam: a function of its own module that asks `native()` and goes one way or the other. Both ways give the
-same bytes, and those of Python are the reference.
+A loop that exists in C and in Python is one function of its own module, which calls `native()` and takes one way or the other.
+Both give the same bytes; the Python version is the reference.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 
-from lurcher.config import wants_kernel
+from lurcher.errors import ConfigError
 from lurcher.runtime.light import TYPE_CHECKING, cache
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import ModuleType
 
 VERSION = 17
-"""Of what the kernel offers; one that was built for another is not used."""
+"""Version of the interface between Python and C; a kernel that was built for another one is not used."""
 
 
 @cache
 def native() -> ModuleType | None:
-    """The kernel, where it was built and is wanted."""
+    """The kernel; None where it was not built or must not be used."""
     return _load()[0]
 
 
 def describe_kernel() -> dict[str, str]:
-    """Which one is in use, and why it is not the kernel."""
+    """For `lurcher status`: which implementation is in use, and why it is not the native one."""
     module, reason = _load()
     return {"name": "native"} if module is not None else {"name": "python", "reason": reason}
+
+
+def wants_kernel(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the kernel may be used; LURCHER_KERNEL=python says no. Read here because configuration is loaded later."""
+    chosen = (os.environ if environ is None else environ).get("LURCHER_KERNEL") or "auto"
+    if chosen not in ("auto", "python"):
+        raise ConfigError(f"environment: LURCHER_KERNEL cannot be {chosen!r}", "allowed: auto, python")
+    return chosen == "auto"
 
 
 def _load() -> tuple[ModuleType | None, str]:
     if not wants_kernel():
         return None, "LURCHER_KERNEL=python"
     if sys.byteorder != "little":
-        return None, "this machine's numbers have another byte order than the index"
+        return None, "the byte order of this machine is not that of the index"
     try:
         __import__("lurcher._kernel")
         module = sys.modules["lurcher._kernel"]
@@ -46,19 +56,19 @@ def _load() -> tuple[ModuleType | None, str]:
 
 
 def hash_seed() -> int:
-    """For tables of the kernel's: like that of Python's own dictionaries, so that no text can be made to fill one slot."""
+    """A seed for the kernel's hash tables, random per process as for Python's dictionaries: no text can force collisions."""
     return hash("lurcher") & 0xFFFFFFFFFFFFFFFF
 
 
 def start_writeback(descriptor: int, start: int, size: int) -> None:
-    """Have a part of a file written to the disk, without waiting for that, as far as somebody can."""
+    """Start writing a part of a file to disk without waiting for it; does nothing without the kernel."""
     kernel = native()
     if kernel is not None:
         kernel.write_out(descriptor, start, size)
 
 
 def trim_heap() -> None:
-    """Give memory that was in use for a while back to the system, as far as somebody can."""
+    """Return free heap memory to the system; does nothing without the kernel."""
     kernel = native()
     if kernel is not None:
         kernel.give_back()

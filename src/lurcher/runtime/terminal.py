@@ -1,10 +1,10 @@
-"""Text that others wrote, on its way to a person: what could drive a terminal, or show other text than there is, is replaced.
+"""Text for people: counts with plurals, and foreign text made safe to show.
 
-Names of files, code, messages, authors, settings, answers of servers: none of it is ours. Replaced by U+FFFD is what acts on
-the screen or on the order of what is read: the control characters (C0 but for the tab, DEL, C1), the separators of lines and
-paragraphs, overrides, embeddings and isolates of direction, which can make code look like other code, tags, which carry text
-that nobody sees, and halves of surrogate pairs, which cannot be written. All else stays as it is, whether Python calls it
-printable or not: spaces of every width, joiners, which emoji and many scripts need, soft hyphens, marks of direction.
+File names, code, messages, authors, settings and answers of servers come from others and may try to control a terminal.
+Replaced by U+FFFD are: control characters (C0 except tab, DEL, C1), line and paragraph separators, directional overrides,
+embeddings and isolates, which can make code look like other code, tag characters, which carry invisible text, and lone
+surrogates, which cannot be encoded. Everything else stays, whether Python calls it printable or not: spaces of every width,
+joiners, which emoji and many scripts need, soft hyphens, directional marks.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _ESCAPE = "\x1b"
 COLOURS = frozenset(
     ("0", "0;1;33", "0;2;3", "0;32", "1", "1;31", "1;33", "1;34", "2", "2;3", "32", "33", "35", "36"),
 )  # fmt: skip
-"""What `Painter` writes between the escape character's bracket and the letter m."""
+"""The colour codes that `Painter` writes between `ESC [` and `m`; no others get through."""
 CLEAR_LINE = "\r\x1b[K"
-"""Begins a line of progress anew."""
+"""Clears the line before progress is shown in it again."""
 
 _LINE_TABLE: dict[int, str] = {}
 _LINES_TABLE: dict[int, str] = {}
@@ -38,8 +38,13 @@ def _fill_tables() -> None:
     del _LINES_TABLE[0x0A]
 
 
+def format_count(number: int, one: str, many: str = "") -> str:
+    """A number of things: `1 file`, `0 files`, `12,000 files`."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def printable(text: str) -> str:
-    """One line that others wrote, as it may be shown."""
+    """One line of foreign text, safe to show."""
     if text.isprintable():
         return text
     if not _LINE_TABLE:
@@ -48,7 +53,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for text of several lines."""
+    """Foreign text of several lines, safe to show."""
     if text.isprintable():
         return text
     if not _LINE_TABLE:
@@ -57,7 +62,7 @@ def printable_lines(text: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """Text of several lines with spaces in place of what may not be shown, for what is read and not shown: a question."""
+    """A query without control characters: they become spaces, since it is read and not shown."""
     if text.isprintable():
         return text
     if not _LINE_TABLE:
@@ -66,11 +71,11 @@ def without_controls(text: str) -> str:
 
 
 class SafeStream:
-    """A stream of text for people. Whatever a command writes, nothing but our own colours and progress acts on the screen."""
+    """A text stream to a terminal that lets no escape sequences through but our own colours and progress."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        """For programs, who want every character as it is."""
+        """The stream below, for output that programs read."""
 
     def write(self, text: str) -> int:
         if not text.isprintable() and text != "\n":
@@ -99,5 +104,5 @@ def _make_safe(text: str) -> str:
 
 
 def raw_stream(stream: Any) -> Any:
-    """The stream below, for what programs read."""
+    """The stream below a SafeStream, for output that programs read."""
     return stream.stream if isinstance(stream, SafeStream) else stream

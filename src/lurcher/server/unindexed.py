@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lurcher.errors import LurcherError
-from lurcher.indexing.root_index import RootIndex, View
+from lurcher.indexing.generation import View
+from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
 from lurcher.query.expand import query_terms
 from lurcher.query.plan import literal_pattern

@@ -9,9 +9,12 @@ import os
 import time
 from _weakref import ref
 
-from lurcher.errors import CorruptIndex, Template
+from lurcher.config import PROJECT_FILE, PYPROJECT
+from lurcher.errors import ConfigError, CorruptIndex, PathError, Template
+from lurcher.runtime.fastjson import blake2b
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, cached_property, dataclass, field, pattern
 from lurcher.runtime.paths import exists
+from lurcher.sources.roots import INDEX_FOLDER
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import MAGIC, Container, file_stamp
 from lurcher.storage.manifest import FOLDER_TAG, NO_SEGMENT, FileRows, Manifest
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from lurcher.config import Settings
+    from lurcher.sources.roots import Root
     from lurcher.storage.container import Stamp
     from lurcher.storage.container_writer import ContainerWriter
     from lurcher.storage.lock import IndexLock
@@ -333,3 +338,36 @@ def open_snapshot(store: IndexFolder, manifest: Manifest, model: str = "") -> Sn
     several = len(manifest.segments) > 1  # one segment is in path order by itself
     order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT] if several else ()
     return Snapshot(open_segments(store, manifest, model), manifest.generation, order)
+
+
+def index_folder_of(root: Root, settings: Settings) -> str:
+    """The folder for the index of a root, as the settings say."""
+    if not settings.index.dir:
+        folder = os.path.join(root.place, INDEX_FOLDER)
+        if os.path.islink(folder):
+            raise PathError(f"the index folder {folder} is a link", "remove it, or set LURCHER_INDEX_DIR")
+        return folder
+    base = os.path.expanduser(settings.index.dir)
+    origin = settings.origins.get("index.dir")
+    if origin in (PROJECT_FILE, PYPROJECT):
+        # A repository's own file must not make us write elsewhere, nor over its files, nor among those of git and others
+        # that keep theirs in a hidden folder.
+        from pathlib import Path
+
+        inner = root.path / Path(base)
+        real = inner.resolve()
+        way = real.relative_to(root.path.resolve()).parts if real.is_relative_to(root.path.resolve()) else ()
+        hidden = any(part.startswith(".") for part in way[:-1])
+        if not way or hidden or not all(name.startswith(INDEX_FOLDER) for name in (inner.name, way[-1])):
+            raise ConfigError(
+                f"{origin}: index.dir must be a folder of the project named {INDEX_FOLDER}…, not {settings.index.dir!r}",
+                "name one that is in no hidden folder, or set LURCHER_INDEX_DIR for a place elsewhere",
+            )
+        return str(inner)
+    # One folder may serve many roots: each gets its own inside.
+    return os.path.join(os.path.realpath(base), f"{root.name or 'root'}-{digest_root(root)}")
+
+
+def digest_root(root: Root) -> str:
+    return blake2b(os.fsencode(root.place), digest_size=6).hexdigest()
+

@@ -16,7 +16,7 @@ from lurcher.corpora.history.manifest import PastManifest, PastStore
 from lurcher.corpora.history.outcomes.verdicts import rules_text
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError, Template
 from lurcher.runtime.light import cached_property
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.sources.git.log import LogSettings
 from lurcher.sources.git.refs import Head, head_of
 from lurcher.storage.manifest import FOLDER_TAG, NAME
@@ -80,7 +80,7 @@ class PastProject:
     @classmethod
     def beside(cls, project: RootIndex) -> PastProject:
         """The history of a project, in a folder of its own inside of the project's index."""
-        from lurcher.indexing.root_index import digest_root
+        from lurcher.storage.folder import digest_root
 
         folder = project.store.folder / FOLDER
         place = None if folder.is_relative_to(project.root.path) else digest_root(project.root)

@@ -10,6 +10,7 @@ from lurcher.answer.page import Findings, Lap, with_notes
 from lurcher.corpora.history import dates
 from lurcher.corpora.notes.query import NoteQuery, checked
 from lurcher.corpora.notes.search import found
+from lurcher.indexing.generation import View
 from lurcher.query.validate import filter_of, several
 from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Stopwatch
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from lurcher.corpora.base import SearchRequest, Services
-    from lurcher.indexing.root_index import View
+    from lurcher.indexing.generation import View
 
 
 class NotesCorpus:

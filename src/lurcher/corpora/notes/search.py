@@ -17,7 +17,7 @@ from lurcher.corpora.notes.hits import SOURCE, NoteShown
 from lurcher.corpora.notes.link_graph import Vault, vault_of
 from lurcher.corpora.notes.query import NoteQuery, folded, groups_of, phrases_in
 from lurcher.errors import ModelError
-from lurcher.indexing.root_index import View
+from lurcher.indexing.generation import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import dense
 from lurcher.lanes.base import Found, Request

@@ -8,7 +8,7 @@ from lurcher.corpora.history.index import PastProject
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.storage.manifest import NAME
 from lurcher.storage.sidecar import KIND, sidecar_files
 

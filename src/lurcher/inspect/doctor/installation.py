@@ -12,7 +12,7 @@ from pathlib import Path
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding
 from lurcher.languages.detect import LANGUAGES
 from lurcher.languages.installed import load_capsule
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.sources.git import command
 from lurcher.version import VERSION
 

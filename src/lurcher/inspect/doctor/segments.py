@@ -16,7 +16,7 @@ from lurcher.indexing.coverage import grammar_failure_notes, missing_grammar_not
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
 from lurcher.languages.installed import outdated
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.storage import manifest as manifests
 from lurcher.storage.bloom import BloomBuilder
 from lurcher.storage.container import Container

@@ -14,7 +14,7 @@ from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.watcher import INSTALL, SYSCTL
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command, few
 from lurcher.inspect.doctor.installation import run_git
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.storage import manifest as manifests
 from lurcher.types import Progress
 from lurcher.vectors.model import BUILTIN

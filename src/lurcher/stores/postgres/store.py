@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.stores.base import Candidate, Head, Listed, Question, StoredFile
 from lurcher.stores.postgres import search
 from lurcher.stores.postgres.connection import Connection, Server

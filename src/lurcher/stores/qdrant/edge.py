@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.errors import StoreError
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.stores.qdrant import translate
 from lurcher.stores.qdrant.layout import NOTHING
 from lurcher.stores.qdrant.points import DOCTOR, Json, NoCollection

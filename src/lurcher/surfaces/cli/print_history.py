@@ -16,8 +16,7 @@ from lurcher.corpora.history.outcomes.verdicts import (
 )
 from lurcher.inspect.brief import BriefAnswer
 from lurcher.inspect.explain import WORK_TREE, ExplainAnswer, Writer
-from lurcher.runtime.plural import format_count
-from lurcher.runtime.terminal import printable
+from lurcher.runtime.terminal import format_count, printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
 from lurcher.types import Hit

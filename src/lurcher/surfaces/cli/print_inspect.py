@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from lurcher.errors import UsageError
 from lurcher.inspect.answers import ContextAnswer, Dependent, ExistsAnswer, ImpactAnswer, OutlineAnswer, OutlineSymbol
 from lurcher.inspect.why import Place, WhyAnswer
-from lurcher.runtime.plural import format_count
-from lurcher.runtime.terminal import printable
+from lurcher.runtime.terminal import format_count, printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import Locate, from_here, print_notes, use_colour
 

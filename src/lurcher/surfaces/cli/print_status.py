@@ -6,8 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lurcher.runtime.plural import format_count
-from lurcher.runtime.terminal import printable
+from lurcher.runtime.terminal import format_count, printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.surfaces.cli.printer import use_colour
 

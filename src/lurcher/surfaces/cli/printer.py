@@ -11,8 +11,7 @@ from itertools import zip_longest
 
 from lurcher.config import wants_colour
 from lurcher.runtime.light import TYPE_CHECKING
-from lurcher.runtime.plural import format_count
-from lurcher.runtime.terminal import printable
+from lurcher.runtime.terminal import format_count, printable
 from lurcher.surfaces.cli.highlight import Painter
 from lurcher.types import Answer, Degraded, Hit, SymbolAnswer
 

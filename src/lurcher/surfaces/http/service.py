@@ -28,7 +28,7 @@ from lurcher.surfaces.wording import Wording
 
 if TYPE_CHECKING:
     from lurcher.engine import Engine
-    from lurcher.indexing.tree_check import TreeState
+    from lurcher.indexing.freshness import TreeState
     from lurcher.types import Answer
 
 WORKERS = 2

@@ -20,7 +20,7 @@ from lurcher.inspect.answers import (
     OutlineSymbol,
 )
 from lurcher.inspect.explain import ExplainAnswer, Writer
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.mcp.arguments import WORDING
 from lurcher.types import Answer, Degraded, Hit, IndexState

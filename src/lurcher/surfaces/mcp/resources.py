@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from lurcher.errors import CursorError, PathError
-from lurcher.runtime.plural import format_count
+from lurcher.runtime.terminal import format_count
 from lurcher.server.session import Served
 from lurcher.surfaces.mcp import answers
 from lurcher.surfaces.mcp.access import Access
