@@ -67,7 +67,7 @@ def test_arrays_are_of_the_kind_that_was_written() -> None:
     container = Container(packed(), "test")
     assert container.array("numbers", "<u4").tolist() == [1, 2, 3, 4, 5]
     assert container.table("odd", LAYOUT).tolist() == [(0x7978, 0x7A)]
-    with pytest.raises(CorruptIndex, match="another kind"):
+    with pytest.raises(CorruptIndex, match="the wrong kind"):
         container.array("numbers", "u1")
     with pytest.raises(CorruptIndex, match="middle of a row"):
         container.table("first", LAYOUT)

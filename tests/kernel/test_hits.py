@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lurcher.answer import excerpts
 from lurcher.ranking.evidence import dense
-from lurcher.storage import accumulate, container
+from lurcher.storage import container, postings
 from lurcher.storage.segment import DEFINITION, FUNCTION_KINDS, KINDS, TYPE_KINDS, TableRows, row_layout
 from lurcher.storage.snapshot import Snapshot
 from tests.kernel import kernel
@@ -109,10 +109,10 @@ def test_runs_that_are_not_there_are_refused() -> None:
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 4)), max_size=9))
 def test_runs_are_the_same(given_runs: list[tuple[int, int]]) -> None:
     first, counts = (np.array(column, np.int64) for column in zip(*given_runs or [(0, 0)], strict=True))
-    native = accumulate.expand_runs(first, counts)
+    native = postings.expand_runs(first, counts)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accumulate, "native", lambda: None)
-        assert np.array(native).tolist() == np.array(accumulate.expand_runs(first, counts)).tolist()
+        patch.setattr(postings, "native", lambda: None)
+        assert np.array(native).tolist() == np.array(postings.expand_runs(first, counts)).tolist()
 
 
 @given(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lurcher import Engine
 from lurcher.lanes import lexical
-from lurcher.storage import accumulate, segment_reader
+from lurcher.storage import container, postings, segment_reader
 from lurcher.storage.postings import PostingSum, pack_postings
 from lurcher.terms.count import Postings
 from lurcher.types import silent
@@ -46,7 +46,7 @@ def test_lists_add_up_like_arrays(data: st.DataObject) -> None:
     apart.add(np.array([0]), np.array([7], np.uint8), 0.3)
     native = stored.sparse(first)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accumulate, "native", lambda: None)
+        patch.setattr(postings, "native", lambda: None)
         plain = apart.sparse(first)
     assert [array.tolist() for array in native] == [array.tolist() for array in plain]
 
@@ -87,9 +87,9 @@ def test_words_weigh_the_same_in_segments_that_grew(tmp_path: Path) -> None:
         for term in ("retry", "socket", "other", "nowhere"):
             native = lexical._weighted(snapshot, term, weights)
             with pytest.MonkeyPatch.context() as patch:
-                for module in (accumulate, segment_reader):
+                for module in (postings, segment_reader):
                     patch.setattr(module, "native", lambda: None)
-                snapshot.weighted = accumulate.BoundedCache(1000)
+                snapshot.weighted = container.BoundedCache(1000)
                 plain = lexical._weighted(snapshot, term, weights)
             assert [array.tolist() for array in native] == [array.tolist() for array in plain]
             assert len(native[0]) or term == "nowhere"

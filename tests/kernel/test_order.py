@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lurcher.ranking.evidence import content
-from lurcher.storage import numbering as order
+from lurcher.storage import numbering
 from tests.kernel import kernel
 
 pytestmark = kernel.needed
@@ -37,7 +37,7 @@ def test_files_have_the_same_sums(counts: list[int], seed: int, power: float, sh
     random, snapshot = np.random.default_rng(seed), tree(counts)
     scores = scores_of(sum(counts), random, share)
     allowed = random.random(len(counts)) < 0.8
-    files = order.best_units_by_file(snapshot, scores)
+    files = numbering.best_units_by_file(snapshot, scores)
     native = content.harmonic(snapshot, scores, files, allowed, power)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(content, "native", lambda: None)
@@ -49,7 +49,7 @@ def test_files_have_the_same_sums(counts: list[int], seed: int, power: float, sh
 def test_files_have_the_same_best_units(counts: list[int], seed: int, share: float) -> None:
     snapshot, scores = tree(counts), scores_of(sum(counts), np.random.default_rng(seed), share)
     for ours, theirs in zip(
-        order.best_units_by_file(snapshot, scores), order._best_units_by_file(snapshot, scores), strict=True
+        numbering.best_units_by_file(snapshot, scores), numbering._best_units_by_file(snapshot, scores), strict=True
     ):
         assert np.array(ours).tobytes() == theirs.tobytes()
 
@@ -60,10 +60,10 @@ def test_files_have_the_same_best_units(counts: list[int], seed: int, share: flo
 )  # fmt: skip
 def test_standings_are_the_same(few: list[float], values: list[float], times: int) -> None:
     scores = np.array(few * times)
-    native = order.count_above_and_equal(scores, values)
+    native = numbering.count_above_and_equal(scores, values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(order, "native", lambda: None)
-        assert native == order.count_above_and_equal(scores, values)
+        patch.setattr(numbering, "native", lambda: None)
+        assert native == numbering.count_above_and_equal(scores, values)
 
 
 @given(
@@ -73,10 +73,10 @@ def test_the_largest_are_the_same(values: list[float], most: int, seed: int) -> 
     random = np.random.default_rng(seed)
     files = np.sort(random.permutation(2 * len(values))[: len(values)])
     snapshot: Any = SimpleNamespace(path_rank=random.permutation(2 * len(values)))
-    native = np.array(order.top_positions(snapshot, files, np.array(values), most))
+    native = np.array(numbering.top_positions(snapshot, files, np.array(values), most))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(order, "native", lambda: None)
-        plain = np.array(order.top_positions(snapshot, files, np.array(values), most))
+        patch.setattr(numbering, "native", lambda: None)
+        plain = np.array(numbering.top_positions(snapshot, files, np.array(values), most))
     assert native.tolist() == plain.tolist()
     ranked = sorted(range(len(values)), key=lambda i: (-values[i], snapshot.path_rank[files[i]]))
     assert native.tolist() == sorted(ranked[:most])

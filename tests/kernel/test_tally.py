@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lurcher.lanes import lexical
 from lurcher.query.expand import Group
-from lurcher.storage import accumulate
+from lurcher.storage import postings
 from lurcher.storage.postings import PostingSum
 from tests.kernel import kernel
 
@@ -42,7 +42,7 @@ def test_sums_are_the_same(given: tuple[int, list[tuple[Any, Any, float]]]) -> N
         sums.add(*part)
     native = sums.sparse(total)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(accumulate, "native", lambda: None)
+        patch.setattr(postings, "native", lambda: None)
         plain = sums.sparse(total)
     assert [array.tolist() for array in native] == [array.tolist() for array in plain]
     assert [np.asarray(array).dtype for array in native] == [np.int64, np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lurcher.ranking.evidence import content
-from lurcher.storage import order, vectors
+from lurcher.storage import numbering, vectors
 from lurcher.storage.vectors import ProductBuffer, to_direction
 from tests.kernel import kernel
 
@@ -37,13 +37,13 @@ def test_files_of_many_units() -> None:
     )  # fmt: skip
     scores = np.where(random.random(total) < 0.4, random.random(total), 0.0)
     allowed = random.random(len(counts)) < 0.9
-    files = order.best_units_by_file(snapshot, scores)
+    files = numbering.best_units_by_file(snapshot, scores)
     native = content.harmonic(snapshot, scores, files, allowed, 1.0)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (order, content):
+        for module in (numbering, content):
             patch.setattr(module, "native", lambda: None)
-        patch.setattr(order, "np", np)
-        plain = order.best_units_by_file(snapshot, scores)
+        patch.setattr(numbering, "np", np)
+        plain = numbering.best_units_by_file(snapshot, scores)
         assert np.asarray(native).tobytes() == content.harmonic(snapshot, scores, plain, allowed, 1.0).tobytes()
     assert [np.asarray(part).tolist() for part in files] == [part.tolist() for part in plain]
     snapshot.first_unit[-1] = total  # in the second half

@@ -322,7 +322,7 @@ def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
         return None
     mask = np.zeros(len(segment.units), bool)
     for family in ("body", "comments"):
-        segment.mark(family, numbers, mask)
+        segment.mark_owners(family, numbers, mask)
     return mask
 
 

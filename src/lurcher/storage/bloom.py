@@ -1,9 +1,9 @@
-"""A Bloom filter over what a segment's text is made of: "no" is certain, "yes" is wrong about once in 700 times.
+"""A Bloom filter over the text of a segment, for exact search: "no" is certain, "yes" is wrong once in about 700 times.
 
-It holds every word as it is spelled (a run of ASCII letters, digits and underscores), and every three bytes that are not all of
-one word, with all bytes beyond ASCII taken for the same. A text that occurs somewhere, and there neither begins nor ends inside
-of a word, has all its words and threes in the filter. There are more bits per entry than one segment needs: there may be nine
-segments, and each may err.
+Its entries are all words as they are spelled (runs of ASCII letters, digits and underscores) and all trigrams of bytes that
+are not inside one word, where all bytes beyond ASCII count as one. If a text occurs in the segment and does not begin or end
+inside a word there, all its words and trigrams are in the filter. It has more bits per entry than one segment needs, because
+there may be nine segments and each may err.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BITS_PER_ENTRY = 14
-"""Per entry."""
+"""Bits per entry."""
 HASH_COUNT = 7
 _BLOCK_BYTES = 64
-"""The filter's length is a multiple of this many bytes."""
+"""The length of the filter is a multiple of this."""
 _PIECE_BYTES = 1 << 16
-"""Bytes looked at in one go. A longer word is not found again, which nobody can ask for."""
+"""Bytes that are processed at a time. A longer word is not found, but no query can ask for one."""
 _MAX_PENDING = 1 << 18
-"""Hashes gathered before those that are there twice are left out."""
+"""Hashes that are collected before duplicates are removed."""
 _NON_ASCII = 127
 _PRIME = 0x9E3779B97F4A7C15
 
 
 class BloomBuilder:
-    """Gathers what texts are made of. The filter depends on nothing but the texts, whatever their order."""
+    """Collects the entries of texts. The filter depends on the texts, not on their order."""
 
     def __init__(self) -> None:
         import numpy as np
@@ -41,7 +41,7 @@ class BloomBuilder:
         self._native = None if kernel is None else kernel.Entries(hash_seed())
 
     def add(self, text: bytes | memoryview) -> None:
-        """One whole file, or any text that begins and ends between words."""
+        """Add a whole file, or any text that begins and ends between words."""
         import numpy as np
 
         if self._native is not None:
@@ -62,13 +62,13 @@ class BloomBuilder:
         self._waiting += len(words)
 
     def sorted_hashes(self) -> NDArray[np.uint64]:
-        """All of them, each once, in order."""
+        """All hashes, each once, ascending."""
         import numpy as np
 
         return np.sort(self._hashes()) if self._native is not None else self._hashes()
 
     def _hashes(self) -> NDArray[np.uint64]:
-        """All of them, each once."""
+        """All hashes, each once."""
         import numpy as np
 
         if self._native is not None:
@@ -77,14 +77,14 @@ class BloomBuilder:
         return np.unique(np.concatenate([*self._words, _mix(np.flatnonzero(self._trigrams).astype(np.uint64))]))
 
     def add_hashes(self, hashes: NDArray[np.uint64]) -> None:
-        """What others gathered."""
+        """Add hashes that another builder collected."""
         if self._native is not None:
             self._native.take(hashes)
         else:
             self._words.append(hashes)
 
     def build(self) -> bytes:
-        """The filter's bytes: as many as the entries need."""
+        """The bytes of the filter."""
         import numpy as np
 
         hashes = self._hashes()
@@ -99,7 +99,7 @@ class BloomBuilder:
 
 
 def hash_text(text: bytes) -> NDArray[np.uint64]:
-    """What a filter must hold for the text to be there; nothing for one or two characters that are no word."""
+    """The hashes that a filter must hold for a text to occur; none for one or two characters that are no word."""
     import numpy as np
 
     found: list[NDArray[np.uint64]] = [np.zeros(0, np.uint64)]
@@ -109,7 +109,7 @@ def hash_text(text: bytes) -> NDArray[np.uint64]:
 
 
 def may_contain(filter: memoryview, hashes: NDArray[np.uint64]) -> bool:
-    """Whether the filter may hold all of them; if not, that is certain."""
+    """Whether the filter may contain all hashes; False is certain."""
     bits = len(filter) * 8
     if not bits:
         return False
@@ -117,7 +117,7 @@ def may_contain(filter: memoryview, hashes: NDArray[np.uint64]) -> bool:
 
 
 def _bit_positions(hashes: NDArray[np.uint64], bits: int) -> list[NDArray[np.uint64]]:
-    """Where the bits of each hash are: two halves make as many numbers as one likes (Kirsch and Mitzenmacher, 2006)."""
+    """The positions of the bits of each hash, by double hashing (Kirsch and Mitzenmacher, 2006)."""
     import numpy as np
 
     first, step = hashes & np.uint64(0xFFFFFFFF), hashes >> np.uint64(32) | np.uint64(1)
@@ -125,7 +125,7 @@ def _bit_positions(hashes: NDArray[np.uint64], bits: int) -> list[NDArray[np.uin
 
 
 def _split_entries(text: NDArray[np.uint8]) -> list[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
-    """Hashes of words and numbers of threes, piece by piece; pieces end between words, and threes reach over the border."""
+    """Hashes of words and numbers of trigrams, piece by piece; pieces end between words, trigrams reach over the border."""
     import numpy as np
 
     inside = _word_bytes()[text]
@@ -142,7 +142,7 @@ def _split_entries(text: NDArray[np.uint8]) -> list[tuple[NDArray[np.uint64], ND
 
 
 def _hash_words(text: NDArray[np.uint8], inside: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """A hash of each word: its bytes as the digits of a number, taken out of the running sum of the whole text."""
+    """A polynomial hash of each word, as a difference of running sums over the text."""
     import numpy as np
 
     edges = np.flatnonzero(np.diff(inside, prepend=False, append=False))
@@ -166,7 +166,7 @@ def _trigrams(text: NDArray[np.uint8], inside: NDArray[np.bool_]) -> NDArray[np.
 
 
 def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Every bit of the result depends on every bit of a value (the finalizer of SplitMix64)."""
+    """The finalizer of SplitMix64: every bit of the result depends on every bit of the value."""
     import numpy as np
 
     values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -185,7 +185,7 @@ def _word_bytes() -> NDArray[np.bool_]:
 
 @cache
 def _powers() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Powers of an odd number, and what undoes them."""
+    """Powers of an odd number, and of its inverse."""
     import numpy as np
 
     found = []

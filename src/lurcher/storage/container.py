@@ -1,14 +1,14 @@
-"""A file of named, checksummed sections: the shape of everything the index keeps on disk.
+"""A file of named, checksummed sections: the format of everything that an index keeps on disk.
 
     magic | section bytes, each 8-byte aligned | table of contents (JSON) | its length and checksum | magic
 
-Checksums are kept per block of 64 KiB and verified on first touch, so opening a large file costs nothing and no byte is
-believed before it was checked. A packed section is text in LZ4 blocks of 32 KiB, each of which can be read on its own; it is a
-third of the size and unpacks at gigabytes per second. A checksum is no secret: whatever a file says of itself is checked
-before it is used, so that a hostile one is called damaged like any other.
+There is a checksum per block of 64 KiB, verified when the block is first read: opening a large file costs nothing, and no byte
+is used before it was checked. A packed section is text in LZ4 blocks of 32 KiB, each of which can be read alone; it has a third
+of the size and unpacks at gigabytes per second. Anybody can compute a checksum, so whatever a file says about itself is
+validated before use, and a hostile file is reported as damaged like any other.
 
-The file that was written, and has not been touched since, needs none of that: whoever wrote it has kept its number and its
-time of change, which every write renews and no program can set. What a disk loses by itself is found by `lurcher doctor`.
+A file that was not touched since it was written is trusted without verification: the manifest has its inode and change time,
+which every write renews and no program can set. What a disk loses by itself is found by `lurcher doctor`.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 
     Kind = TypeVar("Kind", bound="Container")
     Stamp = tuple[int, int, int, int]
-    """Size, times of modification and change, and number of a file."""
+    """Size, modification time, change time (nanoseconds) and inode of a file."""
     Checksum = Callable[..., int]
-    """Of some bytes, and of those before them if there were any, of which it takes the checksum."""
+    """CRC-32 of some bytes; an optional second argument is the checksum of the bytes before them."""
 
 MAGIC = b"LURCHER1"
 BLOCK_BYTES = 1 << 16
 PACK_BYTES = 1 << 15
-"""Bytes of a packed section that are made smaller together."""
+"""Bytes of a packed section that are compressed together."""
 PACKED = "lz4"
 BLOCK_LIST_SUFFIX = ".blocks"
-"""What the name of a packed section's list of blocks ends with."""
+"""Suffix of the section that lists the blocks of a packed section."""
 KINDS = {"u1": 1, "i1": 1, "<u4": 4, "<u8": 8, "<f4": 4, "V": 1, PACKED: 1}
-"""What a section can hold, with the bytes of one element; "V" is a table whose layout the reader knows."""
+"""Kinds of sections, with the bytes of one element; "V" is a table whose layout the reader knows."""
 _MAX_CACHED_BLOCKS = 256
-"""Of a packed section, 8 MB once taken apart: hits of one question after another come from much the same files."""
+"""Of a packed section, 8 MB unpacked: successive queries read much the same files."""
 FOOTER = Struct("<QII8s")
 _HEADER_BYTES = len(MAGIC)
 DIGEST_BYTES = 12
@@ -61,16 +61,16 @@ class _SectionEntry(NamedTuple):
 
 
 def _parse_table(table: Any, end: int) -> dict[str, _SectionEntry]:
-    """The table of contents, if its sections lie one after the other between the header and `end`."""
+    """The table of contents; ValueError unless its sections lie one after the other between the header and `end`."""
     entries = {name: _SectionEntry(*fields) for name, fields in dict(table).items()}
     position = _HEADER_BYTES
     for entry in sorted(entries.values(), key=lambda entry: (entry.position, entry.length)):
         if type(entry.position) is not int or type(entry.length) is not int or entry.length < 0:
-            raise ValueError("a section without a place")
+            raise ValueError("a section without a position")
         if entry.position < position or entry.position + entry.length > end:
-            raise ValueError("a section outside of its place")
+            raise ValueError("a section outside of its bounds")
         if entry.length % KINDS[entry.kind] or entry.position % 8:
-            raise ValueError("a section of broken elements")
+            raise ValueError("a section with a broken element")
         blocks = 0 if entry.kind == PACKED else -(-entry.length // BLOCK_BYTES)
         if type(entry.sums) is not list or len(entry.sums) != blocks:
             raise ValueError("a section without its checksums")
@@ -103,19 +103,19 @@ class BoundedCache(Generic[Key, Value]):
 
 
 Layout = list[tuple[str, str]]
-"""The columns of a table, and the kind of each."""
+"""The columns of a table, each with its kind."""
 
 
 class Container:
-    """Read access to a container held in any buffer."""
+    """Reads a container from any buffer. Thread-safe."""
 
     WHAT = "index file"
     HINT: str = Template("{run index: rebuild}")
     ERROR: type[LurcherError] = CorruptIndex
     trusted = False
-    """Whether it is the very file that was written, untouched since: then there is nothing to verify."""
+    """Whether the file is known to be as it was written, so that nothing has to be verified."""
     stamp: Stamp | None = None
-    """What the file looked like when it was opened."""
+    """The stamp of the file when it was opened."""
 
     def __init__(self, buffer: bytes | mmap.mmap, name: str) -> None:
         self.name = name
@@ -123,7 +123,7 @@ class Container:
         self._buffer = memoryview(buffer)
         size = len(self._buffer)
         if size < _HEADER_BYTES + FOOTER.size or bytes(self._buffer[:_HEADER_BYTES]) != MAGIC:
-            raise self.corrupt("its beginning is not ours")
+            raise self.corrupt("it does not begin like one")
         position, length, expected, magic = FOOTER.unpack(self._buffer[size - FOOTER.size :])
         if magic != MAGIC or position + length + FOOTER.size != size:
             raise self.corrupt("it is cut short")
@@ -135,14 +135,14 @@ class Container:
             self.meta: dict[str, Any] = dict(parsed["meta"])
             self._table = _parse_table(parsed["sections"], position)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
-            raise self.corrupt("its table of contents makes no sense") from error
+            raise self.corrupt("its table of contents is not valid") from error
         self._contents = position
         self._checked: dict[str, bytearray] = {}
         self._unpackers: dict[str, _PackedSection] = {}
 
     @classmethod
     def open(cls: type[Kind], path: Path | str, stamp: Stamp | None = None) -> Kind:
-        """The file at a path; one that still bears the `stamp` that it had when it was written is trusted."""
+        """Open the file at a path. It is trusted if it still has the `stamp` that it had when it was written."""
         name = os.path.split(path)[1]
         try:
             # Neither a link nor a pipe that came with the tree is followed or waited for.
@@ -167,7 +167,7 @@ class Container:
             raise cls.ERROR(f"{cls.WHAT} {name} is not a file", cls.HINT) from error
 
     def is_file_at(self, path: str) -> bool:
-        """Whether the file at a path is the one that was opened, untouched since."""
+        """Whether the file at a path is the one that was opened, not touched since."""
         try:
             return self.stamp is not None and self.stamp == file_stamp(os.lstat(path))
         except OSError:
@@ -188,7 +188,7 @@ class Container:
         return self._buffer[position + start : position + end]
 
     def section_with_parts(self, name: str, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> memoryview:
-        """A whole section, of which only some parts, none of them empty, are verified and may be looked at."""
+        """A whole section, of which only the given parts are verified and may be read; no part is empty."""
         from lurcher.runtime.arrays import np
 
         entry = self._table.get(name)
@@ -223,7 +223,7 @@ class Container:
         return known
 
     def blocks(self, name: str, first: int, last: int) -> Iterator[tuple[memoryview, int]]:
-        """The blocks [first, last) of a packed section as they are stored, each with its checksum, which is not verified."""
+        """The compressed blocks [first, last) of a packed section, each with its checksum, which is not verified."""
         return self._packed(name).stored(first, last)
 
     def is_packed(self, name: str) -> bool:
@@ -231,34 +231,34 @@ class Container:
 
     @property
     def size(self) -> int:
-        """Bytes in all."""
+        """Bytes of the file."""
         return len(self._buffer)
 
     def digest(self) -> str:
-        """Names the content without reading it: made from the table of contents, which has the checksum of every block."""
+        """A name for the content: a hash of the table of contents, which has the checksum of every block."""
         return blake2b(self._buffer[self._contents :], digest_size=DIGEST_BYTES).hexdigest()
 
     def has_section(self, name: str) -> bool:
         return name in self._table
 
     def sections(self) -> list[tuple[str, str]]:
-        """Name and kind of every section in the order of their places, without the lists of blocks of packed ones."""
+        """Name and kind of every section in file order, without the block lists of packed ones."""
         found = sorted(self._table.items(), key=lambda item: (item[1].position, item[1].length))
         packed = {name + BLOCK_LIST_SUFFIX for name, entry in found if entry.kind == PACKED}
         return [(name, entry.kind) for name, entry in found if name not in packed]
 
     def length(self, name: str) -> int:
-        """Bytes of a section, as one reads it."""
+        """Bytes of a section, unpacked."""
         entry = self._table.get(name)
         if entry is not None and entry.kind == PACKED:
             return self._packed(name).length
         return entry.length if entry else 0
 
     def typed_section(self, name: str, kind: str) -> memoryview:
-        """A whole section, if its numbers are of `kind`."""
+        """A whole section; an error if it is not of `kind`."""
         data = self.section(name)
         if self._table[name].kind != kind:
-            raise self.corrupt(f"section '{name}' is of another kind")
+            raise self.corrupt(f"section '{name}' has the wrong kind")
         return data
 
     def array(self, name: str, kind: str) -> NDArray[Any]:
@@ -268,7 +268,7 @@ class Container:
         return np.frombuffer(self.typed_section(name, kind), kind)
 
     def table(self, name: str, layout: Layout) -> NDArray[Any]:
-        """A whole section as numpy's rows of `layout`, without a copy."""
+        """A whole section as a structured numpy array, without a copy."""
         import numpy as np
 
         rows, row = self.section(name), np.dtype(layout)
@@ -277,7 +277,7 @@ class Container:
         return np.frombuffer(rows, row)
 
     def verify(self) -> None:
-        """Check every byte of every section, and of what fills the space between them."""
+        """Check every byte of every section, and that the space between sections is empty."""
         self.trusted = False
         self._checked.clear()
         for name, entry in self._table.items():
@@ -288,10 +288,10 @@ class Container:
         position = _HEADER_BYTES
         for entry in sorted(self._table.values(), key=lambda entry: (entry.position, entry.length)):
             if any(self._buffer[position : entry.position]):
-                raise self.corrupt("there is something between its sections")
+                raise self.corrupt("there is data between its sections")
             position = entry.position + entry.length
         if any(self._buffer[position : self._contents]):
-            raise self.corrupt("there is something between its sections")
+            raise self.corrupt("there is data between its sections")
 
     def _verify(self, name: str, position: int, length: int, sums: list[int], start: int, end: int) -> None:
         if start == end or self.trusted:
@@ -306,14 +306,14 @@ class Container:
                 checked[block] = 1
 
     def _marks(self, name: str, sums: list[int]) -> bytearray:
-        """Which blocks of a section need no checking."""
+        """A byte per block of a section, 1 where it need not be verified (again)."""
         marks = self._checked.get(name)
         if marks is None:
             marks = self._checked[name] = bytearray(b"\1" * len(sums) if self.trusted else len(sums))
         return marks
 
     def corrupt(self, reason: str) -> LurcherError:
-        """The error for a file that does not hold what it should."""
+        """The error to raise for a file with wrong content."""
         return self._damaged(self.name, reason)
 
     @classmethod
@@ -321,13 +321,13 @@ class Container:
         return cls.ERROR(f"{cls.WHAT} {name} is damaged: {reason}", cls.HINT)
 
     def release_pages(self) -> None:
-        """Let the system take back the memory of what was read from the file; it can be read again."""
+        """Let the system drop the pages of the mapped file from memory; they can be read again."""
         if isinstance(self._mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
             self._mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def decompress_block(block: bytes | memoryview, size: int) -> bytes | None:
-    """So many bytes out of a block of LZ4; None where it does not hold these. The kernel spares the loading of a library."""
+    """`size` bytes from an LZ4 block; None where it does not hold that many. The kernel saves loading the lz4 library."""
     kernel = native()
     if kernel is not None:
         found: bytes | None = kernel.unpack(block, size)
@@ -342,7 +342,7 @@ def decompress_block(block: bytes | memoryview, size: int) -> bytes | None:
 
 
 def file_stamp(status: os.stat_result) -> Stamp | None:
-    """What changes with every write to a file, its time of change above all; None where the system does not tell that."""
+    """What changes with every write to a file; None on systems without change times."""
     if os.name != "posix":
         return None
     return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
@@ -350,7 +350,7 @@ def file_stamp(status: os.stat_result) -> Stamp | None:
 
 @cache
 def checksum() -> Checksum:
-    """What sums a block up: zlib, or the kernel where that is several times as fast."""
+    """CRC-32: by zlib, or by the kernel on processors where that is several times as fast."""
     kernel = native()
     if kernel is not None and kernel.FAST_CRC32:
         fast: Checksum = kernel.crc32
@@ -361,10 +361,10 @@ def checksum() -> Checksum:
 
 
 class _PackedSection:
-    """Reads from the blocks of a packed section.
+    """Reads a packed section block by block.
 
-    It does not refer to its container, which refers to it: the file is to be closed when the last reader lets go of it, not
-    when Python next looks for cycles.
+    It holds no reference to its container, which would be a cycle: the file must be closed with its last reader, not when
+    Python next collects garbage.
     """
 
     def __init__(self, name: str, stored: memoryview, listed: memoryview, corrupt: Callable[[str], LurcherError]) -> None:
@@ -377,7 +377,7 @@ class _PackedSection:
         self.length = blocks[0] | blocks[1] << 32
         self._blocks = blocks[2:]
         if len(self._blocks) // 2 != -(-self.length // PACK_BYTES) or (self._blocks[-2] if self._blocks else 0) != len(stored):
-            raise corrupt(f"section '{name}' has other blocks than it should")
+            raise corrupt(f"section '{name}' has the wrong blocks")
         self._cache: BoundedCache[int, bytes] = BoundedCache(_MAX_CACHED_BLOCKS)
 
     def read(self, start: int, end: int | None) -> memoryview:
@@ -414,7 +414,7 @@ class _PackedSection:
         for number in range(first, last):
             end = self._blocks[2 * number]
             if not start < end <= len(self._stored):
-                raise self._corrupt(f"section '{self._name}' has other blocks than it should")
+                raise self._corrupt(f"section '{self._name}' has the wrong blocks")
             yield self._stored[start:end], self._blocks[2 * number + 1]
             start = end
 

@@ -1,4 +1,4 @@
-"""How containers are written: section by section, with the checksums and the blocks that reading them goes by."""
+"""Writes containers: section by section, with their checksums and block lists."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MAX_PACKED_BYTES = 0xFFFFFFFF
 
 
 class ContainerWriter:
-    """Writes a container piece by piece, so that what it holds need never be in memory at once."""
+    """Writes a container piece by piece, so that it need not fit into memory."""
 
     def __init__(self, write: Callable[[bytes | memoryview], object]) -> None:
         self._sink = write
@@ -50,7 +50,7 @@ class ContainerWriter:
         self._packer = _Packer(self._stored) if kind == PACKED else None
 
     def write(self, data: bytes | memoryview) -> None:
-        """More of the section that was begun."""
+        """Append to the current section."""
         if self._packer is not None:
             self._packer.write(data)
         else:
@@ -59,11 +59,11 @@ class ContainerWriter:
 
     @property
     def packed_length(self) -> int:
-        """How much of the packed section that was begun there is."""
+        """Bytes of the current packed section so far, uncompressed."""
         return self._packer.length if self._packer is not None else 0
 
     def write_block(self, packed: bytes | memoryview, sum: int) -> None:
-        """More of the packed section that was begun: a whole block as another container has it, at the end of one."""
+        """Append a compressed block of another container to the current packed section; the last block must be full."""
         assert self._packer is not None
         self._packer.put(packed, sum)
 
@@ -79,7 +79,7 @@ class ContainerWriter:
             self.add(name + BLOCK_LIST_SUFFIX, "<u4", packer.blocks())
 
     def finish(self, meta: Mapping[str, Any]) -> str:
-        """Write the table of contents; the digest, which names the content."""
+        """Write the table of contents and return the digest that names the content."""
         contents = dumps({"sections": self._table, "meta": meta}, separators=(",", ":"), sort_keys=True).encode()
         position = self._position
         footer = FOOTER.pack(position, len(contents), checksum()(contents), MAGIC)
@@ -97,7 +97,7 @@ class ContainerWriter:
 
 
 class _BlockChecksums:
-    """The checksums of a section's blocks, of which pieces come in any size."""
+    """The checksums of the blocks of a section, which comes in pieces of any size."""
 
     def __init__(self) -> None:
         self._sums: list[int] = []
@@ -125,7 +125,7 @@ class _BlockChecksums:
 
 
 class _Packer:
-    """Cuts what is written into blocks and makes each smaller; what is needed to find and check them again."""
+    """Cuts a packed section into blocks, compresses them, and collects the block list."""
 
     def __init__(self, write: Callable[[bytes | memoryview], None]) -> None:
         from lz4.block import compress
@@ -157,9 +157,9 @@ class _Packer:
         self._keep(packed, checksum()(packed))
 
     def put(self, packed: bytes | memoryview, sum: int) -> None:
-        """A whole block that somebody else has made smaller."""
+        """A whole block that is compressed already."""
         if self._waiting:
-            raise ValueError("a block begins where another one ends")
+            raise ValueError("the last block is not full")
         self.length += PACK_BYTES
         self._keep(packed, sum)
 
@@ -169,7 +169,7 @@ class _Packer:
         self._write(packed)
 
     def blocks(self) -> bytes:
-        """The length in all, then the end and the checksum of each block."""
+        """The block list: the total length, then end and checksum of each block."""
         if self._stored > _MAX_PACKED_BYTES:
             raise OverflowError("a packed section is too large")
         head = (self.length & 0xFFFFFFFF, self.length >> 32)
@@ -179,7 +179,7 @@ class _Packer:
 def encode_container(
     sections: Mapping[str, tuple[str, bytes | memoryview]], meta: Mapping[str, Any]
 ) -> list[bytes | memoryview]:
-    """The pieces of a container, in writing order. `sections` maps a name to (kind, bytes)."""
+    """A container as a list of byte strings. `sections` maps a name to (kind, bytes)."""
     pieces: list[bytes | memoryview] = []
     builder = ContainerWriter(pieces.append)
     for name, (kind, data) in sections.items():

@@ -1,7 +1,7 @@
 """Every change that is made in an index folder, one named step at a time.
 
-A file is written beside its name, flushed to disk, renamed, and the folder flushed: a name always stands for a whole file. A
-crash, a full disk or a failing flush can come at any step; `watch` lets a test put one there.
+A file is written under a temporary name, flushed to disk and renamed, then the folder is flushed: a name always belongs to a
+complete file. A crash, a full disk or a failing flush can happen at any step; `observe_steps` lets tests inject them.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from typing import IO, TypeAlias
 
 STEPS = ("folder", "create", "write", "flush", "rename", "flush-folder", "remove", "lock", "touch")
-"""What can be the last thing that a process did."""
+"""Names of the steps; a process can die after any of them."""
 
 StepObserver: TypeAlias = "Callable[[str, Path], None]"
 _observer: StepObserver | None = None
 _counter = itertools.count()
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-"""An index holds the text of files that may be their owner's alone: so is all of it, whatever the umask says."""
+"""Modes. An index holds the text of files that may be private, so it is private, whatever the umask says."""
 _WRITEBACK_BYTES = 4 << 20
-"""Bytes that are sent to the disk together."""
+"""Bytes after which writing to disk is started."""
 
 
 def observe_steps(observer: StepObserver | None) -> None:
-    """Have `observer` called with the name of each step before it is taken, and the path concerned; None ends that."""
+    """Have `observer` called with name and path of each step before it is taken; None ends that."""
     global _observer
     _observer = observer
 
@@ -43,15 +43,17 @@ def announce_step(name: str, path: Path) -> None:
 
 
 class AtomicFile:
-    """A file on its way to its name; what is not kept is removed. One that is `lasting` goes to the disk while it is written:
-    the flush at its end would have to wait for all of it otherwise, with nothing else to do."""
+    """A file under a temporary name, removed unless it is committed.
+
+    A `durable` file goes to disk while it is written; else the flush at the end would have to wait for all of it.
+    """
 
     def __init__(self, folder: Path, label: str, *, durable: bool = True) -> None:
         self.path = folder / f".{label}.{os.getpid()}-{next(_counter)}.tmp"
         announce_step("create", self.path)
         with suppress(FileNotFoundError):
-            self.path.unlink()  # left by a process that was killed and had our number
-        # Nothing is written through a link that lies there already.
+            self.path.unlink()  # left by a killed process that had our process id
+        # O_EXCL and O_NOFOLLOW: nothing is written through an existing link.
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE_FILE)
         self._handle: IO[bytes] = open(descriptor, "wb", buffering=1 << 18)  # noqa: SIM115
         self._committed = False
@@ -68,7 +70,7 @@ class AtomicFile:
             self._sent = self._written
 
     def commit(self, name: str) -> Path:
-        """Give the file its name, whole; one that need not outlive a power cut is not flushed."""
+        """Flush the file if it is durable, and rename it to its final name."""
         self._handle.flush()
         if self._durable:
             announce_step("flush", self.path)
@@ -94,7 +96,7 @@ class AtomicFile:
 
 
 def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
-    """A file with this content, or no change at all."""
+    """Write a file completely, or change nothing."""
     with AtomicFile(path.parent, path.name) as draft:
         for piece in pieces:
             draft.write(piece)
@@ -102,8 +104,8 @@ def write_atomically(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
 
 
 def write_scratch(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
-    """A file that only this run needs."""
-    # Named after the file it becomes: another process of this run may be writing one that has our next number.
+    """Write a file that need not survive a power cut."""
+    # Labelled with the final name: a forked process has the same counter.
     with AtomicFile(path.parent, _temporary_label(path), durable=False) as draft:
         for piece in pieces:
             draft.write(piece)
@@ -111,7 +113,7 @@ def write_scratch(path: Path, pieces: Iterable[bytes | memoryview]) -> Path:
 
 
 def remove_scratch(path: Path) -> None:
-    """Remove such a file, and what a process that was killed had written of it."""
+    """Remove a scratch file, and what a killed process has written of it."""
     remove_file(path)
     with suppress(OSError):
         for draft in [name for name in os.listdir(path.parent) if name.startswith(f".{_temporary_label(path)}.")]:
@@ -123,7 +125,7 @@ def _temporary_label(path: Path) -> str:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` survive a power cut, where the system can."""
+    """Make renames in `folder` survive a power cut, where the system can."""
     if os.name != "posix":
         return
     announce_step("flush-folder", folder)
@@ -138,19 +140,19 @@ def make_folder(folder: Path) -> None:
     if not folder.is_dir():
         announce_step("folder", folder)
         folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-        sync_folder(folder.parent)  # or all that it ever holds may be gone with it
+        sync_folder(folder.parent)  # or a power cut may lose the folder with everything in it
 
 
 def restrict_folder(folder: Path) -> None:
-    """Keep others out of a folder that is ours: earlier versions, or whoever made it, may have let them in."""
+    """Make an index folder private: older versions, or whoever created it, may have left it open."""
     with suppress(OSError):
         status = os.lstat(folder)
         if os.name == "posix" and stat.S_ISDIR(status.st_mode) and status.st_mode & 0o077 and status.st_uid == os.geteuid():
-            os.chmod(folder, status.st_mode & PRIVATE_FOLDER)  # one that may only be read stays so
+            os.chmod(folder, status.st_mode & PRIVATE_FOLDER)  # a read-only folder stays read-only
 
 
 def create_file(path: Path, text: str) -> None:
-    """A small file, whole or not at all; one that is there stays as it is, unless a crash left it empty."""
+    """Create a small file, unless it exists and is not empty (a crash may have left it so)."""
     with suppress(FileNotFoundError):
         status = os.lstat(path)
         if status.st_size or not stat.S_ISREG(status.st_mode):
@@ -159,7 +161,7 @@ def create_file(path: Path, text: str) -> None:
 
 
 def remove_file(path: Path, *, must: bool = False) -> bool:
-    """Remove a file, if that can be done or `must` be done; True if it was there."""
+    """Remove a file; True if it existed. Errors are ignored unless it `must` be removed."""
     try:
         announce_step("remove", path)
         path.unlink()
@@ -173,7 +175,7 @@ def remove_file(path: Path, *, must: bool = False) -> bool:
 
 
 def touch_file(path: Path) -> int | None:
-    """The time that the file system gives to a file that is touched now; None where it cannot be."""
+    """Touch a file and return its new modification time; None where that is not possible."""
     try:
         announce_step("touch", path)
         os.utime(path, follow_symlinks=False)

@@ -1,4 +1,4 @@
-"""Where an index lives: segments and a manifest in a folder, one writer at a time, and memory where nothing can be written."""
+"""The folder of an index: segments and a manifest, one writer at a time, and memory where nothing can be written."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _DATA_FILES = ("*.segment", "*.vectors", ".*.tmp")
 _TRANSIENT_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
-"""Reasons that a long-running process may outlive."""
+"""Errors that may pass while a long-running process lives."""
 _MAX_RETRY_SECONDS = 3600.0
 _OWN_NAME = pattern(r"manifest|lock|history|libraries|\.gitignore|[0-9a-f]{24}\.(?:segment|vectors|outcomes)|\..*\.tmp")
 _counter = itertools.count()
@@ -48,7 +48,7 @@ TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is an ind
 
 
 class GenerationFiles(Protocol):
-    """What says which segments are in use, and which files of vectors."""
+    """The part of a manifest that names its files."""
 
     @property
     def segments(self) -> tuple[str, ...]: ...
@@ -59,22 +59,22 @@ class GenerationFiles(Protocol):
 
 @dataclass
 class IndexFolder:
-    """Where segments live: a folder, and memory for what the folder will not take."""
+    """The files of an index: in a folder, or in memory where the folder cannot be written."""
 
     place: str
-    """The folder."""
+    """The path of the folder."""
     memory: dict[str, Container] = field(default_factory=dict)
     writable: bool = True
     write_error: str = ""
-    """Why nothing can be written, once that is known."""
+    """Why nothing can be written; empty where it can."""
     held_lock: IndexLock | None = None
-    """The lock, while we write."""
+    """The lock, while this process writes."""
     root: Path | str | None = None
-    """The tree around the folder, if it lies in one: that is not made anew when it is gone."""
+    """The root around the folder, if it lies in one; a missing root is not created."""
     stamps: dict[str, Stamp] = field(default_factory=dict)
-    """Those of files that were written here, or that a manifest has from whoever wrote them."""
+    """Stamps of files that this process wrote, or that a manifest has from their writer."""
     _opened: dict[str, ref[Container]] = field(default_factory=dict)
-    """Files that somebody may still have mapped: the next generation has most of them too, and need not map them again."""
+    """Files that may still be mapped: the next generation shares most of them and need not map them again."""
     _retry_at: float = math.inf
     _pause: float = 30.0
 
@@ -90,7 +90,7 @@ class IndexFolder:
         return self._mapped(name, "segment")
 
     def open_file(self, name: str, kind: str) -> Container:
-        """The file of that name, which is of `kind` and no segment."""
+        """Open a file of another `kind` than segment."""
         if name in self.memory:
             return self.memory[name]
         return self._mapped(name, kind)
@@ -105,13 +105,13 @@ class IndexFolder:
         if kind == "segment":
             self.check_segment(container)
         if name != f"{container.digest()}.{kind}":
-            raise container.corrupt("it holds what belongs under another name")
+            raise container.corrupt("its content belongs to another name")
         self._opened = {other: kept for other, kept in self._opened.items() if kept() is not None}
         self._opened[name] = ref(container)
         return container
 
     def without_damaged(self, vectors: Mapping[str, VectorSidecar]) -> dict[str, VectorSidecar]:
-        """The same without files of vectors that are damaged."""
+        """The sidecars without damaged files."""
         from lurcher.storage.sidecar import KIND, VectorSidecar, sidecar_files
 
         damaged = set()
@@ -128,18 +128,18 @@ class IndexFolder:
         }
 
     def check_segment(self, container: Container) -> Container:
-        """The container, if it is a segment."""
+        """The container; an error if it is not a segment."""
         return check_segment(container)
 
     def read(self, expected: Mapping[str, Any]) -> Manifest | None:
-        """The manifest on disk; None where there is none of ours."""
+        """The manifest on disk; None where there is none, or the folder is not an index folder."""
         manifest = manifests.read_manifest(self.place, expected) if exists(os.path.join(self.place, FOLDER_TAG)) else None
         if manifest is not None:
             self.stamps = {**self.stamps, **manifest.stamps}
         return manifest
 
     def put(self, fill: Callable[[ContainerWriter], str], kind: str = "segment") -> str:
-        """Store the segment that `fill` writes, or what else `kind` says, under a name made from its content."""
+        """Store what `fill` writes, a segment or another `kind` of file, under a name made from its content."""
         from lurcher.storage.container_writer import ContainerWriter
 
         if self.writable:
@@ -161,7 +161,7 @@ class IndexFolder:
         return name
 
     def scratch_path(self) -> Path | None:
-        """A name for a file that is needed while a segment is made; None where nothing can be written."""
+        """A path for a file that is needed during a build; None where nothing can be written."""
         return self.folder / f".scratch.{os.getpid()}-{next(_counter)}.tmp" if self.writable else None
 
     def commit(self, manifest: Manifest) -> None:
@@ -175,13 +175,13 @@ class IndexFolder:
                 self.fall_back_to_memory(error)
 
     def drop_unused(self, manifest: GenerationFiles) -> None:
-        """Let go of what a new generation does not name: its readers have what they read from."""
+        """Forget what a new generation does not name; readers keep what they have open."""
         named = self.files_in_use(manifest)
         self.memory = {name: container for name, container in self.memory.items() if name in named}
         self.stamps = {name: stamp for name, stamp in self.stamps.items() if name in named}
 
     def fall_back_to_memory(self, error: OSError) -> None:
-        """Stay in memory from now on; for a while only, if the reason may pass."""
+        """Keep new files in memory from now on; for a while only, if the error may pass."""
         self.writable = False
         self.write_error = error.strerror or str(error)
         if error.errno in _TRANSIENT_ERRORS:
@@ -191,7 +191,7 @@ class IndexFolder:
             self._retry_at = math.inf
 
     def retry_writes(self) -> bool:
-        """Try the disk again, if it is time to; what was in memory only is forgotten then, and has to be made again."""
+        """Try the disk again, if it is time to. What was in memory only is dropped and has to be built again."""
         if self.writable or time.monotonic() < self._retry_at:
             return False
         self.writable, self.write_error = True, ""
@@ -199,7 +199,7 @@ class IndexFolder:
         return True
 
     def prepare(self) -> None:
-        """Make the folder ours. One that holds other things and does not bear our mark is left alone."""
+        """Create and tag the folder. One without our tag that holds other files is an error."""
         if self.root is not None and not os.path.isdir(self.root):
             raise OSError(errno.ENOENT, f"{self.root} is gone")
         from lurcher.storage import disk
@@ -212,13 +212,13 @@ class IndexFolder:
         disk.restrict_folder(self.folder)
         disk.create_file(self.folder / FOLDER_TAG, TAG_TEXT)
         if not marked:
-            disk.sync_folder(self.folder)  # what is found here without the mark would be taken for someone else's
+            disk.sync_folder(self.folder)  # files without the tag would be taken for somebody else's
         disk.create_file(self.folder / ".gitignore", "*\n")
 
     def _is_ours(self, names: list[str]) -> bool:
-        """Whether a folder without our mark holds nothing but what we put there, if anything."""
+        """Whether a folder without our tag holds nothing but files that we would have written."""
         if manifests.NAME in names:
-            # Neither a link nor a pipe is followed or waited for.
+            # Do not follow a link or wait for a pipe.
             descriptor = os.open(self.folder / manifests.NAME, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
             with open(descriptor, "rb") as handle:
                 if handle.read(len(MAGIC)) != MAGIC:
@@ -226,19 +226,19 @@ class IndexFolder:
         return all(_OWN_NAME.fullmatch(name) for name in names)
 
     def files_in_use(self, manifest: GenerationFiles) -> set[str]:
-        """The files that a generation is made of."""
+        """The names of the files of a generation."""
         from lurcher.storage.sidecar import sidecar_files
 
         return {*manifest.segments, *sidecar_files(manifest.vectors)}
 
     def find_leftovers(self, manifest: GenerationFiles) -> list[Path]:
-        """Segments and vectors that no manifest names, and what a killed writer left."""
+        """Segments and sidecars that the manifest does not name, and temporary files."""
         found = (path for pattern in _DATA_FILES for path in self.folder.glob(pattern))
         kept = self.files_in_use(manifest)
         return sorted(path for path in found if path.name not in kept)
 
     def remove_leftovers(self, manifest: GenerationFiles) -> None:
-        """Remove what is left over. Readers keep what they have mapped."""
+        """Remove leftover files. Readers keep what they have mapped."""
         from lurcher.storage import disk
 
         for path in self.find_leftovers(manifest):
@@ -251,12 +251,12 @@ class IndexFolder:
         self.memory.clear()
         found = disk.remove_file(self.folder / manifests.NAME, must=True)
         if found:
-            disk.sync_folder(self.folder)  # a manifest must not come back without its segments
+            disk.sync_folder(self.folder)  # after a power cut, the manifest must not be back without its segments
         return any([disk.remove_file(path) for path in self.find_leftovers(manifests.empty_manifest({}))]) or found
 
     def lock(self, seconds: float) -> AbstractContextManager[None]:
-        """One writer at a time; the system frees the lock of a process that dies."""
-        from contextlib import contextmanager  # most queries write nothing
+        """Hold the writer's lock; the system frees it when the process dies."""
+        from contextlib import contextmanager  # slow to import, and most queries write nothing
 
         return contextmanager(self._locked)(seconds)
 
@@ -279,7 +279,7 @@ class IndexFolder:
 
 
 def live_rows_by_segment(manifest: Manifest) -> list[list[int]]:
-    """For each segment the rows of its file table that are live."""
+    """For each segment the live rows of its file table."""
     rows = manifest.rows
     if isinstance(rows, FileRows):
         segments, places = rows.locations
@@ -292,7 +292,7 @@ def live_rows_by_segment(manifest: Manifest) -> list[list[int]]:
 
 
 def live_mask(count: int, places: Sequence[int]) -> NDArray[np.bool_] | None:
-    """Which of `count` files are live; None where all are."""
+    """A mask of `count` files, True for live ones; None where all are."""
     if len(places) == count:
         return None
     from lurcher.runtime.arrays import np
@@ -303,7 +303,7 @@ def live_mask(count: int, places: Sequence[int]) -> NDArray[np.bool_] | None:
 
 
 def open_segments(store: IndexFolder, manifest: Manifest, model: str = "") -> list[Segment]:
-    """The manifest's segments, mapped, each with its live files, and with vectors by the model of that digest if it has any."""
+    """The segments of a manifest, mapped, each with its live files and its vectors of the model with that digest, if any."""
     live = live_rows_by_segment(manifest)
     segments = []
     for name, places in zip(manifest.segments, live, strict=True):
@@ -320,7 +320,7 @@ def find_vectors(
     store: IndexFolder, name: str, segment: Container, vectors: Mapping[str, VectorSidecar], model: str,
     groups: tuple[VectorGroup, ...] | None = None,
 ) -> Container | None:
-    """What holds a segment's vectors by the model of that digest: the segment itself, or a file apart from it."""
+    """The container with a segment's vectors of the model with that digest: the segment itself, or a sidecar."""
     if model and segment.meta.get("model") == model:
         return segment
     apart = vectors.get(model)
@@ -331,11 +331,11 @@ def find_vectors(
     try:
         return check_sidecar(store.open_file(apart.files[name], KIND), segment, model, groups or VECTOR_GROUPS)
     except (CorruptIndex, OSError):
-        return None  # it is made again, when vectors are
+        return None  # it is made again with the next vectors
 
 
 def open_snapshot(store: IndexFolder, manifest: Manifest, model: str = "") -> Snapshot:
-    several = len(manifest.segments) > 1  # one segment is in path order by itself
+    several = len(manifest.segments) > 1  # a single segment is in path order
     order = [(row.segment, row.place) for row in manifest.rows.values() if row.segment != NO_SEGMENT] if several else ()
     return Snapshot(open_segments(store, manifest, model), manifest.generation, order)
 
@@ -350,8 +350,8 @@ def index_folder_of(root: Root, settings: Settings) -> str:
     base = os.path.expanduser(settings.index.dir)
     origin = settings.origins.get("index.dir")
     if origin in (PROJECT_FILE, PYPROJECT):
-        # A repository's own file must not make us write elsewhere, nor over its files, nor among those of git and others
-        # that keep theirs in a hidden folder.
+        # The settings of a repository must not make us write outside of it, over its files, or into hidden folders of git
+        # and other tools.
         from pathlib import Path
 
         inner = root.path / Path(base)
@@ -364,7 +364,7 @@ def index_folder_of(root: Root, settings: Settings) -> str:
                 "name one that is in no hidden folder, or set LURCHER_INDEX_DIR for a place elsewhere",
             )
         return str(inner)
-    # One folder may serve many roots: each gets its own inside.
+    # One folder may serve many roots: each gets a folder inside.
     return os.path.join(os.path.realpath(base), f"{root.name or 'root'}-{digest_root(root)}")
 
 

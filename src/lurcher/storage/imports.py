@@ -1,6 +1,6 @@
-"""What files import, as two sections of a segment: a row per import, file by file, and its words in a text of their own.
+"""The imports of files, as two sections of a segment: a table with a row per import, and the words of all imports.
 
-The words of imports lie apart from other strings, in the order of the rows: a graph needs all of them, and nothing else.
+The words have a section of their own, in the order of the rows: an import graph needs all of them and no other strings.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SEPARATOR = "\x1f"
-"""Stands between words; no language has it in one."""
+"""Separates the words of an import; no language allows it in one."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
 class ImportWriter:
-    """Gathers the imports of one file after the other."""
+    """Collects the imports of one file after the other."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[int, int, int, int]] = []
@@ -48,7 +48,7 @@ class ImportWriter:
 
 
 def read_import_table(container: Container) -> NDArray[Any]:
-    """The table of imports in the order of files and of their words, each row leading to what exists."""
+    """The table of imports, ordered by file and offset; every reference in it is checked."""
     import numpy as np
 
     rows = container.table("imports", IMPORT)
@@ -58,12 +58,12 @@ def read_import_table(container: Container) -> NDArray[Any]:
         or int(rows["kind"].max()) >= len(KINDS)
         or any(bool((np.diff(rows[column].astype(np.int64)) < 0).any()) for column in ("file", "text"))
     ):
-        raise container.corrupt("an import leads nowhere")
+        raise container.corrupt("an import refers to something that does not exist")
     return rows
 
 
 class ImportRanges:
-    """Where the rows of each file are, and their words: what is needed to take them elsewhere."""
+    """The rows of each file, and the range of their words: what a merge needs."""
 
     def __init__(self, container: Container) -> None:
         import numpy as np
@@ -78,7 +78,7 @@ class ImportRanges:
         self.sizes = np.diff(texts)
 
     def relocate(self, files: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[Any]:
-        """The rows of those files that go anywhere (-1: nowhere), each file's words now beginning at another place."""
+        """The rows of files that are kept (`files` maps old numbers to new ones, -1: dropped), with words at new `starts`."""
         import numpy as np
 
         kept: NDArray[Any] = self.rows[files[self.rows["file"]] >= 0].copy()
@@ -90,7 +90,7 @@ class ImportRanges:
 
 
 def merge_import_tables(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """One table out of several; a file's rows are all in one of them and keep their order."""
+    """One table from several; the rows of a file are all in one of them and keep their order."""
     import numpy as np
 
     rows = np.concatenate([np.zeros(0, IMPORT), *parts])
@@ -98,15 +98,15 @@ def merge_import_tables(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple[int, tuple[Import, ...]]]:
-    """Each wanted file that imports something, with what that is."""
+    """The imports of all `wanted` files that have some."""
     rows = read_import_table(container)
     texts = bytes(container.section("import_texts")).decode("utf-8", "replace").split("\0")
     if len(texts) != len(rows) + 1:
-        raise container.corrupt("its imports are not as many as it says")
+        raise container.corrupt("the number of its imports is wrong")
     words: dict[str, tuple[str, tuple[str, ...]]] = {}
     current = -1
     found: list[Import] = []
-    made = tuple.__new__  # by way of the class it would take twice as long
+    made = tuple.__new__  # calling the class would take twice as long
     columns = (rows[name].tolist() for name in ("file", "line", "kind"))
     for file, line, kind, text in zip(*columns, texts[:-1], strict=True):
         if not wanted[file]:
@@ -125,7 +125,7 @@ def read_imports(container: Container, wanted: Sequence[bool]) -> Iterator[tuple
 
 
 def read_imports_of(container: Container, files: Sequence[int]) -> Iterator[tuple[int, tuple[Import, ...]]]:
-    """The same for a few files, which ascend, without reading those of all others."""
+    """The same for a few ascending files, reading only their own."""
     import numpy as np
 
     rows = read_import_table(container)
@@ -138,7 +138,7 @@ def read_imports_of(container: Container, files: Sequence[int]) -> Iterator[tupl
         first, last = int(rows["text"][start]), int(rows["text"][end]) if end < len(rows) else length
         texts = bytes(container.section("import_texts", first, last)).decode("utf-8", "replace").split("\0")
         if len(texts) != end - start + 1:
-            raise container.corrupt("its imports are not as many as it says")
+            raise container.corrupt("the number of its imports is wrong")
         found = []
         for line, kind, text in zip(rows["line"][start:end].tolist(), rows["kind"][start:end].tolist(), texts, strict=False):
             spec, *names = text.split(_SEPARATOR)
@@ -147,7 +147,7 @@ def read_imports_of(container: Container, files: Sequence[int]) -> Iterator[tupl
 
 
 def read_imports_of_kind(container: Container, kind: str) -> Iterator[tuple[int, str]]:
-    """File and words of each import of one kind."""
+    """File and module of each import of one kind."""
     rows = read_import_table(container)
     rows = rows[rows["kind"] == _KIND_NUMBERS[kind]]
     texts = bytes(container.section("import_texts")) if len(rows) else b""

@@ -1,7 +1,7 @@
 """The lock of an index folder: one writer at a time, freed by the system when its holder dies.
 
-The file says who holds the lock and which file he is giving to a grammar. Broken native code can bring a process down; whoever
-takes the lock next finds the name still there and can be more careful.
+The lock file names the holder and the file that it is parsing. Native code of a grammar can crash the process; whoever takes
+the lock next finds the name still there and parses that file in a child process.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class IndexLock:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self.suspect = _read(descriptor)[1]
-        """What the last holder was reading when he died; nothing if he ended well."""
+        """The file that the last holder was parsing when it died; empty if it ended normally."""
         self._write("")
 
     @classmethod
     def acquire(cls, path: Path, seconds: float) -> IndexLock:
-        """The lock, as soon as it is free; IndexLocked if that takes longer than `seconds`."""
+        """Wait for the lock; IndexLocked if that takes longer than `seconds`."""
         deadline = time.monotonic() + seconds
         while True:
             disk.announce_step("lock", path)
             descriptor = _open(path)
             try:
                 _acquire(descriptor, deadline)
-                # The file may have been removed, and made anew by somebody else, while we waited.
+                # While we waited, the file may have been removed and created again.
                 with suppress(FileNotFoundError):
                     if os.path.samestat(os.fstat(descriptor), os.lstat(path)):
                         return cls(descriptor)
@@ -51,7 +51,7 @@ class IndexLock:
             os.close(descriptor)
 
     def note_parsing(self, path: str) -> None:
-        """Note that a grammar gets this file now."""
+        """Record the file that is parsed now; empty for none."""
         self._write(path)
 
     def release(self) -> None:
@@ -60,7 +60,7 @@ class IndexLock:
         os.close(self._descriptor)
 
     def _write(self, path: str) -> None:
-        # One write without truncating: what is left of a longer name lies behind the zero.
+        # One write without truncating: the rest of a longer name lies behind the zero.
         with suppress(OSError):
             os.pwrite(
                 self._descriptor, f"{os.getpid()}\n".encode() + path.encode("utf-8", "replace")[:_MAX_PATH_BYTES] + b"\0", 0
@@ -68,13 +68,13 @@ class IndexLock:
 
 
 def find_holder(folder: Path) -> int | None:
-    """The number of the process that writes the index in `folder`, 0 where that cannot be told; None where nobody does.
+    """The id of the process that writes the index in `folder`, 0 where it is unknown; None where nobody writes.
 
-    A file system without locks raises the OSError that it answers with.
+    Raises OSError on a file system without locks.
     """
     try:
         descriptor = os.open(folder / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:  # never written, or not to be read: whoever writes will say so
+    except OSError:  # never locked, or not readable
         return None
     try:
         import fcntl
@@ -91,7 +91,7 @@ def find_holder(folder: Path) -> int | None:
 
 
 def _holder_from_system(descriptor: int) -> int:
-    """The kernel's own table says who holds a lock, where it can be read."""
+    """The holder according to /proc/locks; 0 where that cannot be read."""
     status = os.fstat(descriptor)
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
@@ -107,7 +107,7 @@ def _holder_from_system(descriptor: int) -> int:
 
 
 def _open(path: Path) -> int:
-    """The lock file, whatever it holds. One that may only be read can be locked as well as any other."""
+    """Open the lock file, whatever it holds. A read-only file can be locked too."""
     flags = os.O_CREAT | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         try:
@@ -134,7 +134,7 @@ def _acquire(descriptor: int, deadline: float) -> None:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Whether the lock is ours now."""
+    """Try to take the lock; True if that worked, or there are no locks."""
     try:
         import fcntl
     except ImportError:  # no advisory locks on this system
@@ -149,7 +149,7 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def _read(descriptor: int) -> tuple[int | None, str]:
-    """(process, file being read) as the lock file has them; it may hold anything."""
+    """(process, file being parsed) from the lock file, which may hold anything."""
     try:
         data = os.pread(descriptor, _MAX_PATH_BYTES + 32, 0).split(b"\0")[0]
     except OSError:

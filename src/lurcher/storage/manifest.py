@@ -1,7 +1,7 @@
-"""The manifest names the live segments and says what each file looked like when it was read.
+"""The manifest: the live segments of a generation, and size and stamps of each file when it was read.
 
-It is one small container, replaced atomically: a reader sees the old generation or the new one, whole. A file that is not in
-the manifest is dead, whatever the segments hold; so there are no separate tombstones to keep in step.
+It is one small container that is replaced atomically: a reader sees the old generation or the new one. A file that is not in
+the manifest is dead, whatever the segments hold, so no tombstones are needed.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
 
 NAME = "manifest"
 FOLDER_TAG = "CACHEDIR.TAG"
-"""Marks the folder as ours, and for backup programs as not worth keeping."""
+"""Marks the folder as an index, and tells backup programs to skip it."""
 _ROW = Struct("<16sQqqQiI")
 STAMP_OFFSET, _SEGMENT_OFFSET = 16, 48
-"""Where in a row size, times and number of a file begin, and where its segment."""
+"""Offsets in a row: of size, times and inode, and of the segment."""
 NO_SEGMENT = -1
 ROW_BYTES = _ROW.size
 _SIGNATURE_PARTS = ("folders", "files", "git")
 
 
 class FileRow(NamedTuple):
-    """One file of the tree: what it looked like, and where its units are."""
+    """One file of the tree: digest and stamps when it was read, and where its units are."""
 
     digest: bytes
     size: int
@@ -50,28 +50,28 @@ class FileRow(NamedTuple):
     ctime_ns: int
     inode: int
     segment: int
-    """Position in `Manifest.segments`; NO_SEGMENT for a file that was read and left out."""
+    """Position in `Manifest.segments`; NO_SEGMENT for a file that was left out."""
     place: int
-    """Row in that segment's file table; or position in `SKIP_REASONS`."""
+    """Row in that segment's file table; for NO_SEGMENT, position in `SKIP_REASONS`."""
 
 
 class FileRows(Mapping[str, FileRow]):
-    """The rows as a manifest holds them; taken apart only for who asks for one, since a look at the tree needs none."""
+    """The rows as a manifest holds them, decoded only on access: a check of the tree by the kernel needs none."""
 
     def __init__(self, paths: bytes | memoryview, packed: bytes | memoryview) -> None:
         self.paths, self.packed = paths, packed
-        """Names with zeros between, and as many rows."""
+        """Paths separated by zeros, and the packed rows."""
         if len(packed) % _ROW.size:
             raise ValueError("broken rows")
         count, leads_out = paths_in(paths, True)
         if len(packed) // _ROW.size != count:
-            raise ValueError("it has not as many rows as files")
+            raise ValueError("the numbers of rows and files differ")
         if leads_out:
             raise ValueError("a file is outside of the tree")
 
     @cached_property
     def _all(self) -> dict[str, FileRow]:
-        # Row(...) by way of its base class takes half the time.
+        # Calling tuple.__new__ takes half the time of FileRow(…).
         make = tuple.__new__
         return dict(zip(self._names, [make(FileRow, fields) for fields in _ROW.iter_unpack(self.packed)], strict=True))
 
@@ -85,7 +85,7 @@ class FileRows(Mapping[str, FileRow]):
 
     @cached_property
     def locations(self) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
-        """Of each row the segment, and its place there."""
+        """The segment of each row, and its place there."""
         kernel = native()
         if kernel is None:
             every, first = _ROW.size // 4, _SEGMENT_OFFSET // 4
@@ -129,7 +129,7 @@ class FileRows(Mapping[str, FileRow]):
 
 
 WAITING = "waiting"
-"""Among the reasons for leaving files out: so many have not been read yet."""
+"""Skip reason of files that a first build has not read yet."""
 UNREADABLE = "unreadable"
 SKIP_REASONS = ("binary", "minified", "oversized", UNREADABLE, "other", "looks-like-a-secret")
 
@@ -141,29 +141,29 @@ class Manifest:
     segments: tuple[str, ...]
     rows: Mapping[str, FileRow]
     skipped: Mapping[str, int]
-    """How many files the source left out unread, by reason."""
+    """Number of files that were left out unread, by reason."""
     checked_ns: int
-    """When the tree was last compared, by the clock that is furthest behind; younger time stamps are not believed."""
+    """When the tree was last compared, by the slowest clock involved; younger time stamps are not trusted."""
     settled: frozenset[str] = frozenset()
-    """Files whose time stamps are believed although they are younger, since they were read twice, long enough apart."""
+    """Files with younger stamps that are trusted, since they were read twice, long enough apart."""
     signature: TreeSignature | None = None
-    """What the list of files itself depends on."""
+    """What the list of files depends on: folders, ignore files, git."""
     vectors: Mapping[str, VectorSidecar] = field(default_factory=dict)
-    """Vectors that lie apart from the segments, by the digest of the model that made them."""
+    """Vectors outside of the segments, by the digest of their model."""
     grammars: Mapping[str, Used] = field(default_factory=dict)
-    """Language → the oldest grammar that files were read with."""
+    """Language → the oldest grammar that parsed files of the index."""
     stamps: Mapping[str, Stamp] = field(default_factory=dict, compare=False)
-    """Of files that it names, as whoever wrote them left them."""
+    """Stamps of the files of the generation when they were written."""
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """For each reason in `skipped` a few of the paths."""
+    """A few paths for each reason in `skipped`."""
 
     @property
     def is_partial(self) -> bool:
-        """Whether files are waiting for a further wave."""
+        """Whether a first build has not read all files yet."""
         return self.skipped.get(WAITING, 0) > 0
 
     def has_skipped(self, reason: str) -> bool:
-        """Whether some file was read, or should have been, and left out for that reason."""
+        """Whether a file with a row was left out for that reason."""
         place = SKIP_REASONS.index(reason)
         if not isinstance(self.rows, FileRows):
             return any(row.segment == NO_SEGMENT and row.place == place for row in self.rows.values())
@@ -171,7 +171,7 @@ class Manifest:
         return bool(len(segments)) and bool(((segments == NO_SEGMENT) & (places == place)).any())
 
     def skip_counts(self) -> dict[str, int]:
-        """Everything left out, by reason."""
+        """Number of all files left out, by reason."""
         counts = dict(self.skipped)
         for row in self.rows.values():
             if row.segment == NO_SEGMENT:
@@ -181,15 +181,15 @@ class Manifest:
 
 
 def make_fingerprint(chunk_chars: int, model: str, secrets: bool = False) -> dict[str, Any]:
-    """What an index must have in common with us to be used; but for `model`, the digest of the one that was in use then.
+    """What must match for an index to be used, except `model`, the digest of the model in use.
 
-    One that does not say whether it holds secrets may hold some, and is made anew.
+    An index that does not say whether it holds secrets may hold some, and is rebuilt.
     """
     return {"format": FORMAT, "version": VERSION, "chunk_chars": chunk_chars, "model": model, "secrets": secrets}
 
 
 def is_compatible(found: Any, expected: Mapping[str, Any]) -> bool:
-    """Whether an index will do. Of another model it has all but vectors: those can be made anew by themselves."""
+    """Whether an index can be used. One of another model can: its vectors are made again, nothing else."""
     return isinstance(found, Mapping) and {**found, "model": expected.get("model")} == expected
 
 
@@ -236,7 +236,7 @@ def write_manifest(folder: Path, manifest: Manifest, stamps: Mapping[str, Stamp]
 
 
 def _files_in_use(manifest: Manifest) -> set[str]:
-    """The files that a manifest names."""
+    """The names of the files of a generation."""
     if not manifest.vectors:
         return set(manifest.segments)
     from lurcher.storage.sidecar import sidecar_files
@@ -245,7 +245,7 @@ def _files_in_use(manifest: Manifest) -> set[str]:
 
 
 def read_manifest(folder: Path | str, expected: Mapping[str, Any]) -> Manifest | None:
-    """The current manifest, or None where there is no index yet."""
+    """The manifest in a folder; None where there is no index."""
     path = os.path.join(folder, NAME)
     if not exists(path):
         return None
@@ -261,7 +261,7 @@ def read_manifest(folder: Path | str, expected: Mapping[str, Any]) -> Manifest |
         _check_meta(meta, rows)
         settled = meta.get("settled", [])
         if type(settled) is not list or not all(type(path) is str for path in settled):
-            raise ValueError("it does not say which files are believed")
+            raise ValueError("its list of settled files is not valid")
         return Manifest(
             meta["generation"], found, tuple(meta["segments"]), rows, meta["skipped"], meta["checked_ns"],
             frozenset(settled), _read_signature(meta, container), _read_vectors(meta), checked(meta.get("grammars", {})),
@@ -274,7 +274,7 @@ def read_manifest(folder: Path | str, expected: Mapping[str, Any]) -> Manifest |
 def _read_vectors(meta: Mapping[str, Any]) -> Mapping[str, VectorSidecar]:
     if "vectors" not in meta:
         return {}
-    from lurcher.storage.sidecar import parse_sidecars  # few indexes have vectors apart from their segments
+    from lurcher.storage.sidecar import parse_sidecars  # few indexes have sidecars
 
     return parse_sidecars(meta["vectors"])
 
@@ -283,7 +283,7 @@ def _read_examples(meta: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for reason, paths in dict(meta.get("examples", {})).items():
         if type(paths) is not list or not all(type(path) is str for path in paths):
-            raise ValueError("it names no files that were left out")
+            raise ValueError("its examples are not valid")
         found[reason] = tuple(paths)
     return found
 
@@ -292,13 +292,13 @@ def _read_stamps(meta: Mapping[str, Any]) -> dict[str, Stamp]:
     found: dict[str, Stamp] = {}
     for name, numbers in dict(meta.get("stamps", {})).items():
         if type(numbers) is not list or len(numbers) != 4 or any(type(number) is not int for number in numbers):
-            raise ValueError("a file has a stamp that is none")
+            raise ValueError("a stamp is not valid")
         found[name] = tuple(numbers)
     return found
 
 
 def _pack_signature(signature: TreeSignature, sections: dict[str, tuple[str, bytes | memoryview]]) -> dict[str, Any]:
-    """Puts the parts of a standing into sections of their own; returns the rest."""
+    """Put the marks of a signature into sections and return the rest for the meta entry."""
     for name in _SIGNATURE_PARTS:
         part: Mapping[str, Mark] = getattr(signature, name)
         packed = Marks.of(part)
@@ -309,7 +309,7 @@ def _pack_signature(signature: TreeSignature, sections: dict[str, tuple[str, byt
 
 
 def _read_signature(meta: Mapping[str, Any], container: Container) -> TreeSignature | None:
-    """The standing that a manifest holds. It is only ever looked at, but not outside of the tree, except for what git reads."""
+    """The signature in a manifest. Its paths are only used with stat, and lead out of the tree only for files of git."""
     if "standing" not in meta:
         return None
     parts: list[Mapping[str, Mark]] = []
@@ -322,32 +322,32 @@ def _read_signature(meta: Mapping[str, Any], container: Container) -> TreeSignat
     about, started, settled = rest["circumstances"], rest["started_ns"], rest["settled"]
     index, tracked = rest.get("index", ""), rest.get("tracked", "")
     if any(type(text) is not str for text in (about, index, tracked)) or not _is_time(started) or type(settled) is not bool:
-        raise ValueError("it does not say what it depends on")
+        raise ValueError("its signature is not valid")
     return TreeSignature(about, parts[0], parts[1], parts[2], started, settled, index, tracked)
 
 
 def _check_meta(meta: Mapping[str, Any], rows: FileRows) -> None:
-    """Believe nothing that would lead outside of the index folder or of a table."""
+    """Refuse anything that would lead outside of the index folder or of a table."""
     if type(meta["generation"]) is not int or not 1 <= meta["generation"] < 1 << 63:
-        raise ValueError("it has no generation")
+        raise ValueError("its generation is not valid")
     if not _is_time(meta["checked_ns"]):
-        raise ValueError("it does not say when the tree was looked at")
+        raise ValueError("its time of comparison is not valid")
     if type(meta["segments"]) is not list or not all(map(_is_segment_name, meta["segments"])):
-        raise ValueError("it names what is no segment")
+        raise ValueError("a segment has an impossible name")
     if any(type(name) is not str or type(count) is not int for name, count in dict(meta["skipped"]).items()):
-        raise ValueError("it counts what was left out in no numbers")
+        raise ValueError("its numbers of skipped files are not valid")
     segments, places = rows.locations
     if not len(segments):
         return
     if not NO_SEGMENT <= int(segments.min()) <= int(segments.max()) < len(meta["segments"]):
-        raise ValueError("a file is in no segment")
+        raise ValueError("a file refers to a missing segment")
     left_out = places[segments == NO_SEGMENT]
     if len(left_out) and int(left_out.max()) >= len(SKIP_REASONS):
-        raise ValueError("a file was left out for no reason")
+        raise ValueError("a file has an unknown skip reason")
 
 
 def _is_time(number: object) -> bool:
-    """Whether it is a number of nanoseconds that can be counted with."""
+    """Whether it is a plausible number of nanoseconds."""
     return type(number) is int and -(1 << 62) < number < 1 << 63
 
 

@@ -1,4 +1,4 @@
-"""Several segments become one, section by section: memory holds the tables, the terms, and one slice of the rest at a time.
+"""Merges segments into one, section by section: memory holds the tables, the terms, and one slice of the rest at a time.
 
 The result has the bytes of a segment that was built at once from the live files.
 """
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _PIECE_BYTES = 1 << 20
 _RELEASE_BYTES = 16 << 20
-"""Bytes copied before the system may take their memory back."""
+"""Bytes after which the pages of the parts are released."""
 
 
 class _Run(NamedTuple):
@@ -51,7 +51,7 @@ class _Run(NamedTuple):
 
 
 class _RowMaps(NamedTuple):
-    """Where a part's files, units and definitions go; -1: nowhere."""
+    """New numbers of the files, units and definitions of a part; -1 for dropped ones."""
 
     files: NDArray[np.int64]
     units: NDArray[np.int64]
@@ -62,11 +62,11 @@ class _RowMaps(NamedTuple):
 
 
 def merge_segments(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] | None], out: ContainerWriter) -> str:
-    """Write one segment that holds the live files of all parts (None: all of them) in path order; its digest."""
+    """Write one segment with the live files of all parts (None: all are live) in path order; returns its digest."""
     parts = [check_segment(part) for part in parts]
-    known = all(mask is None for mask in live) and all(part.has_section("entries") for part in parts)
+    has_entries = all(mask is None for mask in live) and all(part.has_section("entries") for part in parts)
     united = BackgroundCall(partial(merge_terms, parts))
-    bloom = BackgroundCall(partial(_build_filter, parts)) if known else None
+    bloom = BackgroundCall(partial(_build_filter, parts)) if has_entries else None
     try:
         return _write_merged(parts, live, out, united, bloom)
     finally:
@@ -76,7 +76,7 @@ def merge_segments(parts: Sequence[Container], live: Sequence[NDArray[np.bool_] 
 
 
 def _build_filter(parts: Sequence[Container]) -> bytes:
-    """The filter over what parts of a new segment are made of, which they know."""
+    """The Bloom filter of the whole, from the entries that unfinished parts carry."""
     entries = BloomBuilder()
     for part in parts:
         entries.add_hashes(part.array("entries", "<u8"))
@@ -141,7 +141,7 @@ class _Merger:
         self.imports = self._moved_imports()
 
     def _by_part(self) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """For each part the new and the old places of its live files."""
+        """For each part the new and the old numbers of its live files."""
         import numpy as np
 
         for number in range(len(self._parts)):
@@ -220,9 +220,9 @@ class _Merger:
     def _copy(self, out: ContainerWriter, section: str, part: Container, start: int, end: int) -> None:
         for position in range(start, end, _PIECE_BYTES):
             out.write(part.section(section, position, min(position + _PIECE_BYTES, end)))
-            self._passed(_PIECE_BYTES)
+            self._count_copied(_PIECE_BYTES)
 
-    def _passed(self, size: int) -> None:
+    def _count_copied(self, size: int) -> None:
         self._copied += size
         if self._copied >= _RELEASE_BYTES:
             self._copied = 0
@@ -230,7 +230,7 @@ class _Merger:
                 each.release_pages()
 
     def _copy_runs(self, out: ContainerWriter, section: str, first: str, count: str, width: int) -> None:
-        """Copy what belongs to the live files, `width` bytes per unit of the column `count`."""
+        """Copy what belongs to live files: `width` bytes for each of `count` rows from row `first`."""
         for run in self._runs():
             table = self._tables[run.part]
             start = int(table[first][run.first])
@@ -260,7 +260,7 @@ class _Merger:
         out.end()
 
     def write_text(self, out: ContainerWriter) -> None:
-        """The texts, file by file, and the filter over what they are made of."""
+        """Write the texts, file by file, and the Bloom filter over them."""
         entries = BloomBuilder()
         out.begin("text", PACKED)
         rows = zip(self._numbers.tolist(), self._old_files["text"].tolist(), self.files["size"].tolist(), strict=True)
@@ -268,7 +268,7 @@ class _Merger:
             text = self._parts[number].section("text", start, start + size)
             out.write(text)
             entries.add(text)
-            self._passed(size)
+            self._count_copied(size)
         out.end()
         out.add("bloom", "u1", entries.build())
 
@@ -279,7 +279,7 @@ class _Merger:
         out.end()
 
     def _copy_text(self, out: ContainerWriter, run: _Run) -> None:
-        """The texts of files that stay together: by whole blocks, where these are the ones of the whole."""
+        """Copy the texts of neighbouring files, as compressed blocks where their borders are those of the target."""
         part, table = self._parts[run.part], self._tables[run.part]
         start, end = int(table["text"][run.first]), int(table["text"][run.last]) + int(table["size"][run.last])
         if end - start != int(table["size"][run.first : run.last + 1].sum(dtype="i8")):
@@ -292,10 +292,10 @@ class _Merger:
         for block, sum in part.blocks("text", first, last):
             out.write_block(block, sum)
         out.write(part.section("text", last * PACK_BYTES, end))
-        self._passed(end - start)
+        self._count_copied(end - start)
 
     def write_vectors(self, out: ContainerWriter) -> tuple[int, str]:
-        """The size of vectors, and the model that made them. Parts that do not go together have no vectors together."""
+        """Write the vectors; returns their size and model. Parts with different models have no vectors together."""
         made = {
             (vectors.units.shape[1], str(part.meta.get("model", "")))
             if (vectors := read_vectors(part)) is not None
@@ -332,17 +332,17 @@ def _read_paths(part: Container, table: NDArray[Any]) -> list[str]:
     names, places = bytes(part.section("paths")), table["path"].astype(np.int64)
     paths = names.decode("utf-8", "replace").split("\0")[:-1]
     ends = np.flatnonzero(np.frombuffer(names, np.uint8) == 0)
-    if np.array_equal(places, np.concatenate(([0], ends[:-1] + 1))):  # each has its own, one after the other
+    if np.array_equal(places, np.concatenate(([0], ends[:-1] + 1))):  # one path per file, in order
         return paths
     return [decode_string(names, place) for place in places.tolist()]
 
 
 @contextmanager
 def _move_rows(rows: NDArray[Any], places: NDArray[np.int64], target: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """Those of a part's rows that are kept, to be changed, and then at their places (-1: nowhere) in `target`."""
+    """Yields the kept rows of a part for changes, and puts them at their `places` (-1: dropped) in `target`."""
     import numpy as np
 
-    if len(places) and places[0] >= 0 and bool((np.diff(places) == 1).all()):  # there at once
+    if len(places) and places[0] >= 0 and bool((np.diff(places) == 1).all()):  # contiguous: no copy needed
         moved = target[places[0] : places[0] + len(places)]
         moved[...] = rows
         yield moved
@@ -362,7 +362,7 @@ def _offsets(counts: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def expand_ranges(starts: NDArray[Any], counts: NDArray[Any]) -> NDArray[np.int64]:
-    """start, start + 1, … start + count - 1 for each pair, one after the other."""
+    """start, start + 1, … start + count - 1 for each pair, concatenated."""
     import numpy as np
 
     sizes = counts.astype(np.int64)

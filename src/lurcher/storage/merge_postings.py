@@ -1,4 +1,4 @@
-"""Postings of several segments made into those of one: a family after the other, some terms at a time."""
+"""Merges the postings of several segments: one family after the other, a slice of terms at a time."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SLICE_ROWS = 400_000
-"""Postings sorted at a time."""
+"""Postings that are sorted at a time."""
 
 OwnerMaps = Callable[[str], "Sequence[NDArray[np.int64]]"]
-"""For a family, where the owners of each part go; -1: nowhere."""
+"""For a family: the new numbers of the owners of each part, -1 for dropped ones."""
 OwnerCount = Callable[[Container, str], int]
-"""How many owners a family has in a part."""
+"""The number of owners of a family in a part."""
 
 
 def merge_families(
     out: ContainerWriter, parts: Sequence[Container], families: Sequence[str], owners: OwnerMaps, total: OwnerCount,
     united: BackgroundCall[MergedTerms] | None = None,
 ) -> int:  # fmt: skip
-    """Every family, then the terms that are still in use; how many those are. The parts' terms may be `united` already."""
+    """Write every family, then the terms still in use; returns their number. `united` may have the merged terms already."""
     import numpy as np
 
     union, term_maps = merge_terms(parts) if united is None else united.result()
@@ -65,7 +65,7 @@ def _merge_slices(
     parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
     targets: Sequence[NDArray[np.int64]], total: OwnerCount,
 ) -> Iterator[PackedPostings]:  # fmt: skip
-    """The family's postings over all parts, some terms at a time."""
+    """The postings of a family over all parts, slice by slice."""
     return (
         packed for packed in run_in_order(_plan_slices(parts, family, term_maps, terms, targets, total)) if len(packed.terms)
     )
@@ -75,7 +75,7 @@ def _plan_slices(
     parts: Sequence[Container], family: str, term_maps: Sequence[NDArray[np.int64]], terms: int,
     targets: Sequence[NDArray[np.int64]], total: OwnerCount,
 ) -> Iterator[Callable[[], PackedPostings]]:  # fmt: skip
-    """What makes each slice, one by one."""
+    """The calls that make the slices."""
     import numpy as np
 
     lists = [open_lists(part, family) for part in parts]
@@ -95,7 +95,7 @@ def _plan_slices(
 
 
 _Part = tuple[Container, PostingLists, "NDArray[np.int64]", "NDArray[np.int64]"]
-"""A part, its lists, where their terms go, and where owners go."""
+"""A part, its lists, the new numbers of their terms, and those of the owners."""
 
 
 def _merge_slice_natively(parts: Sequence[_Part], family: str, total: OwnerCount, first: int, last: int) -> PackedPostings:
@@ -126,7 +126,7 @@ def _merge_slice_natively(parts: Sequence[_Part], family: str, total: OwnerCount
 
 
 def _merge_slice(parts: Sequence[_Part], family: str, total: OwnerCount, first: int, last: int) -> PackedPostings:
-    """What the kernel gives too."""
+    """The reference for the kernel."""
     import numpy as np
 
     keys, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.uint8)]
@@ -148,13 +148,13 @@ def _merge_slice(parts: Sequence[_Part], family: str, total: OwnerCount, first: 
 
 
 class Terms(NamedTuple):
-    """Terms in order: their bytes one after the other, and where each ends."""
+    """Sorted terms: their concatenated bytes, and the end of each."""
 
     text: bytes
     ends: NDArray[np.uint32]
 
     def only(self, kept: NDArray[np.bool_]) -> Terms:
-        """Those that are kept."""
+        """The terms that a mask keeps."""
         import numpy as np
 
         starts = np.concatenate((np.zeros(1, np.uint32), self.ends[:-1]))[kept].tolist() if len(self.ends) else []
@@ -165,7 +165,7 @@ class Terms(NamedTuple):
 
 
 MergedTerms = tuple[Terms, "list[NDArray[np.int64]]"]
-"""All terms of some parts, sorted, and for each part the numbers that its own terms have among them."""
+"""All terms of some parts, sorted, and for each part the new numbers of its terms."""
 
 
 def merge_terms(parts: Sequence[Container]) -> MergedTerms:

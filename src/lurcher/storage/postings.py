@@ -1,8 +1,7 @@
-"""Postings on disk: for each term of a family its owners and how often each has it.
+"""Postings: for each term of a family its owners (units, files or definitions) and their counts.
 
-Owners are stored as differences within a term, each term in the narrowest width (1, 2 or 4 bytes) that holds its largest one,
-and its counts follow, a byte each: small, near each other, and taken apart by one cumulative sum. The width follows from how
-many bytes and rows a term has.
+On disk, owners are stored as differences within a term, in the narrowest width (1, 2 or 4 bytes) that holds the largest one,
+followed by the counts, a byte each. One cumulative sum decodes a list; its width follows from its bytes and rows.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class PackedPostings(NamedTuple):
 
 
 def pack_postings(postings: Postings) -> PackedPostings:
-    """Rows in order, as lists."""
+    """Sorted rows, packed into lists."""
     import numpy as np
 
     kernel = native()
@@ -48,7 +47,7 @@ def pack_postings(postings: Postings) -> PackedPostings:
 
 
 def _pack_in_python(postings: Postings) -> PackedPostings:
-    """What the kernel gives too."""
+    """The reference for the kernel."""
     import numpy as np
 
     terms, owners = postings.terms, postings.owners
@@ -75,7 +74,7 @@ def _pack_in_python(postings: Postings) -> PackedPostings:
 
 
 class PostingLists(NamedTuple):
-    """Where to find the postings of each term of a family."""
+    """The lists of a family as numpy arrays: its terms, and the end of each list in rows and in bytes."""
 
     terms: NDArray[np.uint32]
     rows: NDArray[np.uint32]
@@ -98,7 +97,7 @@ class PostingLists(NamedTuple):
 
 
 def open_lists(container: Container, family: str) -> PostingLists:
-    """A family's lists, mapped; the ends of single terms are checked as they are used."""
+    """The lists of a family, mapped; the ends of single lists are checked on use."""
     found = PostingLists(*(container.array(f"{family}.{part}", "<u4") for part in ("terms", "rows", "ends")))
     _check_lists(container, family, found)
     return found
@@ -115,7 +114,7 @@ def broken_postings(container: Container, family: str) -> Exception:
 
 
 class PostingViews(NamedTuple):
-    """The same as they are mapped, for looking up one term after the other."""
+    """The same as memoryviews, for looking up single terms without numpy."""
 
     terms: memoryview
     rows: memoryview
@@ -134,7 +133,7 @@ def open_views(container: Container, family: str) -> PostingViews:
 
 
 def stored_list(container: Container, family: str, views: PostingViews, position: int) -> tuple[memoryview, int]:
-    """The list of the term at `position` as it is stored, and how many rows it has."""
+    """The stored list of the term at `position`, and its number of rows."""
     first, start = (views.rows[position - 1], views.ends[position - 1]) if position else (0, 0)
     rows, size = views.rows[position] - first, views.ends[position] - start
     if rows <= 0 or size not in (2 * rows, 3 * rows, 5 * rows):
@@ -145,7 +144,7 @@ def stored_list(container: Container, family: str, views: PostingViews, position
 def read_list(
     container: Container, family: str, views: PostingViews, position: int, total: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """The owners of the term at `position`, each below `total`, and how often each has it."""
+    """The owners of the term at `position`, each below `total`, and their counts."""
     data, rows = stored_list(container, family, views, position)
     kernel = native()
     if kernel is not None:
@@ -201,7 +200,7 @@ def read_lists(container: Container, family: str, lists: PostingLists, first: in
 
 
 def expand_runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """All numbers of runs, one after the other, each given by its first and how many there are."""
+    """The numbers of all runs, concatenated; a run is given by its first number and its length."""
     kernel = native()
     if kernel is not None:
         found: NDArray[np.int64] = kernel.runs(first, counts)
@@ -210,7 +209,7 @@ def expand_runs(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[
 
 
 class _SumBuffer(_local):
-    """Where the kernel adds up in each thread: zeros before and after, so that nobody pays for clearing it."""
+    """Memory in which the kernel adds up, one per thread: zeros before and after each use."""
 
     def __init__(self) -> None:
         self._room: NDArray[np.float64] | None = None
@@ -225,7 +224,7 @@ SUM_BUFFER = _SumBuffer()
 
 
 class PostingSum:
-    """Adds up postings of many terms in one pass at the end, which is several times faster than term by term."""
+    """Adds up the weighted counts of many terms, in one pass at the end: several times faster than term by term."""
 
     def __init__(self) -> None:
         self._parts: list[Any] = []
@@ -234,9 +233,9 @@ class PostingSum:
     def add_list(
         self, list: memoryview, rows: int, limit: int, first: int, weight: float, broken: Callable[[], Exception]
     ) -> None:
-        """A list as it is stored, for the kernel: its owners are below `limit`, and numbered from `first` on.
+        """Add a stored list, for the kernel, which decodes and adds in one pass.
 
-        To take it apart only to add it up would cost as much again. `broken` makes the error for one that leads nowhere.
+        Its owners are below `limit`; `first` is added to their numbers. `broken` makes the error for a damaged list.
         """
         self._broken[len(self._parts)] = broken
         self._parts.append((list, rows, limit, first, float(weight)))
@@ -259,7 +258,7 @@ class PostingSum:
         return np.bincount(owners, values, total).astype(np.float64, copy=False)
 
     def sparse(self, total: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The owners whose sum is not zero, in order, and their sums."""
+        """The ascending owners with a sum other than zero, and their sums."""
         kernel = native()
         if kernel is not None and self._parts:
             found = kernel.tally(self._parts, total)

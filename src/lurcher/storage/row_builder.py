@@ -1,4 +1,4 @@
-"""What a segment holds of the chunks and definitions of its files, gathered file by file: rows, strings and counts."""
+"""Builds the rows of units and definitions of a segment, file by file, with their strings and term counts."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 HEADING_TERM = "§"
-"""The term under which all headings are filed."""
+"""The term under which all headings are filed in the `definitions` family."""
 _CARD_NAMES = 40
-"""Types and functions whose names go onto a file's card; the kernel has the same."""
+"""Types and functions whose names go onto a file's card; the kernel has the same constant."""
 _KIND_NUMBERS = {kind: number for number, kind in enumerate(KINDS)}
 
 
 class RowBuilder(Protocol):
     def sizes(self) -> tuple[int, int, int]:
-        """How many units, definitions, and bytes of strings there are."""
+        """Numbers of units, definitions, and bytes of strings so far."""
 
     def add_file(self, file: int, text: bytes, parsed: ParsedFile) -> None:
-        """The chunks and definitions of one file more."""
+        """Add the chunks and definitions of a file."""
 
     def finish(self) -> tuple[NDArray[Any], NDArray[Any], bytes, list[str]]:
         """All units, all definitions, their strings, and the term under which each definition is filed."""
 
 
 def make_row_builder(counter: TermCounter) -> RowBuilder:
-    """A new one, which adds to the counter: the kernel's, where the counter is."""
+    """A new builder that adds to the counter: native if the counter is."""
     return NativeRowBuilder(counter) if isinstance(counter, NativeCounter) else PythonRowBuilder(counter)
 
 
 class NativeRowBuilder:
-    """The kernel's: everything in ASCII is read and counted in C."""
+    """Uses the kernel: ASCII text is read and counted in C."""
 
     def __init__(self, counter: NativeCounter) -> None:
         self._counter = counter
@@ -65,13 +65,13 @@ class NativeRowBuilder:
 
 
 def _spell_name(name: str, is_type: bool) -> tuple[list[str], str, list[str], int]:
-    """The words of a name, the term that it is filed under, and if it is that of a type, its parts' words and number."""
+    """For the kernel: the words of a name, the term it is filed under, and for types the words and number of its parts."""
     parts = name_parts(name) if is_type else []
     return words(name), compound(name), words(" ".join(parts)), len(parts)
 
 
 class PythonRowBuilder:
-    """What the kernel's shelf equals."""
+    """The reference for the kernel."""
 
     def __init__(self, counter: TermCounter) -> None:
         self._counter = counter
@@ -101,7 +101,7 @@ class PythonRowBuilder:
                 names += 1
                 if names <= _CARD_NAMES:
                     counter.add(CARD_FIELD, file, definition.name)
-            # A heading is no name that code would ask for: it is filed apart and counts among what stands above its unit.
+            # A heading is not a symbol: it has a term of its own and counts among the words above its unit.
             heading = definition.kind == HEADING
             if not heading:
                 counter.add("symbols", first_unit + owner, definition.name)
@@ -118,7 +118,7 @@ class PythonRowBuilder:
 
 
 def _count_chunk(counter: TermCounter, unit: int, chunk: Span, text: bytes, comments: tuple[tuple[int, int], ...]) -> None:
-    """Count a chunk's comments apart from its code, each byte once."""
+    """Count comments and code of a chunk separately, each byte once."""
     position = chunk.start_byte
     i = bisect_right(comments, (position, position))
     if i and comments[i - 1][1] > position:
@@ -135,7 +135,7 @@ def _count_chunk(counter: TermCounter, unit: int, chunk: Span, text: bytes, comm
 
 
 def _choose_definitions(parsed: ParsedFile, owners: list[int]) -> list[int]:
-    """For each chunk the definition that names it: the largest that starts in it, else the innermost that encloses it."""
+    """For each chunk the definition that names it: the largest that starts in it, else the innermost around it."""
     shown = [-1] * len(parsed.chunks)
     weight = [(-1, 0)] * len(parsed.chunks)
     for i, (definition, owner) in enumerate(zip(parsed.definitions, owners, strict=True)):

@@ -1,4 +1,4 @@
-"""A segment as it is mapped: its tables, its terms and their postings, and which of its files are live."""
+"""Reads a segment: tables, terms, postings and strings, and which of its files are live."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_CACHED_ROWS = 1_000_000
-"""Rows of postings that are kept taken apart, about 16 bytes each."""
+"""Decoded postings that are cached, about 16 bytes each."""
 MAX_CACHED_TERMS = 50_000
 
 
@@ -43,26 +43,26 @@ class Tables(NamedTuple):
 
 
 class Segment:
-    """One segment, mapped; `live` says which of its files still count (None: all)."""
+    """One mapped segment; `live` is the mask of its live files (None: all)."""
 
     def __init__(self, container: Container, live: NDArray[np.bool_] | None = None, prefix: str = "") -> None:
         self.container = container
         self.vectors: Container | None = container
-        """What holds its vectors by the model in use: the segment itself, a file apart from it, or nothing."""
+        """The container with its vectors of the model in use: the segment itself, a sidecar, or None."""
         self.live = live
         self.prefix = prefix
-        # Lanes and evidence ask for the same postings, and for the same term in several fields.
+        # Lanes and evidence read the same postings, and the same term in several fields.
         self._decoded: BoundedCache[tuple[str, int], tuple[tuple[NDArray[np.int64], NDArray[np.uint8]] | None]] = BoundedCache(
             MAX_CACHED_ROWS
         )
         self._numbers: BoundedCache[str, int] = BoundedCache(MAX_CACHED_TERMS)
         self.substring_units: BoundedCache[bytes, tuple[NDArray[np.bool_] | None]] = BoundedCache(MAX_CACHED_ROWS)
-        """Which units have a term with some bytes in it, as the literal lane found out."""
+        """Cache of the literal lane: some bytes → units that have a term with these bytes in it."""
         self.meta = container.meta
 
     @property
     def is_trusted(self) -> bool:
-        """Whether its files are the very ones that were written, untouched since, or never left memory."""
+        """Whether its files are known to be as they were written, or are in memory only."""
         return all(file.trusted or file.stamp is None for file in (self.container, self.vectors) if file is not None)
 
     def _read_table(self, name: str, layout: Layout) -> NDArray[Any]:
@@ -82,7 +82,7 @@ class Segment:
 
     @cached_property
     def tables(self) -> Tables:
-        """Files, units and definitions as numpy's rows, for whoever takes them elsewhere."""
+        """Files, units and definitions as numpy arrays, for exports."""
         return Tables(read_files(self.container), read_units(self.container), read_definitions(self.container))
 
     @cached_property
@@ -91,12 +91,12 @@ class Segment:
 
     @cached_property
     def terms(self) -> memoryview:
-        """All terms, one after the other; `term_ends` says where each ends."""
+        """All terms, concatenated; `term_ends` has the end of each."""
         return self.container.section("terms")
 
     @cached_property
     def term_bytes(self) -> bytes:
-        """The same, for what looks at them in Python."""
+        """The same as bytes."""
         return bytes(self.terms)
 
     @cached_property
@@ -105,8 +105,8 @@ class Segment:
 
     def term_at(self, number: int) -> bytes:
         ends = self.term_ends
-        if not 0 <= number < len(ends):  # a family may name any
-            raise self.container.corrupt("a term leads nowhere")
+        if not 0 <= number < len(ends):  # the number comes from a family, which may be damaged
+            raise self.container.corrupt("a term refers to something that does not exist")
         return bytes(self.terms[ends[number - 1] if number else 0 : ends[number]])
 
     def term_text(self, number: int) -> str:
@@ -142,7 +142,7 @@ class Segment:
         return low
 
     def find(self, term: str) -> int:
-        """The term's number, or -1."""
+        """The number of a term, or -1."""
         known = self._numbers.get(term)
         if known is None:
             known = self._find(term)
@@ -166,7 +166,7 @@ class Segment:
         return terms[bisect_left(terms, first) : bisect_left(terms, last)].tolist()
 
     def postings(self, family: str, term: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]] | None:
-        """The live owners of a term in `family`, and how often each has it."""
+        """The live owners of a term in `family`, with counts; None where it does not occur."""
         key = family, term
         known = self._decoded.get(key)
         if known is None:
@@ -176,7 +176,7 @@ class Segment:
         return known[0]
 
     def add_postings(self, total: PostingSum, family: str, term: int, first: int, weight: float) -> None:
-        """Add how often each live owner has a term, times a weight; owners are numbered from `first` on."""
+        """Add the counts of a term times a weight to `total`; `first` is added to the numbers of owners."""
         if native() is None or self.live is not None:
             found = self.postings(family, term)
             if found is not None:
@@ -190,8 +190,8 @@ class Segment:
                 data, rows, self._owner_total(family), first, weight, lambda: broken_postings(self.container, family)
             )
 
-    def mark(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
-        """Mark all owners, live or not, that have one of some terms, which ascend, in `family`."""
+    def mark_owners(self, family: str, terms: Sequence[int], mask: NDArray[np.bool_]) -> None:
+        """Set `mask` for all owners, live or dead, of ascending terms in `family`."""
         views, kernel = self._family(family), native()
         if kernel is None:
             for place in filter(lambda place: place >= 0, map(views.place, terms)):
@@ -230,14 +230,14 @@ class Segment:
 
     @cached_property
     def bloom(self) -> memoryview:
-        """What `lurcher.storage.bloom` made of the text."""
+        """The Bloom filter over the text."""
         return self.container.section("bloom")
 
     def paths(self) -> Iterator[str]:
-        """The paths of all files in order, dead ones too."""
+        """The paths of all files in order, dead ones included."""
         blob, offsets = bytes(self.container.section("paths")), self.files["path"].tolist()
         parts = blob.split(b"\0")[:-1]
-        # They lie in the order of the files unless somebody has tampered with them.
+        # In the order of the files, unless the segment was tampered with.
         if list(accumulate(map(len, parts), lambda place, size: place + size + 1, initial=0))[:-1] == offsets:
             yield from (self.prefix + part.decode("utf-8", "replace") for part in parts)
             return
@@ -249,7 +249,7 @@ class Segment:
 
 
 def decode_definitions(segment: Segment, rows: NDArray[Any]) -> list[Definition]:
-    """Definitions of one file. Their strings lie next to each other and are read at once."""
+    """Decode the definitions of one file, reading their neighbouring strings at once."""
     columns = ("name", "container", "signature")
     start = min(int(rows[column].min()) for column in columns)
     last = max(int(rows[column].max()) for column in columns)

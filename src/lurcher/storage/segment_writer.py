@@ -1,4 +1,4 @@
-"""A segment as a build makes it, and as it is laid out for disk."""
+"""Writes a segment: the data that a build makes, and its encoding as a container."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class SegmentData:
     paths: bytes
     """Zero-terminated UTF-8, in file order."""
     strings: bytes
-    """Zero-terminated UTF-8 that definitions lead to: each file's own, one file after the other."""
+    """Zero-terminated UTF-8 that definitions refer to, file by file."""
     languages: list[str]
     texts: list[bytes | memoryview]
     """One per file, in file order."""
     vectors: Vectors | None = None
     """None where no model was in use."""
     model: str = ""
-    """The digest of the model that made them."""
+    """The digest of the model that made the vectors."""
 
 
 class StringPool:
-    """Gathers strings, each kept once per file: so a file's strings can be taken elsewhere as they are."""
+    """Collects strings, each stored once per file, so that a merge can copy the strings of a file as they are."""
 
     def __init__(self) -> None:
         self._offsets: dict[str, int] = {}
@@ -48,7 +48,7 @@ class StringPool:
         self._size = 0
 
     def next_file(self) -> int:
-        """Where the strings of the next file begin."""
+        """Start a file; returns the offset of its strings."""
         self._offsets.clear()
         return self._size
 
@@ -72,9 +72,9 @@ def encode_segment(
 ) -> tuple[dict[str, tuple[str, bytes | memoryview]], dict[str, Any]]:
     """The sections and the meta entry of a segment's container.
 
-    A `part` of one that is being made has no filter yet, but what the filter of the whole is made of; and as it is read but
-    once, and soon, nothing in it is made smaller, unless its texts are `aligned` as they will be in the whole: then
-    their blocks are those of the whole. What stands before the first text fills its block up.
+    A `part` of a segment that is being built carries the entries of its Bloom filter instead of the filter. It is read once,
+    so it is not compressed; except the text, if it is `aligned`: then it begins at the offset in a block that it will have in
+    the whole, after a filling of zeros, and the merge can copy its compressed blocks.
     """
     import numpy as np
 
@@ -118,7 +118,7 @@ def encode_segment(
 
 
 def write_segment(data: SegmentData, out: ContainerWriter) -> str:
-    """Write a segment; its digest."""
+    """Write a segment and return its digest."""
     sections, meta = encode_segment(data)
     for name, (kind, content) in sections.items():
         out.add(name, kind, content)
@@ -128,7 +128,7 @@ def write_segment(data: SegmentData, out: ContainerWriter) -> str:
 def make_meta(
     files: int, units: int, definitions: int, imports: int, terms: int, languages: list[str], dims: int, model: str
 ) -> dict[str, Any]:
-    """What a segment says of itself; `model` is the digest of the one that made its vectors."""
+    """The meta entry of a segment; `model` is the digest of the model that made its vectors."""
     return {
         "format": FORMAT,
         "files": files,

@@ -1,6 +1,6 @@
-"""Vectors in a segment: one per unit and one per file (its card), as bytes with a scale per row.
+"""Vectors in a segment: one per unit and one per file (its card), as signed bytes with a scale per row.
 
-A unit's row times its scale is one long, a card's at most.
+A card is a short description of a file. Row times scale has length 1 for units, at most 1 for cards.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _BLOCK_ROWS = 256
-"""Rows taken apart at a time: few enough to stay near the processor."""
+"""Rows that are converted at a time: few enough for the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """A row without any known term is zero, and so is its scale."""
+    """All vectors of a segment. A row without any known term is zero, and so is its scale."""
 
     units: NDArray[np.int8]
     unit_scales: NDArray[np.float32]
@@ -33,7 +33,7 @@ class Vectors:
 
 
 def encode_vectors(vectors: Vectors | None) -> tuple[dict[str, tuple[str, bytes | memoryview]], int]:
-    """The sections of a segment that hold its vectors, and how many numbers each has."""
+    """The sections of a segment with its vectors, and the number of dimensions."""
     if vectors is None:
         return {"vectors": ("i1", b""), "vector_scales": ("<f4", b""), "cards": ("i1", b""), "card_scales": ("<f4", b"")}, 0
     return {
@@ -48,11 +48,11 @@ def check_vectors(container: Container) -> None:
     """Raise unless there is a vector for each unit and each file, or for none."""
     meta, dims = container.meta, container.meta.get("dims")
     if type(dims) is not int or not 0 <= dims <= 1 << 16:
-        raise container.corrupt("its vectors have no size")
+        raise container.corrupt("the size of its vectors is not valid")
     for name, scales, kind in (("vectors", "vector_scales", "units"), ("cards", "card_scales", "files")):
         count = meta[kind] if dims else 0
         if container.length(name) != count * dims or container.length(scales) != 4 * count:
-            raise container.corrupt(f"its {name} are not as many as its {kind}")
+            raise container.corrupt(f"the number of its {name} is not that of its {kind}")
 
 
 def read_vectors(container: Container) -> Vectors | None:
@@ -67,7 +67,7 @@ def read_vectors(container: Container) -> Vectors | None:
 
 
 class VectorRows(NamedTuple):
-    """Rows of bytes in a section, and the scale of each."""
+    """A section of vectors, and the scale of each row."""
 
     container: Container
     name: str
@@ -83,7 +83,7 @@ class VectorRows(NamedTuple):
         return self.container.typed_section(self.name, "i1")
 
     def data_for(self, rows: NDArray[np.int64] | None) -> memoryview:
-        """The same where only some rows are looked at: what is not looked at need not be verified."""
+        """The same where only some rows are read: the others need not be verified."""
         if rows is None or native() is None or not len(rows):
             return self.data
         starts = rows * self.dims
@@ -111,22 +111,22 @@ def _open_vectors(container: Container) -> _SegmentVectors | None:
     for rows, scales in (("vectors", "vector_scales"), ("cards", "card_scales")):
         matrix = VectorRows(container, rows, dims, np.frombuffer(container.typed_section(scales, "<f4"), np.float32))
         if len(matrix) and not 0 <= float(matrix.scales.min()) <= float(matrix.scales.max()) <= 1:
-            raise container.corrupt("its vectors are of no length")
+            raise container.corrupt("a scale of its vectors is out of range")
         found.append(matrix)
     return _SegmentVectors(dims, *found)
 
 
 class Direction(NamedTuple):
-    """A vector as whole numbers, and its length; zero long where there is nothing to point at."""
+    """A query vector as whole numbers, and its length; length 0 if it is empty."""
 
     numbers: NDArray[np.float32]
     length: float
 
 
 def to_direction(vector: NDArray[np.float64]) -> Direction:
-    """Numbers small enough that single precision holds every product with a row exactly.
+    """Numbers small enough that single precision represents every product with a row exactly.
 
-    A cosine must not depend on the rows around it, or an index that grew would answer differently from one made at once.
+    So a cosine does not depend on how rows are grouped, and an index that grew answers like one that was built at once.
     """
     total = fsum(np.abs(vector).tolist())
     numbers = np.trunc(vector * ((1 << 17) / total)) if total > 0 else np.zeros(len(vector))
@@ -134,7 +134,7 @@ def to_direction(vector: NDArray[np.float64]) -> Direction:
 
 
 class ProductBuffer(_local):
-    """Where each thread takes rows apart: asking the system for new memory each time would cost more than the work."""
+    """Memory for converted rows, one per thread: allocating it for each query would cost more than the work."""
 
     def __init__(self) -> None:
         self._bytes: NDArray[np.int8] | None = None
@@ -174,7 +174,7 @@ class ProductBuffer(_local):
             if places is None:
                 block[...] = rows[first:last]
             else:
-                # Every place is a row, as whoever numbers units made sure; "clip" only saves a copy.
+                # Every place is valid; "clip" only saves a copy.
                 rows.take(places[first:last], axis=0, out=chosen[: last - first], mode="clip")
                 block[...] = chosen[: last - first]
             np.matmul(block, direction.numbers, out=products[first:last])
@@ -182,10 +182,10 @@ class ProductBuffer(_local):
 
 
 class CosineIndex:
-    """Cosines of a snapshot's units and files with a direction; numbered across segments, live and dead.
+    """Cosines of all units and files of a snapshot, live and dead, with a direction.
 
-    Rows stay bytes and are taken apart block by block on each question: fetching them from memory is what costs, and a copy in
-    single precision would be four times as much to fetch.
+    Rows stay bytes and are converted block by block for each query: fetching them from memory is what costs, and single
+    precision would be four times as much to fetch.
     """
 
     def __init__(self, containers: Sequence[Container | None]) -> None:
@@ -193,8 +193,8 @@ class CosineIndex:
         self._parts = [part for part in found if part is not None]
         sizes = {part.dims for part in self._parts}
         self.dims: int = sizes.pop() if len(self._parts) == len(found) and len(sizes) == 1 else 0
-        """Numbers of each vector; 0 where not all segments have vectors of one size."""
-        self._desk = ProductBuffer()
+        """Dimensions; 0 where not all segments have vectors of one size."""
+        self._buffer = ProductBuffer()
 
     def vector(self, unit: int) -> NDArray[np.float64]:
         """A unit's own vector."""
@@ -227,7 +227,7 @@ class CosineIndex:
     def _cosines(
         self, rows: VectorRows, direction: Direction, places: NDArray[np.int64] | None = None
     ) -> NDArray[np.float64]:
-        products = self._desk.products(rows.data_for(places), rows.dims, places, direction)
+        products = self._buffer.products(rows.data_for(places), rows.dims, places, direction)
         products *= rows.scales if places is None else rows.scales[places]
         products /= direction.length or 1.0
         return products
