@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from truth import file_imports
 
-from lurcher.chunking.code import tree_of
+from lurcher.chunking.code import parse_tree
 from lurcher.languages.detect import detect, ecosystem_of
 from lurcher.languages.grammar import grammar_of
 from lurcher.languages.graph import Graph
@@ -136,7 +136,7 @@ def load(tree: Path) -> tuple[list[tuple[str, str, tuple[Import, ...]]], float, 
         grammar = grammar_of(language) if ecosystem_of(language) and text else None
         if grammar is not None:
             begun = time.process_time()
-            found = tree_of(text, grammar)
+            found = parse_tree(text, grammar)
             parsed = time.process_time()
             imports = imports_of(found[0], text, language, found[1].imports_in) if found is not None else ()
             extraction += time.process_time() - parsed

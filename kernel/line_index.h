@@ -1,4 +1,4 @@
-/* A text with its lines, the width of its characters, and its comments, as chunking/line_index.py and languages/definitions.py have it. */
+/* A text with its lines, the width of its characters, and its comments, as chunking/lines.py and languages/definitions.py have it. */
 
 #ifndef LURCHER_RULER_H
 #define LURCHER_RULER_H

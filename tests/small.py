@@ -6,7 +6,7 @@ from lurcher.config import Settings
 from lurcher.indexing.build import build_segment
 from lurcher.lanes.base import Request, run_lanes
 from lurcher.query.plan import make_plan
-from lurcher.ranking.context import Context, Ranking, own_words, ranking_named
+from lurcher.ranking.context import Context, Ranking, find_own_words, ranking_named
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
 from lurcher.storage.segment_reader import Segment
@@ -44,7 +44,7 @@ def context_of(
     names = [lane for lane in plan.lanes if table is not None or lane != "dense"]
     request = Request(snapshot, plan, settings, snapshot.live_files, model_with(table))
     found, _ = run_lanes(names, request, lambda lane: None)
-    return Context(snapshot, plan, settings, found, snapshot.live_files, 10, own_words(snapshot, plan, [name]))
+    return Context(snapshot, plan, settings, found, snapshot.live_files, 10, find_own_words(snapshot, plan, [name]))
 
 
 def ranked_paths(files: dict[str, str], query: str, ranking: str = "default", settings: Settings | None = None) -> list[str]:

@@ -72,11 +72,11 @@ def test_a_search_ends_before_its_lanes(tmp_path, mode: str) -> None:  # type: i
 def test_a_search_for_exact_text_ends_between_two_groups_of_files(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
     for number in range(6):
         (tmp_path / f"m{number}.py").write_text(f"value_{number} = 1\n")
-    monkeypatch.setattr(literal, "_SMALLEST_GROUP", 1)
-    monkeypatch.setattr(literal, "_GROUP", 1)
+    monkeypatch.setattr(literal, "_MIN_BATCH_BYTES", 1)
+    monkeypatch.setattr(literal, "_BATCH_BYTES", 1)
     searched: list[int] = []
     stop = threading.Event()
-    whole = literal._search_group
+    whole = literal._search_batch
 
     def search_group(*arguments: object) -> object:
         searched.append(1)
@@ -86,7 +86,7 @@ def test_a_search_for_exact_text_ends_between_two_groups_of_files(tmp_path, monk
 
     with Engine.open(tmp_path, root=tmp_path) as engine:
         engine.index()
-        monkeypatch.setattr(literal, "_search_group", search_group)
+        monkeypatch.setattr(literal, "_search_batch", search_group)
         with pytest.raises(Cancelled):
             run_cancellable(lambda: engine.search("v.lue", mode="literal"), stop)
     assert len(searched) == 2

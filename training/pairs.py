@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from lurcher.chunking.code import parse
 from lurcher.languages.detect import detect
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
-from lurcher.terms.count import Postings, term_counter
+from lurcher.terms.count import Postings, make_counter
 from lurcher.terms.split import folders_of, name_of, name_parts
 from lurcher.types import Definition, ParsedFile
 from training.prose import say
@@ -72,7 +72,7 @@ class PackagePairs:
 
 def cut(texts: Iterable[tuple[str, bytes]], seed: str) -> PackagePairs:
     """All pairs of a package's files. `seed` fixes which are taken where there are too many."""
-    counter = term_counter()
+    counter = make_counter()
     kinds: list[int] = []
     owners: list[int] = []
     languages: list[str] = []

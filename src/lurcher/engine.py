@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 
 from lurcher import config
-from lurcher.answer.page import with_notes
+from lurcher.answer.page import add_notes
 from lurcher.corpora.base import SearchRequest, Services
 from lurcher.corpora.code import CodeCorpus
 from lurcher.errors import ConfigError, LurcherError, Template, UsageError
 from lurcher.indexing.root_index import RootIndex
 from lurcher.indexing.workspace import Workspace, open_roots, state_of
 from lurcher.query.sources import LIBRARIES, choose_sources, installed_source
-from lurcher.query.validate import checked, filter_of, several
+from lurcher.query.validate import as_tuple, check_query, make_filter
 from lurcher.runtime.cache import Cache
 from lurcher.runtime.light import TYPE_CHECKING, replace
 from lurcher.sources.roots import find_root
@@ -238,20 +238,21 @@ class Engine:
         installed = installed_source(sources)
         if installed is not None:
             local = self._local(Template("{in=*}", installed))
-            return with_notes(self._documents(installed).search(request), local)
+            return add_notes(self._documents(installed).search(request), local)
         if libraries and sources is None:
             request = replace(request, sources=[LIBRARIES])
         chosen = choose_sources(
-            request.sources, libraries=several(libraries), since=since, until=until, author=author, outcomes=outcomes, tags=tags
+            request.sources, libraries=as_tuple(libraries), since=since, until=until, author=author, outcomes=outcomes,
+            tags=tags,
         )
         if len(chosen.sources) > 1:
             local = self._local(Template("{in=all}"))
-            return with_notes(self._federation.search(request, chosen.sources), local + chosen.notes)
+            return add_notes(self._federation.search(request, chosen.sources), local + chosen.notes)
         search = {
             "code": self._search_code, "history": self._search_history, "notes": self._search_notes,
             LIBRARIES: self._search_libraries,
         }[chosen.sources[0]]  # fmt: skip
-        return with_notes(search(request), chosen.notes)
+        return add_notes(search(request), chosen.notes)
 
     def _search_code(self, request: SearchRequest) -> Answer:
         """From the shared store where one is set; from the local index where there is none, or it cannot answer."""
@@ -263,19 +264,19 @@ class Engine:
         answer = self._code.search(request)
         if answer.sources == ("notes",):
             notes += self._local("what notes say")
-        return with_notes(answer, notes)
+        return add_notes(answer, notes)
 
     def _search_history(self, request: SearchRequest) -> Answer:
         local = self._local("what commits say")
-        return with_notes(self._history.search(request), local)
+        return add_notes(self._history.search(request), local)
 
     def _search_notes(self, request: SearchRequest) -> Answer:
         local = self._local("what notes say")
-        return with_notes(self._notes.search(request), local)
+        return add_notes(self._notes.search(request), local)
 
     def _search_libraries(self, request: SearchRequest) -> Answer:
         local = self._local(Template("{in=libraries}"))
-        return with_notes(self._libraries.search(request), local)
+        return add_notes(self._libraries.search(request), local)
 
     def history(
         self,
@@ -358,7 +359,7 @@ class Engine:
         self, name: str, *, limit: int = 20, languages: Sequence[str] = (), progress: Progress = silent
     ) -> SymbolAnswer:
         """The definitions of a name, best first."""
-        query = checked(Query(name, limit, filter=filter_of(languages)))
+        query = check_query(Query(name, limit, filter=make_filter(languages)))
         notes: tuple[Degraded, ...] = ()
         if self._store is not None:
             answer, notes = self._store.try_symbol(query)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher import Engine
-from lurcher.chunking.notebook import cell_at, cells_of, parse_notebook, read_notebook
+from lurcher.chunking.notebook import find_cell, find_cells, parse_notebook, read_notebook
 
 MARKDOWN = "# Retry study\n\nHow requests are retried."
 CODE = 'def retry(url):\n    """Retry with backoff."""\n    return url\n'
@@ -62,11 +62,11 @@ def test_lines_are_those_of_the_file() -> None:
 @pytest.mark.parametrize("indent", [1, None])
 def test_a_line_knows_its_cell(indent: int | None) -> None:
     text = read_notebook(json.dumps(STUDY, indent=indent).encode())
-    assert [entry.type for entry in cells_of(text)] == ["markdown", "code", "code", "code", "raw"]
+    assert [entry.type for entry in find_cells(text)] == ["markdown", "code", "code", "code", "raw"]
     number = text.decode().split("\n").index("    return url") + 1
-    assert cell_at(text, number - 1, number) == {"number": 3, "type": "code", "start_line": 2, "end_line": 3}
-    assert cell_at(text, 1, 1) is None
-    assert cell_at(text, number - 3, number) is None  # the line between two cells
+    assert find_cell(text, number - 1, number) == {"number": 3, "type": "code", "start_line": 2, "end_line": 3}
+    assert find_cell(text, 1, 1) is None
+    assert find_cell(text, number - 3, number) is None  # the line between two cells
 
 
 def test_code_defines_and_imports_and_prose_is_a_comment() -> None:
@@ -86,7 +86,7 @@ def check_chunks(text: bytes, target: int) -> None:
     for chunk in chunks:
         assert chunk.start_line == text.count(b"\n", 0, chunk.start_byte) + 1
         assert chunk.end_line == text.count(b"\n", 0, chunk.end_byte - 1) + 1
-    for entry in cells_of(text):
+    for entry in find_cells(text):
         for chunk in chunks:
             inside = entry.start <= chunk.start_byte and chunk.end_byte <= entry.end
             assert inside or chunk.end_byte <= entry.start or entry.end <= chunk.start_byte or entry.start == entry.end
@@ -120,7 +120,7 @@ def test_what_is_no_notebook_stays_as_it_is(raw: bytes) -> None:
 
 def test_separators_in_a_source_are_blanks() -> None:
     text = read_notebook(written(notebook(cell("code", ["a\x1e\x1fb\r\n", "\x1e"]))))
-    assert len(cells_of(text)) == 1
+    assert len(find_cells(text)) == 1
     assert b"a  b " in text
 
 
@@ -142,7 +142,7 @@ def test_any_notebook_can_be_read(cells: list[tuple[str, str, Any]], indent: int
     whole = notebook(*({**cell(kind, source.split("\n")), "outputs": extra} for kind, source, extra in cells)) | {"x": other}
     raw = json.dumps(whole, indent=indent).encode()
     text = read_notebook(raw)
-    assert len(cells_of(text)) == len(cells)
+    assert len(find_cells(text)) == len(cells)
     check_chunks(text, 50)
 
 

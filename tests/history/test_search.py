@@ -8,7 +8,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.errors import CursorError, FilterError, PathError, QueryError
-from lurcher.query.filters import glob_matches
+from lurcher.query.filters import matches_glob
 from tests.history.repo import Repo
 
 CACHE = "def lookup(key):\n    if key in CACHE:\n        return CACHE[key]\n    return fetch(key)\n"
@@ -197,5 +197,5 @@ def test_paths_narrow_down_to_what_a_look_at_every_commit_finds(tmp_path: Path) 
     shas = {name: repo.commit("Touch a file", {name: "one = 1\n"}) for name in names}
     engine = Engine.open(repo.top)
     for glob in (*names, "src", "src/Größe", "*.py", "getHTTPResponse.md", "c-d_e.ts", "a b", "docs/*.md", "nowhere"):
-        expected = {sha for name, sha in shas.items() if glob_matches(glob, name)}
+        expected = {sha for name, sha in shas.items() if matches_glob(glob, name)}
         assert {(hit.commit or {})["sha"] for hit in engine.history("touch a file", paths=[glob]).hits} == expected

@@ -139,14 +139,14 @@ def test_files_near_the_question_gain_alike(
 @given(st.lists(st.tuples(st.sampled_from([0.1, 0.7, 1.0]), REALS), max_size=5))
 def test_evidence_adds_up_alike(given_evidence: list[tuple[float, list[float]]]) -> None:
     evidence = [("some", weight, np.array(values)) for weight, values in given_evidence]
-    both(default, lambda: default._added_up(evidence, FILES))
+    both(default, lambda: default._sum_evidence(evidence, FILES))
 
 
 @given(REALS, REALS, MARKS, st.lists(st.integers(0, 1), min_size=FILES, max_size=FILES))
 def test_the_same_files_are_left(sums: list[float], factors: list[float], allowed: list[bool], counts: list[int]) -> None:
     context: Any = SimpleNamespace(allowed=np.array(allowed), snapshot=SimpleNamespace(unit_counts=np.array(counts)))
 
-    both(default, lambda: default._left(context, np.array(sums), np.array(factors)))
+    both(default, lambda: default._apply_penalties(context, np.array(sums), np.array(factors)))
 
 
 def test_owners_that_are_not_there_are_refused() -> None:

@@ -29,10 +29,10 @@ WANTED = st.sets(st.text("ab_", min_size=1, max_size=3) | st.text("aäé中", mi
 @example("A b\nä a", {"a"})
 def test_the_best_line_is_the_same(text: str, wanted: set[str]) -> None:
     snapshot: Any = SimpleNamespace(unit_text=lambda unit: text, unit=lambda unit: (0, 7, 0, 0, 0, 0))
-    native = excerpts.focus_of(snapshot, 0, wanted)
+    native = excerpts.find_focus(snapshot, 0, wanted)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(excerpts, "native", lambda: None)
-        assert native == excerpts.focus_of(snapshot, 0, wanted)
+        assert native == excerpts.find_focus(snapshot, 0, wanted)
 
 
 def test_some_lines_are_left_to_python() -> None:
@@ -87,7 +87,7 @@ def test_the_nearest_units_are_the_same(counts: list[int], seed: int) -> None:
 
     def found() -> tuple[bytes, list[int]]:
         context: Any = SimpleNamespace(snapshot=SimpleNamespace(unit_counts=number), nearest=None)
-        means = dense._best_units(context, lane, np.arange(len(counts)))
+        means = dense._average_nearest_units(context, lane, np.arange(len(counts)))
         return np.array(means).tobytes(), np.array(context.nearest).tolist()
 
     native = found()

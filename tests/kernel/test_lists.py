@@ -85,11 +85,11 @@ def test_words_weigh_the_same_in_segments_that_grew(tmp_path: Path) -> None:
         assert len(snapshot.segments) > 1
         weights = {"body": 1.0, "comments": 0.7, "symbols": 2.0, "name": 1.5, "folder": 0.5, "stem": 1.5}
         for term in ("retry", "socket", "other", "nowhere"):
-            native = lexical._weighted(snapshot, term, weights)
+            native = lexical._weigh_term(snapshot, term, weights)
             with pytest.MonkeyPatch.context() as patch:
                 for module in (postings, segment_reader):
                     patch.setattr(module, "native", lambda: None)
                 snapshot.weighted = container.BoundedCache(1000)
-                plain = lexical._weighted(snapshot, term, weights)
+                plain = lexical._weigh_term(snapshot, term, weights)
             assert [array.tolist() for array in native] == [array.tolist() for array in plain]
             assert len(native[0]) or term == "nowhere"

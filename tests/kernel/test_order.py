@@ -38,10 +38,10 @@ def test_files_have_the_same_sums(counts: list[int], seed: int, power: float, sh
     scores = scores_of(sum(counts), random, share)
     allowed = random.random(len(counts)) < 0.8
     files = numbering.best_units_by_file(snapshot, scores)
-    native = content.harmonic(snapshot, scores, files, allowed, power)
+    native = content.sum_harmonic(snapshot, scores, files, allowed, power)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(content, "native", lambda: None)
-        plain = content.harmonic(snapshot, scores, files, allowed, power)
+        plain = content.sum_harmonic(snapshot, scores, files, allowed, power)
     assert native.tobytes() == plain.tobytes()
 
 

@@ -114,6 +114,6 @@ def test_what_is_found_is_what_python_finds(monkeypatch: pytest.MonkeyPatch) -> 
         terms, term_bytes, term_ends = memoryview(blob), blob, ends
 
     segment: Any = Terms()
-    found = literal.terms_containing(segment, b"arse")
+    found = literal.find_terms_containing(segment, b"arse")
     monkeypatch.setattr(literal, "native", lambda: None)
-    assert found is not None and list(found) == literal.terms_containing(segment, b"arse") == [0, 1, 2, 3]
+    assert found is not None and list(found) == literal.find_terms_containing(segment, b"arse") == [0, 1, 2, 3]

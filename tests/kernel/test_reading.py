@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.chunking import code
-from lurcher.chunking.compiled import read
-from lurcher.chunking.line_index import Ruler
-from lurcher.chunking.lines import cut_lines
+from lurcher.chunking.code import read_with_kernel
+from lurcher.chunking.lines import LineIndex, cut_lines
 from lurcher.chunking.tiling import chunk_tree
 from lurcher.languages.base import ATTRIBUTE, COMMENT, SCOPE, DefinitionRules
 from lurcher.languages.definitions import KernelRules, extract, kernel_rules
@@ -41,16 +40,17 @@ def rules(language: str) -> KernelRules:
 def both(text: bytes, language: str, target: int) -> tuple[Any, Any]:
     grammar = grammar_of(language)
     assert grammar is not None
-    tree = code.tree_of(grammar.prepared(text), grammar)
+    tree = code.parse_tree(grammar.prepared(text), grammar)
     if not text or tree is None:
         return None, None
     root, reader = tree
-    ruler = Ruler(text)
+    ruler = LineIndex(text)
     end = len(grammar.rules.patterns)
     definitions, comments = extract([match for match in reader.matches(root) if match[0] < end], grammar.rules, ruler)
     chunks = chunk_tree(root, ruler, target, grammar.rules, comments, definitions)
     matches = [match for match in reader.matches(root) if match[0] < end]
-    return read(root, matches, text, target, grammar.rules, rules(language)), (chunks, definitions, tuple(comments.ranges))
+    found = read_with_kernel(root, matches, text, target, grammar.rules, rules(language))
+    return found, (chunks, definitions, tuple(comments.ranges))
 
 
 @pytest.mark.parametrize("language", PARSED)
@@ -88,7 +88,7 @@ def test_broken_files_are_read_alike(file: tuple[bytes, str], target: int) -> No
 @given(st.text(st.sampled_from("ab é\n漢😀")), st.data())
 def test_a_text_is_measured_alike(text: str, data: st.DataObject) -> None:
     raw = text.encode()
-    ours, reference = kernel.module().Ruler(raw), Ruler(raw)
+    ours, reference = kernel.module().Ruler(raw), LineIndex(raw)
     assert (ours.text, ours.line_starts) == (raw, reference.line_starts)
     end = data.draw(st.integers(0, len(raw)))
     start = data.draw(st.integers(0, end))

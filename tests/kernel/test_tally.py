@@ -54,10 +54,10 @@ def test_gains_are_the_same(seed: int, total: int) -> None:
     units = np.flatnonzero(random.random(total) < 0.5)
     tf, norm, scores = random.random(len(units)) * 9, random.random(total) + 1e-9, random.random(total)
     again = scores.copy()
-    share = lexical._added(scores, units, tf, norm, Group("word", 1.0, ()), 2.7)
+    share = lexical._add_group(scores, units, tf, norm, Group("word", 1.0, ()), 2.7)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lexical, "native", lambda: None)
-        plain = lexical._added(again, units, tf, norm, Group("word", 1.0, ()), 2.7)
+        plain = lexical._add_group(again, units, tf, norm, Group("word", 1.0, ()), 2.7)
     assert scores.tobytes() == again.tobytes()
     assert share.amounts.tobytes() == plain.amounts.tobytes()
 

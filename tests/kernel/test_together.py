@@ -25,10 +25,10 @@ def test_units_that_share_a_line_with_every_piece(sizes: list[int], pieces: int,
     groups = np.repeat(np.arange(len(sizes)), np.array(sizes, np.int64))
     masks: list[Any] = [random.random(len(groups)) < share for _ in range(pieces)]
     snapshot: Any = SimpleNamespace(unit_line_group=groups, line_groups=len(sizes))
-    native = literal._of_lines(snapshot, masks)
+    native = literal._select_by_line(snapshot, masks)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(literal, "native", lambda: None)
-        assert native.tolist() == literal._of_lines(snapshot, masks).tolist()
+        assert native.tolist() == literal._select_by_line(snapshot, masks).tolist()
 
 
 def test_masks_of_another_length_are_refused() -> None:

@@ -66,8 +66,8 @@ def test_equal_units_have_places_in_path_order() -> None:
 
 def test_repeated_words_count_by_their_root() -> None:
     snapshot = snapshot_of(FILES, table=TABLE)
-    once = dense._words(make_plan("the cookie and the pool", "auto", snapshot))
-    twice = dense._words(make_plan("cookie cookie cookie cookie pool", "auto", snapshot))
+    once = dense._count_words(make_plan("the cookie and the pool", "auto", snapshot))
+    twice = dense._count_words(make_plan("cookie cookie cookie cookie pool", "auto", snapshot))
     assert once == {"cookie": 1.0, "pool": 1.0}
     assert twice == {"cookie": 4.0, "pool": 1.0}
 
@@ -75,9 +75,9 @@ def test_repeated_words_count_by_their_root() -> None:
 def test_of_a_report_the_title_counts() -> None:
     snapshot = snapshot_of(FILES, table=TABLE)
     text = "cookie is lost\nIt happens in the pool, every time that a router is registered."
-    assert set(dense._words(make_plan(text, "auto", snapshot))) == {"cookie", "lost"}
-    assert "pool" in dense._words(make_plan(text, "dense", snapshot))
-    assert "pool" in dense._words(make_plan("?!\nthe pool", "auto", snapshot))
+    assert set(dense._count_words(make_plan(text, "auto", snapshot))) == {"cookie", "lost"}
+    assert "pool" in dense._count_words(make_plan(text, "dense", snapshot))
+    assert "pool" in dense._count_words(make_plan("?!\nthe pool", "auto", snapshot))
 
 
 def test_a_question_of_unseen_words_is_a_guess() -> None:

@@ -21,7 +21,7 @@ def request_for(query: str) -> Request:
 
 
 def broken(error: Exception) -> object:
-    def run(request: Request) -> base.Found:
+    def run(request: Request) -> base.LaneResult:
         raise error
 
     return run

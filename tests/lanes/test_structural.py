@@ -7,7 +7,7 @@ import pytest
 from lurcher.config import Settings
 from lurcher.errors import QueryError
 from lurcher.lanes import structural
-from lurcher.lanes.base import Request, located
+from lurcher.lanes.base import Request, is_located
 from lurcher.lanes.structural import StructuralMatches, run
 from lurcher.query.plan import make_plan
 from lurcher.ranking.context import ranking_named
@@ -44,7 +44,7 @@ def snapshot_path(snapshot: Snapshot, unit: int) -> str:
 
 def test_it_finds_every_match_in_every_language_that_reads_the_pattern() -> None:
     found = search("check($$$)")
-    assert located(found)
+    assert is_located(found)
     assert places(found) == [("src/a.py", 2), ("src/a.py", 7), ("src/b.js", 1), ("src/c.rs", 1), ("tests/test_a.py", 2)]
     assert found.languages == ("javascript", "python", "rust")
 
@@ -94,7 +94,7 @@ def test_a_match_belongs_to_the_unit_in_which_it_begins() -> None:
 def test_files_without_its_words_are_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[str] = []
     real = structural.find_spans
-    monkeypatch.setattr(structural, "spans", lambda pattern, text: parsed.append(text) or real(pattern, text))
+    monkeypatch.setattr(structural, "find_spans", lambda pattern, text: parsed.append(text) or real(pattern, text))
     search("check(self)")
     assert parsed == [FILES["src/a.py"]]
 
@@ -104,10 +104,10 @@ def test_a_file_that_cannot_be_parsed_is_named_and_the_others_are_searched(monke
 
     def spans(pattern: object, text: str) -> list[tuple[int, int]]:
         if text == FILES["src/a.py"]:
-            raise structural.Unreadable("makes ast-grep panic")
+            raise structural.UnreadableFile("makes ast-grep panic")
         return real(pattern, text)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(structural, "spans", spans)
+    monkeypatch.setattr(structural, "find_spans", spans)
     found = search("check($$$)")
     assert [path for path, _ in places(found)] == ["src/b.js", "src/c.rs", "tests/test_a.py"]
     assert found.notes[-1].reason == "src/a.py was not searched: it makes ast-grep panic"

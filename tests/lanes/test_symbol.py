@@ -14,7 +14,7 @@ FILES = {
 
 def best(name: str) -> tuple[SymbolHit, ...]:
     snapshot = snapshot_of(FILES)
-    return symbol.best(snapshot, symbol.find(snapshot, [name]), 20)
+    return symbol.rank_definitions(snapshot, symbol.find_definitions(snapshot, [name]), 20)
 
 
 def test_qualified_names_resolve_in_every_spelling() -> None:
@@ -35,15 +35,15 @@ def test_an_attribute_of_the_code_comes_before_methods_of_tests() -> None:
         "tests/test_router.py": "class Fake:\n    def route(self):\n        pass\n",
     }
     snapshot = snapshot_of(files)
-    hits = symbol.best(snapshot, symbol.find(snapshot, ["route"]), 5)
+    hits = symbol.rank_definitions(snapshot, symbol.find_definitions(snapshot, ["route"]), 5)
     assert [(hit.qualified, hit.test) for hit in hits] == [("Router.route", False), ("Fake.route", True)]
-    hits = symbol.best(snapshot, symbol.find(snapshot, ["Fake.route"]), 5)
+    hits = symbol.rank_definitions(snapshot, symbol.find_definitions(snapshot, ["Fake.route"]), 5)
     assert hits[0].qualified == "Fake.route"
 
 
 def test_other_spellings_come_after_the_exact_one() -> None:
     snapshot = snapshot_of({"a.py": "def get_user(): pass\n", "b.js": "function getUser() {}\n"})
-    hits = symbol.best(snapshot, symbol.find(snapshot, ["getUser"]), 5)
+    hits = symbol.rank_definitions(snapshot, symbol.find_definitions(snapshot, ["getUser"]), 5)
     assert [hit.name for hit in hits] == ["getUser", "get_user"]
 
 

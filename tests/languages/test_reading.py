@@ -11,7 +11,7 @@ from tree_sitter import Language, Parser, Query, QueryCursor
 
 from lurcher.chunking import code
 from lurcher.chunking.code import parse
-from lurcher.chunking.line_index import Ruler
+from lurcher.chunking.lines import LineIndex
 from lurcher.languages.base import COMMENT, Captures, DefinitionRules, MatchReader
 from lurcher.languages.definitions import extract
 from lurcher.languages.detect import LANGUAGES
@@ -35,7 +35,7 @@ def found(source: str, *patterns: tuple[str | MatchReader, str]) -> list[str]:
     query = Query(grammar("python"), "\n".join(pattern for _, pattern in patterns))
     tree = Parser(grammar("python")).parse(text)
     definitions, comments = extract(
-        QueryCursor(query).matches(tree.root_node), DefinitionRules(patterns=patterns, leads=frozenset()), Ruler(text)
+        QueryCursor(query).matches(tree.root_node), DefinitionRules(patterns=patterns, leads=frozenset()), LineIndex(text)
     )
     return [f"{entry.kind} {entry.qualified}" for entry in definitions] + [
         f"comment {text[start:end].decode()}" for start, end in comments.ranges
@@ -111,7 +111,7 @@ def test_tokens_out_of_place_are_counted(source: str) -> None:
     root = Parser(grammar("python")).parse(source.encode()).root_node
     errors = QueryCursor(Query(grammar("python"), "(ERROR) @error")).captures(root).get("error", [])
     assert bool(errors) == root.has_error
-    assert code._errors(root) == sum(1 + error.child_count for error in errors)
+    assert code._count_errors(root) == sum(1 + error.child_count for error in errors)
 
 
 def least_time(action: Callable[[], object]) -> float:

@@ -82,7 +82,7 @@ def test_the_mean_is_of_the_three_nearest_units() -> None:
     context = context_of({"a.py": many, "b.py": "location = 1\n"}, QUESTION, table=TABLE)
     lane = context.lanes["dense"]
     pool = np.array([0, 1])
-    means = dense._best_units(context, lane, pool)  # type: ignore[arg-type]
+    means = dense._average_nearest_units(context, lane, pool)  # type: ignore[arg-type]
     every = lane.scan()  # type: ignore[attr-defined]
     units = list(context.snapshot.units_of(0))
     assert len(units) > 3
@@ -215,4 +215,4 @@ def test_the_best_files_of_equals_are_the_first_by_path() -> None:
 
 def test_the_largest_of_each_run_is_the_first_of_equals() -> None:
     values = np.array([0.1, 0.5, 0.5, -1.0, 0.2, 0.3, 0.3, 0.3])
-    assert dense._largest(values, np.array([0, 3, 5]), np.repeat([0, 1, 2], [3, 2, 3])).tolist() == [1, 4, 5]
+    assert dense._find_largest(values, np.array([0, 3, 5]), np.repeat([0, 1, 2], [3, 2, 3])).tolist() == [1, 4, 5]

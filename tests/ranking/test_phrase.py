@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.query.plan import make_plan, phrase_in
+from lurcher.query.plan import compile_phrase, make_plan
 from tests.small import snapshot_of
 
 FILES = {
@@ -18,7 +18,7 @@ FILES = {
     ("how are redirects followed by the client", False), ("foo(bar) baz", False), ("two\nlines", False),
 ])  # fmt: skip
 def test_which_queries_are_phrases(text: str, phrase: bool) -> None:
-    assert (phrase_in(text) is not None) == phrase
+    assert (compile_phrase(text) is not None) == phrase
 
 
 def test_the_literal_lane_joins_the_others_and_does_not_replace_them() -> None:

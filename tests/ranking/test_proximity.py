@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.ranking import neighbours
-from lurcher.ranking.neighbours import near
 from lurcher.ranking.stages import proximity
+from lurcher.ranking.stages.proximity import find_neighbours
 from lurcher.types import StageWhy
 from tests.small import context_of, snapshot_of
 
@@ -22,19 +21,19 @@ FILES = {
 def test_nearness_decays_with_each_hop_and_goes_both_ways() -> None:
     snapshot = snapshot_of(FILES)
     files = snapshot.live_paths
-    found = near(snapshot, {files["app/router.py"]: 1.0})
+    found = find_neighbours(snapshot, {files["app/router.py"]: 1.0})
     assert (found[files["app/table.py"]].share, found[files["app/table.py"]].hop) == (1.0, 1)
     assert (found[files["app/rows.py"]].share, found[files["app/rows.py"]].hop) == (0.5, 2)
     assert files["app/other.py"] not in found and files["app/router.py"] not in found
-    back = near(snapshot, {files["app/rows.py"]: 0.8})
+    back = find_neighbours(snapshot, {files["app/rows.py"]: 0.8})
     assert back[files["app/table.py"]].share == pytest.approx(0.8)
     assert back[files["app/router.py"]].share == pytest.approx(0.4)
 
 
 def test_to_be_near_a_hub_says_nothing() -> None:
-    users = {f"app/user_{i}.py": "from app import rows\n" for i in range(neighbours.MOST + 1)}
+    users = {f"app/user_{i}.py": "from app import rows\n" for i in range(proximity.MAX_NEIGHBOURS + 1)}
     snapshot = snapshot_of({**FILES, **users})
-    found = near(snapshot, {snapshot.live_paths["app/rows.py"]: 1.0})
+    found = find_neighbours(snapshot, {snapshot.live_paths["app/rows.py"]: 1.0})
     assert not any(snapshot.path(file).startswith("app/user_") for file in found)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.answer.budget import count
+from lurcher.answer.budget import count_tokens
 
 QUESTION = "how are redirects followed"
 
@@ -38,14 +38,14 @@ def test_following_next_shows_every_hit_exactly_once(
     limits = () if budget is None else ("--budget", str(budget))
     found = pages(ask, QUESTION, shared, "-k", "7", *shape, *limits)
     seen = [hit["id"] for page in found for hit in page["hits"]]
-    too_large = [hit["id"] for hit in everything["hits"] if budget is not None and count(hit["text"]) > budget]
+    too_large = [hit["id"] for hit in everything["hits"] if budget is not None and count_tokens(hit["text"]) > budget]
     assert len(seen) == len(set(seen))
     assert set(seen) == {hit["id"] for hit in everything["hits"]} - set(too_large)
     assert all(page["total"] == everything["total"] for page in found)
     if budget is None:
         assert seen == [hit["id"] for hit in everything["hits"]]
     else:
-        assert all(sum(count(hit["text"]) for hit in page["hits"]) == page["tokens"] <= budget for page in found)
+        assert all(sum(count_tokens(hit["text"]) for hit in page["hits"]) == page["tokens"] <= budget for page in found)
         reported = sum(int(note["reason"].split()[0]) for page in found for note in page["degraded"])
         assert reported == len(too_large)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lurcher.answer.budget import count
+from lurcher.answer.budget import count_tokens
 
 HEAD = re.compile(r"^(?P<path>\S.*?):(?P<first>\d+)-(?P<last>\d+)(?:  (?P<symbol>\S.*?))?  (?P<score>\d\.\d{3})$")
 
@@ -116,7 +116,7 @@ def test_limit_is_the_number_of_hits(shared: Path, ask: Callable[..., Any], flag
 def test_budget_is_a_ceiling_in_exact_tokens(shared: Path, ask: Callable[..., Any]) -> None:
     answer = ask("search", "redirect", shared, "--json", "--budget", "900", "-k", "50").json
     assert 0 < answer["tokens"] <= 900
-    assert [hit["tokens"] for hit in answer["hits"]] == [count(hit["text"]) for hit in answer["hits"]]
+    assert [hit["tokens"] for hit in answer["hits"]] == [count_tokens(hit["text"]) for hit in answer["hits"]]
     assert answer["tokens"] == sum(hit["tokens"] for hit in answer["hits"])
 
 

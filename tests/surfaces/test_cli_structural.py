@@ -10,7 +10,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.query import syntax_pattern
-from lurcher.structural import languages
+from lurcher.query import syntax_pattern as languages
 
 Ask = Callable[..., Any]
 
@@ -168,8 +168,8 @@ def test_a_tree_that_changes_is_searched_as_it_is(repository: Path, ask: Ask) ->
 def test_without_ast_grep_words_answer_and_the_command_is_told(
     shared: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(languages, "installed", lambda: False)
-    monkeypatch.setattr(syntax_pattern, "installed", lambda: False)
+    monkeypatch.setattr(languages, "has_ast_grep", lambda: False)
+    monkeypatch.setattr(syntax_pattern, "has_ast_grep", lambda: False)
     result = ask("search", "self.send($X)", shared)
     assert result.status == 0
     assert "looks like a pattern; these hits are by words" in result.err

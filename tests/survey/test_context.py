@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.answer.budget import count
+from lurcher.answer.budget import count_tokens
 from lurcher.errors import QueryError
 from lurcher.inspect.answers import Basis, ContextAnswer
 from lurcher.inspect.context import context, head_of
@@ -59,7 +59,7 @@ def test_the_readme_comes_first_and_a_whole_tree_has_no_edges_outside() -> None:
 @settings(max_examples=60, deadline=None)
 def test_the_budget_is_a_ceiling_and_nothing_is_left_out_silently(budget: int, path: str) -> None:
     answer, whole = asked(path, budget), asked(path, 1_000_000)
-    assert answer.tokens == count(answer.text) <= budget
+    assert answer.tokens == count_tokens(answer.text) <= budget
     for mine, all_of_it in zip(answer.sections, whole.sections, strict=True):
         assert len(mine.entries) + mine.left_out == len(all_of_it.entries)
         assert mine.entries == all_of_it.entries[: len(mine.entries)]

@@ -1,1 +1,1 @@
-"""From a ranking to an answer: what each hit shows, a page within a token budget, and the cursor of the next page."""
+"""From a ranking to an answer: the excerpt of each hit, a page within a token budget, and the cursor of the next page."""

@@ -1,7 +1,7 @@
-"""Chooses the hits of one page: best first, under a hard ceiling of tokens, nothing cut short.
+"""Chooses the hits of one page, best first, within a token budget, and counts tokens (cl100k_base).
 
-Pages partition the results. A hit that does not fit what is left of this page waits for the next one, so the place
-where the next page begins is more than a position: it is a position and the hits before it that still wait.
+Pages partition the results, and no hit is cut to fit. A hit that does not fit what is left of this page waits for the next
+one, so a page begins at a position plus the hits before it that still wait (`PackState`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
 
 
 MAX_WAITING = 64
-"""How many hits may wait at once: bounds the cursor's length and how far below its rank a small hit is preferred."""
+"""How many hits may wait at once. Bounds the length of a cursor, and how far a small hit may overtake larger ones."""
+CHARACTERS_PER_TOKEN = 4
+_MAX_CACHED_CHARS = 8000
+"""Counts of texts with more characters are not cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackState:
-    """Where a page begins: everything before `position` was shown or reported, except what is `waiting`."""
+    """Where a page begins: all results before `position` were shown or reported, except those `waiting`."""
 
     position: int = 0
     waiting: tuple[int, ...] = ()
@@ -43,7 +46,7 @@ class Page:
     costs: tuple[int, ...]
     """The cost of each of `indices`."""
     oversized: tuple[int, ...]
-    """Results that no page of this budget can hold; each is reported on one page only."""
+    """Results larger than the whole budget; each is reported on one page only."""
     next: PackState | None
     """Where the next page begins; None when nothing is left. A next page always has something to show."""
 
@@ -56,9 +59,9 @@ def pack(
     cost: Callable[[int], int], total: int, *, budget: int | None, limit: int, start: PackState = START,
     patience: int = MAX_WAITING,
 ) -> Page:  # fmt: skip
-    """Fills one page from results 0 … total - 1, in score order; `cost(i)` is asked at most once per result.
+    """Fill one page from results 0 … total - 1, which are in score order; `cost(i)` is called at most once per result.
 
-    Once `patience` hits wait, none that is smaller is looked for any further down.
+    Stop after `patience` hits that do not fit the budget.
     """
     if limit < 1:
         raise QueryError(f"the limit is {limit}; a page holds at least one hit", "use a limit of 1 or more")
@@ -99,7 +102,7 @@ def pack(
     while position < total and not full() and len(waiting) < min(patience, MAX_WAITING):
         place(position)
         position += 1
-    # Without this look ahead, results that end in oversized ones would promise a next page that is empty.
+    # Without looking ahead, results that end with oversized hits would lead to an empty next page.
     if budget is not None and not waiting:
         while position < total and cost(position) > budget:
             oversized.append(position)
@@ -108,41 +111,33 @@ def pack(
     more = position < total or bool(waiting)
     return Page(tuple(shown), tuple(costs), tuple(oversized), PackState(position, tuple(waiting)) if more else None)
 
-# ----------------------------------------------------------------------------------------------------------------------
-# What a text costs a language model, in tokens of cl100k_base.
 
-
-CHARACTERS_PER_TOKEN = 4
-_LONG = 8000
-"""Characters of a text whose count is not kept for the next time."""
-
-
-def estimate(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """Roughly how many tokens the text has: a quarter of its characters, rounded up. Not a bound: see `count`."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
-def count(text: str) -> int:
+def count_tokens(text: str) -> int:
     """Exactly how many cl100k_base tokens the text has; the spelling of a special token counts as ordinary text."""
-    return _counted(text) if len(text) > _LONG else _kept(text)
+    return _count_uncached(text) if len(text) > _MAX_CACHED_CHARS else _count_cached(text)
 
 
-def _counted(text: str) -> int:
+def _count_uncached(text: str) -> int:
     if not text:
         return 0
     try:
-        return int(_encoder().count(text))
+        return int(_load_encoder().count(text))
     except UnicodeEncodeError:
-        return int(_encoder().count(_without_lone_surrogates(text)))
+        return int(_load_encoder().count(_replace_lone_surrogates(text)))
 
 
-_kept = lru_cache(maxsize=1024)(_counted)
-"""A server shows the same units to one question after another."""
+_count_cached = lru_cache(maxsize=1024)(_count_uncached)
+"""A server shows the same units for one query after another."""
 
 
 @cache
-def _encoder() -> Any:
-    # Two threads may both get here first: the library keeps one table of its own, so the second call is free.
+def _load_encoder() -> Any:
+    # Two threads may both get here; the library keeps one table, so the second call costs nothing.
     try:
         from rs_bpe.bpe import openai
     except ImportError as error:
@@ -150,6 +145,6 @@ def _encoder() -> Any:
     return openai.cl100k_base()
 
 
-def _without_lone_surrogates(text: str) -> str:
-    """Joins surrogate pairs and puts U+FFFD for single ones, as tiktoken does, because UTF-8 cannot spell them."""
+def _replace_lone_surrogates(text: str) -> str:
+    """Joins surrogate pairs and replaces lone ones by U+FFFD, as tiktoken does, because UTF-8 cannot encode them."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""The place where the next page begins, as a short string that goes out with an answer and comes back with a question.
+"""Cursors: where the next page begins, as a short string that is part of an answer and is sent back with the next query.
 
 A cursor is base64url text (no padding) of
 
@@ -6,11 +6,12 @@ A cursor is base64url text (no padding) of
 
 and the body of version 1 is: query digest (8), root digest (6), index digest (6), then as variable-length numbers the
 index generation, the position and the waiting results, each as its distance from the one before. Version 2 is for
-answers that had a second look: before the waiting results it has how many rerankers there were, and what each said, as many
-numbers as it tells first. So a later page follows from the same scores, and asks no model.
+reranked answers: before the waiting results it has the number of rerankers, and for each the number of its scores and the
+scores. So a later page is computed from the same scores, without running a model again.
 
-Later versions keep the version and the seal where they are, so that a foreign cursor is told from a damaged one. The
-key is no secret: the seal catches accidents and edits by hand, and a cursor grants nothing that a query does not.
+Later versions must keep the version and the seal where they are, so that a cursor of another version can be told from a
+damaged one. The key is no secret: the seal catches accidents and edits by hand, and a cursor grants nothing that a query
+does not.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _AGAIN = "run the query again without the cursor"
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """What a result list depends on: a cursor is good only where all of it is the same."""
+    """Digests of what a result list depends on. A cursor is valid only while all of them are the same."""
 
     query: bytes
     root: bytes
@@ -54,28 +55,30 @@ class Fingerprint:
 class CursorState:
     place: PackState
     fingerprint: Fingerprint
-    said: tuple[tuple[int, ...], ...] | None = None
-    """What each reranker said of the first hits; None where there was no second look."""
+    rerank_scores: tuple[tuple[int, ...], ...] | None = None
+    """The scores of each reranker for the first hits; None where nothing was reranked."""
 
 
-def fingerprint(query: DataclassInstance, *, root: str, generation: int, checksum: str = "", options: str = "") -> Fingerprint:
-    """Digests what the results depend on.
+def make_fingerprint(
+    query: DataclassInstance, *, root: str, generation: int, checksum: str = "", options: str = ""
+) -> Fingerprint:
+    """Digest what the results depend on.
 
     Every field of the query counts except the cursor itself. `checksum` is the manifest's: an index that was deleted
-    and built anew may reach the same generation. `options` names what else changes the list, such as ranking settings.
+    and rebuilt may reach the same generation. `options` is whatever else changes the list, such as ranking settings.
     """
     fields = {name: value for name, value in asdict(query).items() if name != "cursor"}
-    asked = f'["query",[{_canonical(fields)},{_settled(options)}]]'
+    canonical = f'["query",[{_canonical(fields)},{_cached_canonical(options)}]]'
     return Fingerprint(
-        query=blake2b(asked.encode("ascii"), digest_size=_QUERY_BYTES).digest(),
-        root=_kept("root", root, _ROOT_BYTES),
-        index=_kept("index", (generation, checksum), _INDEX_BYTES),
+        query=blake2b(canonical.encode("ascii"), digest_size=_QUERY_BYTES).digest(),
+        root=_cached_digest("root", root, _ROOT_BYTES),
+        index=_cached_digest("index", (generation, checksum), _INDEX_BYTES),
         generation=generation,
     )
 
 
-def joined(prints: Sequence[Fingerprint]) -> Fingerprint:
-    """What a list depends on that was made out of several."""
+def combine_fingerprints(prints: Sequence[Fingerprint]) -> Fingerprint:
+    """The fingerprint of a list that was merged from several."""
 
     def digest(kind: str, size: int) -> bytes:
         return _digest(kind, [getattr(item, kind).hex() for item in prints], size)
@@ -88,31 +91,32 @@ def joined(prints: Sequence[Fingerprint]) -> Fingerprint:
 
 def encode(state: CursorState) -> str:
     """The same state always gives the same string."""
-    print_ = state.fingerprint
-    numbers = [print_.generation, state.place.position]
-    if state.said is not None:
-        numbers.append(len(state.said))
-        for scores in state.said:
+    fingerprint = state.fingerprint
+    numbers = [fingerprint.generation, state.place.position]
+    if state.rerank_scores is not None:
+        numbers.append(len(state.rerank_scores))
+        for scores in state.rerank_scores:
             numbers += [len(scores), *scores]
     before = 0
     for index in state.place.waiting:
         numbers.append(index - before)
         before = index
-    head = bytes([VERSION if state.said is None else RERANKED]) + print_.query + print_.root + print_.index
-    sealed = head + b"".join(_number(value) for value in numbers)
-    return _text(sealed + _seal(sealed))
+    version = VERSION if state.rerank_scores is None else RERANKED
+    head = bytes([version]) + fingerprint.query + fingerprint.root + fingerprint.index
+    sealed = head + b"".join(_encode_number(value) for value in numbers)
+    return _encode_base64(sealed + _make_seal(sealed))
 
 
 def decode(text: str, *, expect: Fingerprint) -> CursorState:
-    """Reads a cursor back, or raises CursorError saying what is wrong: damage, version, folder, query or index."""
+    """Read a cursor, or raise CursorError: damaged, other version, other folder, other query, or changed index."""
     if len(text) > MAX_LENGTH:
         raise CursorError(f"the cursor is too long ({len(text)} characters)", f"pass it as it was given, or {_AGAIN}")
-    sealed = _unsealed(text)
+    sealed = _check_seal(text)
     if sealed[0] not in (VERSION, RERANKED):
         raise CursorError("the cursor was made by another version of lurcher", _AGAIN)
-    state = _parsed(sealed[1:], sealed[0] == RERANKED)
+    state = _parse_body(sealed[1:], sealed[0] == RERANKED)
     if encode(state) != text:
-        raise _damaged()
+        raise _make_damage_error()
     made = state.fingerprint
     if made.root != expect.root:
         raise CursorError("the cursor belongs to another folder", f"search the folder it came from, or {_AGAIN}")
@@ -126,68 +130,68 @@ def decode(text: str, *, expect: Fingerprint) -> CursorState:
     return state
 
 
-def _unsealed(text: str) -> bytes:
-    """The bytes before the seal, once the text is exactly what some version of `encode` wrote."""
+def _check_seal(text: str) -> bytes:
+    """The bytes before the seal; raises unless the text is exactly what some version of `encode` wrote."""
     try:
         import base64
 
         raw = base64.urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
     except ValueError as error:
-        raise _damaged() from error
+        raise _make_damage_error() from error
     # The decoder skips foreign characters and ignores spare bits at the end; only the one true spelling is accepted.
-    if len(raw) <= _SEAL_BYTES or _text(raw) != text:
-        raise _damaged()
+    if len(raw) <= _SEAL_BYTES or _encode_base64(raw) != text:
+        raise _make_damage_error()
     sealed, seal = raw[:-_SEAL_BYTES], raw[-_SEAL_BYTES:]
-    if not compare_digest(seal, _seal(sealed)):
-        raise _damaged()
+    if not compare_digest(seal, _make_seal(sealed)):
+        raise _make_damage_error()
     return sealed
 
 
-def _parsed(body: bytes, reranked: bool) -> CursorState:
+def _parse_body(body: bytes, reranked: bool) -> CursorState:
     cuts = (_QUERY_BYTES, _QUERY_BYTES + _ROOT_BYTES, _QUERY_BYTES + _ROOT_BYTES + _INDEX_BYTES)
     query, root, index = body[: cuts[0]], body[cuts[0] : cuts[1]], body[cuts[1] : cuts[2]]
-    numbers = _numbers(body[cuts[2] :])
+    numbers = _decode_numbers(body[cuts[2] :])
     if len(numbers) < 2:
-        raise _damaged()
+        raise _make_damage_error()
     generation, position, *gaps = numbers
-    said = None
+    scores = None
     if reranked:
-        said, gaps = _said(gaps)
+        scores, gaps = _parse_scores(gaps)
     waiting: list[int] = []
     for gap in gaps:
         waiting.append(gap + (waiting[-1] if waiting else 0))
     try:
         place = PackState(position, tuple(waiting))
     except ValueError as error:
-        raise _damaged() from error
-    return CursorState(place, Fingerprint(query, root, index, generation), said)
+        raise _make_damage_error() from error
+    return CursorState(place, Fingerprint(query, root, index, generation), scores)
 
 
-def _said(numbers: list[int]) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
-    """What each reranker said, and the numbers behind it."""
+def _parse_scores(numbers: list[int]) -> tuple[tuple[tuple[int, ...], ...], list[int]]:
+    """The scores of each reranker, and the numbers after them."""
     if not numbers:
-        raise _damaged()
+        raise _make_damage_error()
     found, place = [], 1
     for _ in range(numbers[0]):
         if place >= len(numbers) or place + 1 + numbers[place] > len(numbers):
-            raise _damaged()
+            raise _make_damage_error()
         found.append(tuple(numbers[place + 1 : place + 1 + numbers[place]]))
         place += 1 + numbers[place]
     return tuple(found), numbers[place:]
 
 
-def _damaged() -> CursorError:
+def _make_damage_error() -> CursorError:
     return CursorError("the cursor is damaged", f"pass it exactly as it was given, or {_AGAIN}")
 
 
-def _text(raw: bytes) -> str:
-    """As base64url without padding, which the standard module takes longer to load for than this takes."""
+def _encode_base64(raw: bytes) -> str:
+    """base64url without padding. Importing the standard module would take longer than this loop."""
     spare = -len(raw) * 8 % 6
     number = int.from_bytes(raw, "big") << spare
     return "".join(_LETTERS[number >> shift & 63] for shift in range(len(raw) * 8 + spare - 6, -1, -6))
 
 
-def _seal(sealed: bytes) -> bytes:
+def _make_seal(sealed: bytes) -> bytes:
     return blake2b(sealed, digest_size=_SEAL_BYTES, key=_KEY).digest()
 
 
@@ -199,12 +203,12 @@ def _canonical(value: object) -> str:
     return dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-# What is the same for one question after another.
-_kept = lru_cache(maxsize=64)(_digest)
-_settled = lru_cache(maxsize=8)(_canonical)
+# Digests that are the same for one query after another.
+_cached_digest = lru_cache(maxsize=64)(_digest)
+_cached_canonical = lru_cache(maxsize=8)(_canonical)
 
 
-def _number(value: int) -> bytes:
+def _encode_number(value: int) -> bytes:
     """Seven bits a byte, lowest first, the high bit set on all but the last."""
     if not 0 <= value <= _LARGEST_NUMBER:
         raise ValueError(f"a cursor cannot carry {value}")
@@ -216,7 +220,7 @@ def _number(value: int) -> bytes:
     return bytes(out)
 
 
-def _numbers(raw: bytes) -> list[int]:
+def _decode_numbers(raw: bytes) -> list[int]:
     out: list[int] = []
     value = shift = 0
     for byte in raw:
@@ -226,5 +230,5 @@ def _numbers(raw: bytes) -> list[int]:
             out.append(value)
             value = shift = 0
     if any(number > _LARGEST_NUMBER for number in out):
-        raise _damaged()
+        raise _make_damage_error()
     return out

@@ -1,4 +1,4 @@
-"""What a hit shows: its block, the function or class around it, or the few lines that matter most."""
+"""Chooses what a hit shows: its block, the function or class around it, or the lines with the most query terms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FileRange:
     """A range of a file, in lines and bytes."""
 
     file: int
@@ -22,35 +22,35 @@ class Place:
     start: int
     end: int
     last_begin: int | None = None
-    """Matches that begin from here on belong to another place, though this one reaches further; None: `end`."""
+    """Matches that begin at or after this byte belong to another range, although this one reaches further; None: `end`."""
 
     @property
     def within(self) -> int:
         return self.end if self.last_begin is None else self.last_begin
 
 
-BELOW = 6
-"""So many lines below the best one a definition may begin that a hit is named after: what shows less of the hit keeps them."""
-_LARGEST = 6_000
-"""Bytes up to which a match is shown whole that reaches beyond its unit."""
+MAX_LINES_BELOW = 6
+"""How many lines below the best line a definition may begin that names the hit; shorter excerpts keep these lines."""
+_MAX_MATCH_BYTES = 6_000
+"""A match that reaches beyond its unit is shown whole up to this many bytes."""
 
 
-def lines_around(snapshot: Snapshot, unit: Place, start: int, end: int) -> Place:
-    """The whole lines from byte `start` of a unit to byte `end`, which may lie behind it; too long ones end with the unit."""
+def widen_to_lines(snapshot: Snapshot, unit: FileRange, start: int, end: int) -> FileRange:
+    """The whole lines from byte `start` of a unit to `end`, which may lie after it; too long a range ends with the unit."""
     text = snapshot.file_text(unit.file)
     begin = max(text.rfind(b"\n", 0, start) + 1, unit.start)
     stop = text.find(b"\n", max(end - 1, start))
     stop = len(text) if stop < 0 else stop + 1
-    if stop > unit.end and stop - begin > _LARGEST:
+    if stop > unit.end and stop - begin > _MAX_MATCH_BYTES:
         stop = unit.end
     first = unit.start_line + text.count(b"\n", unit.start, begin)
-    return Place(unit.file, first, first + text[begin:stop].rstrip(b"\n").count(b"\n"), begin, stop, min(unit.end, stop))
+    return FileRange(unit.file, first, first + text[begin:stop].rstrip(b"\n").count(b"\n"), begin, stop, min(unit.end, stop))
 
 
-def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], int] = lambda: 0) -> Place:
-    """Where a hit's text comes from under a `--context`; `focus` gives the byte of the file that matters most in it."""
+def locate_hit(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], int] = lambda: 0) -> FileRange:
+    """The range that a hit shows under a `--context`; `focus` returns the byte of the file that matters most in the unit."""
     file, start, end, line, last, _ = snapshot.unit(unit)
-    here = Place(file, line, last, start, end)
+    here = FileRange(file, line, last, start, end)
     if context not in ("function", "class"):
         return here
     number = snapshot.innermost(file, focus(), TYPE_KINDS if context == "class" else FUNCTION_KINDS)
@@ -60,18 +60,18 @@ def place_of(snapshot: Snapshot, unit: int, context: str, focus: Callable[[], in
     text = snapshot.file_text(file)
     begin = text.rfind(b"\n", 0, tightest.start_byte) + 1
     stop = text.find(b"\n", max(tightest.end_byte - 1, 0))
-    return Place(file, tightest.start_line, tightest.end_line, begin, len(text) if stop < 0 else stop + 1)
+    return FileRange(file, tightest.start_line, tightest.end_line, begin, len(text) if stop < 0 else stop + 1)
 
 
-def focus_of(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
-    """The byte of the file where the text of the unit's best line begins."""
-    return snapshot.unit(unit)[1] + best_byte(snapshot.unit_text(unit), wanted)
+def find_focus(snapshot: Snapshot, unit: int, wanted: Collection[str]) -> int:
+    """The byte of the file at which the text of the unit's best line begins."""
+    return snapshot.unit(unit)[1] + find_best_byte(snapshot.unit_text(unit), wanted)
 
 
-def best_byte(text: str, wanted: Collection[str]) -> int:
-    """The byte where the words of a text's best line begin: the first with the most different wanted terms.
+def find_best_byte(text: str, wanted: Collection[str]) -> int:
+    """The byte at which the best line of a text begins, after its indent: the first line with the most different wanted terms.
 
-    Terms are looked for as plain strings, parts of longer words included: this runs for every hit, and only the line matters.
+    Terms are searched as plain strings, also inside longer words: this runs for every hit, and only the line matters.
     """
     kernel = native()
     plain = text if kernel is not None and text.isascii() else text.lower()
@@ -95,8 +95,8 @@ def best_byte(text: str, wanted: Collection[str]) -> int:
     return len(text[: first + len(row) - len(row.lstrip())].encode())
 
 
-def bytes_of_lines(text: bytes, line: int) -> Iterator[int]:
-    """Where the words of a line and of each below it begin, counted from 0; the beginning of a line that is blank."""
+def find_line_starts(text: bytes, line: int) -> Iterator[int]:
+    """The byte at which the text of a line (from 0) and of each line below it begins, after the indent unless it is blank."""
     start = 0
     for _ in range(line):
         start = text.find(b"\n", start) + 1
@@ -109,52 +109,52 @@ def bytes_of_lines(text: bytes, line: int) -> Iterator[int]:
         start = end + 1
 
 
-def text_at(snapshot: Snapshot, place: Place) -> str:
+def read_text(snapshot: Snapshot, place: FileRange) -> str:
     return snapshot.text(place.file, place.start, place.end)
 
 
-def lines_of(text: str) -> list[str]:
+def split_lines(text: str) -> list[str]:
     """The lines of a text with their ends. Only line feeds end a line, as in every line number here."""
     rows = [row + "\n" for row in text.split("\n")]
     rows[-1] = rows[-1][:-1]
     return rows if rows[-1] else rows[:-1]
 
 
-def _terms_by_line(rows: Sequence[str], wanted: Collection[str]) -> list[set[str]]:
-    """The wanted terms of each line. Most lines have none, which a plain search tells sooner than reading their words."""
+def _find_terms_by_line(rows: Sequence[str], wanted: Collection[str]) -> list[set[str]]:
+    """The wanted terms of each line. Most lines have none, which a plain search finds out faster than splitting their words."""
     text = "".join(rows)
     if not text.isascii():
-        return [_terms_in(row, wanted) for row in rows]
+        return [_find_terms(row, wanted) for row in rows]
     plain = text.lower().replace("_", "")
     possible = [term for term in wanted if term in plain]
     found: list[set[str]] = [set() for _ in rows]
     if possible:
         lines = plain.split("\n")
         for i in {i for term in possible for i, line in enumerate(lines) if term in line}:
-            found[i] = _terms_in(rows[i], wanted)
+            found[i] = _find_terms(rows[i], wanted)
     return found
 
 
-def _terms_in(row: str, wanted: Collection[str]) -> set[str]:
+def _find_terms(row: str, wanted: Collection[str]) -> set[str]:
     return {term for word in words(row) for term in _split(word) if term in wanted}
 
 
 _split = lru_cache(maxsize=8192)(split)
-"""Texts repeat the same words: those of the hits of one question, and for a server those of all questions."""
+"""Cached, since the texts of hits repeat the same words."""
 
 
-def densest(
+def cut_densest(
     text: str, first_line: int, lines: int, wanted: Collection[str], kept: tuple[int, int] | None = None
 ) -> tuple[str, int, int]:
     """The `lines` consecutive lines with the most different wanted terms: (text, first line, last line).
 
-    Lines from the first of `kept` on are among them, as far as its second where there is room.
+    `kept` is a range of lines: its first is always shown, those up to its last where there is room.
     """
-    rows = lines_of(text)
+    rows = split_lines(text)
     if len(rows) <= lines:
         return text, first_line, first_line + max(len(rows) - 1, 0)
-    found = _terms_by_line(rows, wanted)
-    lowest, highest = _window(kept, first_line, lines, len(rows))
+    found = _find_terms_by_line(rows, wanted)
+    lowest, highest = _limit_window(kept, first_line, lines, len(rows))
     best, start = -1.0, lowest
     inside: dict[str, int] = {}
     total = 0
@@ -165,7 +165,7 @@ def densest(
         i = end - lines + 1
         if i < 0:
             continue
-        # Among equals one that does not begin with a blank line.
+        # Among equals prefer one that does not begin with a blank line.
         value = 4 * len(inside) + total + (0.5 if rows[i].strip() else 0.0)
         if value > best and lowest <= i <= highest:
             best, start = value, i
@@ -177,8 +177,8 @@ def densest(
     return "".join(rows[start : start + lines]), first_line + start, first_line + start + lines - 1
 
 
-def _window(kept: tuple[int, int] | None, first_line: int, lines: int, total: int) -> tuple[int, int]:
-    """Between which rows an excerpt must begin to hold the lines to be kept."""
+def _limit_window(kept: tuple[int, int] | None, first_line: int, lines: int, total: int) -> tuple[int, int]:
+    """The first and last row at which an excerpt may begin so that it holds the lines to be kept."""
     if kept is None:
         return 0, total - lines
     first = min(max(kept[0] - first_line, 0), total - 1)
@@ -186,9 +186,9 @@ def _window(kept: tuple[int, int] | None, first_line: int, lines: int, total: in
     return max(last - lines + 1, 0), min(first, total - lines)
 
 
-def beginning_at(text: str, first_line: int, lines: int, start: int, end: int) -> tuple[str, int, int]:
-    """The `lines` consecutive lines with the match on lines `start` to `end`, in their middle where it is shorter."""
-    rows = lines_of(text)
+def cut_around_match(text: str, first_line: int, lines: int, start: int, end: int) -> tuple[str, int, int]:
+    """The `lines` consecutive lines around the match on lines `start` to `end`, with the match in the middle."""
+    rows = split_lines(text)
     if len(rows) <= lines:
         return text, first_line, first_line + max(len(rows) - 1, 0)
     before = max(lines - (end - start + 1), 0) // 2

@@ -1,4 +1,4 @@
-"""From what a source found to the answer: a second look at the first hits, then one page of them.
+"""From the findings of a corpus to an answer: rerank the first hits, then fill one page.
 
     Findings → rerank → pack → Answer
 """
@@ -24,7 +24,7 @@ Lap: TypeAlias = "Callable[[str], None]"
 
 
 class Listing(Protocol):
-    """Hits in order, each made only where somebody looks at it. One that has `expect` is told first of those that will be."""
+    """Hits in order, each made on access. A listing may have `prefetch`, which gets the positions that will be accessed."""
 
     def __len__(self) -> int: ...
     def score(self, i: int) -> float: ...
@@ -33,13 +33,13 @@ class Listing(Protocol):
     def candidate(self, i: int) -> Candidate:
         """The hit as a reranker reads it."""
     def location(self, i: int) -> str:
-        """Its name, for who cannot be shown it."""
+        """Path and lines, for messages."""
     def why(self, i: int) -> Why:
-        """What each lane says about it, and how its score came about."""
+        """Rank and score in each lane, and the stages that make up its score."""
 
 
-class Paged(Protocol):
-    """The part of a question that says how much of the list to show."""
+class PageRequest(Protocol):
+    """The part of a query that decides which page to show."""
 
     @property
     def text(self) -> str: ...
@@ -55,7 +55,7 @@ class Paged(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Everything that a source, or several, found, and how."""
+    """Everything that one corpus, or several, found, and how."""
 
     sources: tuple[str, ...]
     listing: Listing
@@ -63,22 +63,22 @@ class Findings:
     intent: str
     ranking: str
     index: IndexState
-    print_: cursors.Fingerprint
-    """What the order depends on."""
+    fingerprint: cursors.Fingerprint
+    """What the order depends on; cursors are checked against it."""
     notes: tuple[Degraded, ...] = ()
     languages: tuple[str, ...] = ()
     factors: Mapping[str, tuple[int, Factor]] = field(default_factory=dict)
-    """Second looks of the source's own."""
+    """Rerankers of the corpus itself: name → (candidates, factor)."""
     reranked: bool = True
-    """Whether a second look makes sense; hits that match exactly have none."""
+    """Whether the hits may be reranked; exact matches are not."""
     at_least: bool = False
-    """Whether there are more than these."""
+    """Whether the search stopped early, so that there are more hits than these."""
     named: int | None = None
-    """In how many places a name stands as a whole that was asked for."""
+    """The number of places with the queried name as a whole word."""
 
 
 class _Unchanged:
-    """An order without a second look."""
+    """An order that is not reranked."""
 
     said, notes = (), ()
 
@@ -89,34 +89,34 @@ class _Unchanged:
         return hit
 
 
-def answer_of(found: Findings, query: Paged, settings: Settings, root: str, cache: Cache, lap: Lap) -> Answer:
-    """One page of what was found; `root` is the folder that the project's own settings may name files of."""
+def build_answer(found: Findings, query: PageRequest, settings: Settings, root: str, cache: Cache, lap: Lap) -> Answer:
+    """One page of the findings; `root` is the folder inside which the project's own settings may name files."""
     listing, notes = found.listing, found.notes
     names = query.rerank if found.reranked else ()
-    came = cursors.decode(query.cursor, expect=found.print_) if query.cursor is not None else None
+    cursor = cursors.decode(query.cursor, expect=found.fingerprint) if query.cursor is not None else None
     second: Second | _Unchanged = _Unchanged()
     if names:
         from lurcher.rerank.stage import Head, look_again
 
         second = look_again(
             names, query.text, Head(len(listing), listing.score, listing.candidate), settings, root, cache,
-            said=came.said if came else None, factors=found.factors,
+            said=cursor.rerank_scores if cursor else None, factors=found.factors,
         )  # fmt: skip
         lap("rerank")
     elif query.rerank:
         notes += (Degraded(query.rerank[0], f"{found.mode} hits are not reranked", Template("use {mode=hybrid}")),)
     page = pack(
         lambda i: listing.cost(second.before(i)), len(listing), budget=query.budget, limit=query.limit,
-        start=came.place if came else START, patience=settings.search.patience,
+        start=cursor.place if cursor else START, patience=settings.search.patience,
     )  # fmt: skip
     places = [second.before(i) for i in page.indices]
-    expect = getattr(listing, "expect", None)
-    if expect is not None:
-        expect(places)
+    prefetch = getattr(listing, "prefetch", None)
+    if prefetch is not None:
+        prefetch(places)
     hits = tuple([second.told(i, listing.hit(place)) for i, place in zip(page.indices, places, strict=True)])
-    notes += second.notes + _oversized(listing, [second.before(i) for i in page.oversized])
-    kept = second.said if names else None
-    following = cursors.encode(cursors.CursorState(page.next, found.print_, kept)) if page.next else None
+    notes += second.notes + _note_oversized(listing, [second.before(i) for i in page.oversized])
+    scores = second.said if names else None
+    following = cursors.encode(cursors.CursorState(page.next, found.fingerprint, scores)) if page.next else None
     lap("pack")
     return Answer(
         query.text, found.mode, found.intent, found.ranking, found.sources, hits, len(listing), page.tokens, following,
@@ -124,8 +124,8 @@ def answer_of(found: Findings, query: Paged, settings: Settings, root: str, cach
     )  # fmt: skip
 
 
-def _oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ...]:
-    """Says which hits no page of this budget can hold."""
+def _note_oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ...]:
+    """A note about the hits that are larger than the whole budget."""
     if not positions:
         return ()
     smallest = min(map(listing.cost, positions))
@@ -139,5 +139,5 @@ def _oversized(listing: Listing, positions: Sequence[int]) -> tuple[Degraded, ..
     )
 
 
-def with_notes(answer: Answer, before: tuple[Degraded, ...]) -> Answer:
+def add_notes(answer: Answer, before: tuple[Degraded, ...]) -> Answer:
     return replace(answer, degraded=before + answer.degraded) if before else answer

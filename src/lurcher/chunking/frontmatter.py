@@ -1,7 +1,7 @@
-"""Front matter: the part of YAML that notes use, read so that one bad line costs that line and no other.
+"""Front matter: the part of YAML that notes use. A bad line is reported and skipped; the others are read.
 
-Scalars, quoted strings, lists in both styles and block texts are understood; of a nested map only that it is there. TOML
-between `+++` is read by the same rules.
+Scalars, quoted strings, lists in both styles and block texts are supported; nested maps are skipped. TOML between `+++` is
+read by the same rules.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from lurcher.runtime.light import dataclass, field
 
-_MOST_LINES = 2_000
-_LONGEST = 5_000
-"""Characters of a line that can still be a key and its value."""
+_MAX_LINES = 2_000
+_MAX_LINE_CHARS = 5_000
+"""A longer line is not read as a key and its value."""
 _KEY = re.compile(r"""(?:"([^"]*)"\s*|'([^']*)'\s*|([^\s:=#'"\-\[\]{},][^:=#]*))(?::(?:\s+(.*)|$)|=\s*(.*))""")
 _ITEM = re.compile(r"\s*-(?:\s+(.*)|$)")
 _BLOCK = re.compile(r"[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
@@ -25,7 +25,7 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
     lines: int = 0
-    """How many lines it takes up, its fences included; 0 where there is none."""
+    """The number of its lines, fences included; 0 where there is none."""
     values: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Keys in lower case; a scalar is a list of one."""
     problem: str = ""
@@ -36,24 +36,24 @@ class FrontMatter:
         return next((value for key in keys for value in self.values.get(key, ()) if value), "")
 
 
-def read(lines: Sequence[str]) -> FrontMatter:
-    """The front matter at the top of a note's lines, which come without their ends."""
+def parse_front_matter(lines: Sequence[str]) -> FrontMatter:
+    """The front matter at the top of a note; `lines` are without line ends."""
     fence = lines[0].removeprefix("\ufeff").rstrip() if lines else ""
     if fence not in ("---", "+++"):
         return FrontMatter()
     closing = ("---", "...") if fence == "---" else ("+++",)
-    most = min(len(lines), _MOST_LINES)
+    most = min(len(lines), _MAX_LINES)
     end = next((i for i in range(1, most) if lines[i].rstrip() in closing), None)
     if end is None:
-        # A rule at the top of a page is no front matter; a key below it shows what was meant.
-        begun = len(lines) > 1 and _KEY.match(lines[1][:_LONGEST]) is not None
+        # A horizontal rule at the top is no front matter, unless a key follows.
+        begun = len(lines) > 1 and _KEY.match(lines[1][:_MAX_LINE_CHARS]) is not None
         return FrontMatter(problem="line 1: the front matter has no end") if begun else FrontMatter()
-    reader = _Reader(lines[1:end])
+    reader = _FrontMatterParser(lines[1:end])
     reader.run()
     return FrontMatter(end + 1, {key: tuple(values) for key, values in reader.values.items()}, reader.problem)
 
 
-class _Reader:
+class _FrontMatterParser:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._at = 0
@@ -73,9 +73,9 @@ class _Reader:
                 continue
             if line[0] in " \t":
                 continue  # of a nested map, or the rest of a long text
-            found = _KEY.match(line) if len(line) <= _LONGEST else None
+            found = _KEY.match(line) if len(line) <= _MAX_LINE_CHARS else None
             if found is None:
-                self._complain("is neither a key nor an item")
+                self._note_problem("is neither a key nor an item")
                 continue
             key = next(part for part in found.groups()[:3] if part is not None).strip().lower()
             current = self.values.setdefault(key, [])
@@ -93,10 +93,10 @@ class _Reader:
         if text[0] in "\"'":
             quoted = _QUOTED.match(text)
             if quoted is None:
-                self._complain("has a quote without its end")
+                self._note_problem("has a quote without its end")
                 return [text.strip("\"' ")]
-            return [_unquoted(quoted)]
-        return [_uncommented(text)]
+            return [_unquote(quoted)]
+        return [_strip_comment(text)]
 
     def _block(self) -> str:
         found = []
@@ -109,9 +109,9 @@ class _Reader:
         begun = self._at
         pieces = [text]
         while "]" not in _QUOTED.sub("", pieces[-1]):
-            if self._at >= len(self._lines) or _KEY.match(self._lines[self._at][:_LONGEST]):
+            if self._at >= len(self._lines) or _KEY.match(self._lines[self._at][:_MAX_LINE_CHARS]):
                 self._at = begun
-                self._complain("has a list without its end")
+                self._note_problem("has a list without its end")
                 pieces[1:] = []
                 break
             pieces.append(self._lines[self._at].strip())
@@ -122,28 +122,28 @@ class _Reader:
         while position < len(text) and text[position] != "]":
             quoted = _QUOTED.match(text, position)
             if quoted is not None:
-                found.append(_unquoted(quoted))
+                found.append(_unquote(quoted))
                 position = quoted.end()
                 continue
             if text[position] in ", \t":
                 position += 1
                 continue
             bare = _BARE.match(text, position)
-            assert bare is not None  # neither a comma nor the end, as was looked at above
+            assert bare is not None  # neither a comma nor the end: both were checked above
             found.append(bare[0].strip())
             position = bare.end()
         return [value for value in found if value]
 
-    def _complain(self, what: str) -> None:
+    def _note_problem(self, what: str) -> None:
         self.problem = self.problem or f"line {self._at + 1}: it {what}"
 
 
-def _unquoted(found: re.Match[str]) -> str:
+def _unquote(found: re.Match[str]) -> str:
     if found[1] is not None:
         return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), found[1])
     return found[2].replace("''", "'")
 
 
-def _uncommented(text: str) -> str:
+def _strip_comment(text: str) -> str:
     comment = re.search(r"\s#", text)
     return (text[: comment.start()] if comment else text).strip()

@@ -1,4 +1,7 @@
-"""What a reader of one markup found in a note: its headings, what is no prose, what it says of itself and where it leads."""
+"""Markdown, as vaults and documentation write it → its outline: headings, links, tags, comments, metadata.
+
+Nothing in code or comments is a heading, a tag or a link. The outline is the same for every markup; see `other_markup`.
+"""
 
 from __future__ import annotations
 
@@ -11,65 +14,17 @@ from urllib.parse import unquote
 from lurcher.chunking import frontmatter
 from lurcher.runtime.light import dataclass, field
 
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    level: int
-    """1 is the highest."""
-    text: str
-    """As a reader sees it: without markup."""
-    line: int
-    """0-based; of a heading with a line above it, that line."""
-    raw: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A link to another note, or to a place in one."""
-
-    kind: str
-    """wikilink, embed or link"""
-    target: str
-    """As written; empty for a place in the same note."""
-    heading: str
-    """What stands behind `#`: a heading, a slug, or a block with its `^`."""
-    line: int
-
-
-@dataclass(slots=True)
-class Outline:
-    headings: list[Heading] = field(default_factory=list)
-    body: int = 0
-    """The first line behind the front matter, 0-based."""
-    solid: set[int] = field(default_factory=set)
-    """Lines before which a paragraph does not begin, since they are inside of a fence."""
-    comments: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
-    """From where to where comments go, as (line, character), both from 0; in order, disjoint."""
-    title: str = ""
-    aliases: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    date: str = ""
-    references: list[Reference] = field(default_factory=list)
-    blocks: list[tuple[str, int]] = field(default_factory=list)
-    """Block ids with their lines."""
-    problem: str = ""
-    """What is wrong with the front matter."""
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Reads Markdown as vaults and documentation write it: nothing in code or comments is a heading, a tag or a link.
-
-
 _ATX = re.compile(r" {0,3}(#{1,6})([ \t].*)?$")
 _NO_PARAGRAPH = re.compile(r"\s*(?:[>|#]|[-+*][ \t]|\d+[.)][ \t]|```|~~~|$)| {4}|\t")
 _MARKED = re.compile(r"^ {0,3}(?:#{1,6}(?=[ \t]|$)[^\n]*|(?:=+|-{2,})[ \t]*)$", re.MULTILINE)
 """Lines that are headings, or may underline one."""
 _SPECIAL = re.compile(r"^[^\n\[#^]*[\[#^][^\n]*$", re.MULTILINE)
-"""Lines with a letter that tags, links and block ids cannot do without."""
+"""Lines with a character that every tag, link and block id has."""
 _FENCE = re.compile(r"[\s>]*(?:[-+*][ \t]+|\d{1,9}[.)][ \t]+)?(`{3,}(?=[^`]*$)|~{3,})")
 _COMMENT = re.compile(r"<!--|%%[^\n%]*%%|^%%[ \t]*$", re.MULTILINE)
-"""Where a comment begins, or one of Obsidian's that is on one line; a `%%` on a line of its own begins a longer one."""
+"""The start of a comment, or a whole one of Obsidian's on one line; `%%` on a line of its own begins a longer one."""
 _VERBATIM = re.compile(r"^ {0,3}<(pre|script|style|textarea)(?=[\s>]|$)", re.MULTILINE | re.IGNORECASE)
-"""Where HTML begins in which nothing is Markdown."""
+"""The start of HTML in which nothing is Markdown."""
 _CODE = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 _WIKI = re.compile(r"(!?)\[\[([^\[\]|#\n]*)(?:#([^\[\]|\n]*))?(?:\|[^\[\]\n]*)?\]\]")
 _LINK = re.compile(r"!?\[[^\[\]\n]{0,500}\]\(\s*<?([^\s()<>]{1,1000})>?(?:\s+[^()\n]{0,300})?\)")
@@ -84,28 +39,72 @@ _ELEMENT = re.compile(r"<[^<>]{1,200}>")
 _EMPHASIS = re.compile(r"(`+|\*{1,3}|~~|(?<!\w)_{1,3}|_{1,3}(?!\w))")
 _TAG_KEYS, _ALIAS_KEYS = ("tags", "tag", "keywords"), ("aliases", "alias")
 _DATE_KEYS = ("modified", "updated", "lastmod", "last_modified", "date", "created")
-_LONGEST_LINE = 20_000
-"""Characters of a line beyond which it is data, and is not looked into."""
-_LONGEST_HEADING = 500
-_LONGEST_RAW = 1_000
+_MAX_LINE_CHARS = 20_000
+"""A line with more characters is data and is skipped."""
+_MAX_HEADING_CHARS = 500
+_MAX_RAW_CHARS = 1_000
 _LETTERS = re.compile(r"[^\n]")
 _CLOSING = {name: re.compile(f"</{name}>", re.IGNORECASE) for name in ("pre", "script", "style", "textarea")}
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
 
 
-def read(lines: Sequence[str]) -> Outline:
-    """The outline of a note's lines, which come without their ends."""
-    front = frontmatter.read(lines)
+@dataclass(frozen=True, slots=True)
+class Heading:
+    level: int
+    """1 is the highest."""
+    text: str
+    """As a reader sees it: without markup."""
+    line: int
+    """0-based; for a heading with an overline, that line."""
+    raw: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A link to another note, or to a place in one."""
+
+    kind: str
+    """wikilink, embed or link"""
+    target: str
+    """As written; empty for a place in the same note."""
+    heading: str
+    """What follows `#`: a heading, a slug, or a block id with its `^`."""
+    line: int
+
+
+@dataclass(slots=True)
+class Outline:
+    headings: list[Heading] = field(default_factory=list)
+    body: int = 0
+    """The first line after the front matter, 0-based."""
+    solid: set[int] = field(default_factory=set)
+    """Lines inside fenced code, at which no paragraph begins."""
+    comments: list[tuple[tuple[int, int], tuple[int, int]]] = field(default_factory=list)
+    """Start and end of comments, as (line, character), both from 0; in order, disjoint."""
+    title: str = ""
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    date: str = ""
+    references: list[Reference] = field(default_factory=list)
+    blocks: list[tuple[str, int]] = field(default_factory=list)
+    """Block ids with their lines."""
+    problem: str = ""
+    """What is wrong with the front matter."""
+
+
+def parse_markdown(lines: Sequence[str]) -> Outline:
+    """The outline of a note; `lines` are without line ends."""
+    front = frontmatter.parse_front_matter(lines)
     out = Outline(body=front.lines, problem=front.problem)
-    text, starts = _prose(lines, front.lines, out)
-    tags = list(_declared_tags(front))
+    text, starts = _blank_non_prose(lines, front.lines, out)
+    tags = list(_read_declared_tags(front))
     for found in _MARKED.finditer(text, starts[front.lines]):
-        heading = _heading(found[0], bisect_right(starts, found.start()) - 1, text, starts, lines, front.lines)
+        heading = _read_heading(found[0], bisect_right(starts, found.start()) - 1, text, starts, lines, front.lines)
         if heading is not None:
             out.headings.append(heading)
     for found in _SPECIAL.finditer(text, starts[front.lines]):
-        if found.end() - found.start() <= _LONGEST_LINE:
-            _look_into(found[0], bisect_right(starts, found.start()) - 1, out, tags)
+        if found.end() - found.start() <= _MAX_LINE_CHARS:
+            _read_references(found[0], bisect_right(starts, found.start()) - 1, out, tags)
     out.title = front.first("title") or next((item.text for item in out.headings if item.level == 1), "")
     out.aliases = tuple(dict.fromkeys(value for key in _ALIAS_KEYS for value in front.values.get(key, ()) if value))
     out.tags = tuple(dict.fromkeys(tags))
@@ -113,7 +112,7 @@ def read(lines: Sequence[str]) -> Outline:
     return out
 
 
-def _prose(lines: Sequence[str], first: int, out: Outline) -> tuple[str, list[int]]:
+def _blank_non_prose(lines: Sequence[str], first: int, out: Outline) -> tuple[str, list[int]]:
     """The text with fenced code, comments and verbatim HTML blanked out, and where its lines begin."""
     prose = list(lines)
     fence, opened = "", 0
@@ -124,27 +123,27 @@ def _prose(lines: Sequence[str], first: int, out: Outline) -> tuple[str, list[in
         if not fence:
             fence, opened = found[1], i
         elif found[1].startswith(fence) and not lines[i][found.end() :].strip():
-            _blank(prose, opened, i, out)
+            _blank_fence(prose, opened, i, out)
             fence = ""
     if fence:
-        _blank(prose, opened, len(lines) - 1, out)
+        _blank_fence(prose, opened, len(lines) - 1, out)
     text = "\n".join(prose)
     starts = list(accumulate((len(line) + 1 for line in prose), initial=0))
     if "<!--" in text or "%%" in text:
-        text = _blanked(text, _comments(text, starts, first), starts, out)
+        text = _blank_ranges(text, _find_comments(text, starts, first), starts, out)
     if "<" in text:
-        text = _blanked(text, _verbatim(text, starts[first]), starts, None)
+        text = _blank_ranges(text, _find_verbatim(text, starts[first]), starts, None)
     return text, starts
 
 
-def _blank(prose: list[str], first: int, last: int, out: Outline) -> None:
-    """Take a fence out, from its first line to its last."""
+def _blank_fence(prose: list[str], first: int, last: int, out: Outline) -> None:
+    """Blank fenced code, from its first line to its last."""
     prose[first : last + 1] = [""] * (last + 1 - first)
     out.solid.update(range(first + 1, last + 1))
 
 
-def _blanked(text: str, ranges: Iterable[tuple[int, int]], starts: list[int], out: Outline | None) -> str:
-    """The text with ranges blanked out, no line moved; those of comments are told."""
+def _blank_ranges(text: str, ranges: Iterable[tuple[int, int]], starts: list[int], out: Outline | None) -> str:
+    """The text with ranges blanked out, every line in its place; with `out`, the ranges are recorded as comments."""
     pieces, position = [], 0
     for start, end in ranges:
         pieces += [text[position:start], _LETTERS.sub(" ", text[start:end])]
@@ -155,8 +154,8 @@ def _blanked(text: str, ranges: Iterable[tuple[int, int]], starts: list[int], ou
     return "".join((*pieces, text[position:])) if pieces else text
 
 
-def _verbatim(text: str, position: int) -> Iterator[tuple[int, int]]:
-    """Ranges of HTML that shows its text as it is. What is never closed reaches to the end in theory, and is let be here."""
+def _find_verbatim(text: str, position: int) -> Iterator[tuple[int, int]]:
+    """Ranges of HTML elements with verbatim text. One that is never closed is ignored."""
     endless: set[str] = set()
     while (begin := _VERBATIM.search(text, position)) is not None:
         position, name = begin.end(), begin[1].lower()
@@ -170,8 +169,8 @@ def _verbatim(text: str, position: int) -> Iterator[tuple[int, int]]:
         position = end.end()
 
 
-def _comments(text: str, starts: list[int], first: int) -> Iterator[tuple[int, int]]:
-    """Ranges of comments. One that never ends is none: the rest of the note would be lost with it."""
+def _find_comments(text: str, starts: list[int], first: int) -> Iterator[tuple[int, int]]:
+    """Ranges of comments. One that never ends is ignored, or the rest of the note would be lost."""
     endless: set[str] = set()
     position, seen, spans = starts[first], -1, [(0, 0)]
     while (begin := _COMMENT.search(text, position)) is not None:
@@ -179,7 +178,7 @@ def _comments(text: str, starts: list[int], first: int) -> Iterator[tuple[int, i
         if begin[0] == "<!--":
             line = bisect_right(starts, begin.start()) - 1
             if line != seen:
-                seen, spans = line, _code_spans(text, starts[line], starts[line + 1])
+                seen, spans = line, _find_code_spans(text, starts[line], starts[line + 1])
             if spans and spans[bisect_right(spans, (begin.start(), 0)) - 1][1] > begin.start() >= spans[0][0]:
                 continue
         closing = "-->" if begin[0] == "<!--" else "\n%%" if not begin[0].strip("% \t") and begin[0].count("%") == 2 else ""
@@ -194,34 +193,34 @@ def _comments(text: str, starts: list[int], first: int) -> Iterator[tuple[int, i
         yield begin.start(), position
 
 
-def _code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
-    """Where code stands in a line; a line that is too long is not looked into."""
-    if end - start > _LONGEST_LINE or text.find("`", start, end) < 0:
+def _find_code_spans(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Ranges of inline code in a line; too long a line is skipped."""
+    if end - start > _MAX_LINE_CHARS or text.find("`", start, end) < 0:
         return []
     return [found.span() for found in _CODE.finditer(text, start, end)]
 
 
-def _heading(line: str, i: int, text: str, starts: list[int], lines: Sequence[str], first: int) -> Heading | None:
-    """The heading that a marked line is or underlines, if any; `first` is the line behind the front matter."""
+def _read_heading(line: str, i: int, text: str, starts: list[int], lines: Sequence[str], first: int) -> Heading | None:
+    """The heading that a marked line is or underlines, if any; `first` is the line after the front matter."""
     atx = _ATX.match(line)
     if atx is not None:
-        return Heading(len(atx[1]), plain(_opened(atx[2] or "")), i, lines[i].strip()[:_LONGEST_RAW])
+        return Heading(len(atx[1]), strip_markup(_strip_closing_marks(atx[2] or "")), i, lines[i].strip()[:_MAX_RAW_CHARS])
     if i <= first:
         return None
     before = text[starts[i - 1] : starts[i] - 1]
     if not before.strip() or _NO_PARAGRAPH.match(before):
         return None
-    return Heading(1 if "=" in line else 2, plain(before), i - 1, lines[i - 1].strip()[:_LONGEST_RAW])
+    return Heading(1 if "=" in line else 2, strip_markup(before), i - 1, lines[i - 1].strip()[:_MAX_RAW_CHARS])
 
 
-def _opened(text: str) -> str:
-    """What a heading says without the marks that may close it."""
-    text = text[:_LONGEST_HEADING].strip()
+def _strip_closing_marks(text: str) -> str:
+    """A heading's text without its closing marks."""
+    text = text[:_MAX_HEADING_CHARS].strip()
     bare = text.rstrip("#")
     return bare.rstrip() if not bare or bare[-1] in " \t" else text
 
 
-def _look_into(line: str, i: int, out: Outline, tags: list[str]) -> None:
+def _read_references(line: str, i: int, out: Outline, tags: list[str]) -> None:
     if "`" in line:
         line = _CODE.sub(" ", line)
     if "[[" in line:
@@ -229,33 +228,33 @@ def _look_into(line: str, i: int, out: Outline, tags: list[str]) -> None:
             kind = "embed" if match[1] else "wikilink"
             out.references.append(Reference(kind, match[2].strip(), (match[3] or "").strip(), i))
     if "](" in line:
-        out.references += _relative((match[1] for match in _LINK.finditer(line)), i)
+        out.references += _read_links((match[1] for match in _LINK.finditer(line)), i)
     if "]:" in line and (defined := _DEFINED.match(line)):
-        out.references += _relative((defined[1],), i)
+        out.references += _read_links((defined[1],), i)
     if "#" in line and not _ATX.match(line):
         tags += (tag for match in _TAG.finditer(line) if (tag := match[1].rstrip("/-")) and not tag.isdigit())
     if "^" in line and (block := _BLOCK_ID.search(line)):
         out.blocks.append((block[1], i))
 
 
-def _relative(targets: Iterable[str], line: int) -> Iterable[Reference]:
+def _read_links(targets: Iterable[str], line: int) -> Iterable[Reference]:
     for target in targets:
         if not _SCHEME.match(target):
             path, _, heading = target.partition("#")
             yield Reference("link", unquote(path.partition("?")[0]), unquote(heading), line)
 
 
-def _declared_tags(front: frontmatter.FrontMatter) -> Iterable[str]:
+def _read_declared_tags(front: frontmatter.FrontMatter) -> Iterable[str]:
     for key in _TAG_KEYS:
         values = front.values.get(key, ())
-        # `tags: a, b` and `tags: a b` are lists as people write them.
+        # People write lists as `tags: a, b` and `tags: a b`.
         parts = re.split(r"[,\s]+", values[0]) if len(values) == 1 else values
         yield from (tag for part in parts if (tag := part.strip().lstrip("#").strip("/")))
 
 
-def plain(text: str) -> str:
-    """A heading as a reader sees it."""
-    text = text[:_LONGEST_HEADING].strip()
+def strip_markup(text: str) -> str:
+    """The text of a heading without its markup."""
+    text = text[:_MAX_HEADING_CHARS].strip()
     if "{" in text:
         text = _ATTRIBUTES.sub("", text)
     if "^" in text:

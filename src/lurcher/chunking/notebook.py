@@ -5,8 +5,8 @@ outputs and metadata. Where the file has each line of a source on a line of its 
 number and all others are blank: `start_line` and `end_line` of a hit are lines of the file. Otherwise they are lines of the
 extracted text. `cell_at` says in both cases which cell a line is in, and which line of that cell it is.
 
-The first line begins with unit separators that tell the language of the code, the line before each cell consists of record
-separators that tell its type: characters that no source has, and no words that a search could find.
+The number of unit separators on the first line encodes the language of the code, the number of record separators on the line
+before each cell its type: characters that no source has, and that are no words for a search.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _SEPARATORS = str.maketrans({_UNIT: " ", _RECORD: " ", "\r": " "})
 
 _TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:\n]')
 _MAGIC = re.compile(rb"(?m)^[ \t]*[%!?].*$")
-"""Lines of IPython's own, which are no code of the language."""
+"""Magic commands of IPython, which are not code of the language."""
 
 
 class _Cell:
-    """A cell as it lies in the file: the line of its source's key, and each piece of the source with its line."""
+    """A cell of the file: the line of the key `source`, and each string of the source with its line."""
 
     __slots__ = ("key_line", "pieces", "type")
 
@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 
 def read_notebook(data: bytes) -> bytes:
-    """The text to index for a notebook; what is no notebook stays as it is, and is searched as plain text."""
+    """The text to index for a notebook; data that is no notebook is returned unchanged, and searched as plain text."""
     try:
         text = data.decode()
         whole = json.loads(text)
@@ -66,9 +66,9 @@ def read_notebook(data: bytes) -> bytes:
         return data
     if not isinstance(whole, dict) or not isinstance(whole.get("cells", whole.get("worksheets")), list):
         return data
-    cells = list(_cells(text))
-    header = _UNIT * (1 + _LANGUAGES.index(_language(whole)))
-    lines = _lines_in_place(cells, header)
+    cells = list(_read_cells(text))
+    header = _UNIT * (1 + _LANGUAGES.index(_detect_language(whole)))
+    lines = _keep_lines_in_place(cells, header)
     if lines is None:
         lines = [header]
         for cell in cells:
@@ -78,8 +78,8 @@ def read_notebook(data: bytes) -> bytes:
     return ("\n".join(lines) + "\n").encode("utf-8", "replace")
 
 
-def _language(whole: dict[str, Any]) -> str:
-    """What the code is written in, as far as the metadata tell."""
+def _detect_language(whole: dict[str, Any]) -> str:
+    """The language of the code, from the metadata."""
     metadata = whole.get("metadata")
     for key, field in (("language_info", "name"), ("kernelspec", "language"), ("kernelspec", "name")):
         entry = metadata.get(key) if isinstance(metadata, dict) else None
@@ -91,10 +91,10 @@ def _language(whole: dict[str, Any]) -> str:
     return "" if metadata else "python"
 
 
-def _cells(text: str) -> Iterator[_Cell]:
-    """The cells of a valid notebook, in order, by its tokens: a parser would not tell the lines."""
+def _read_cells(text: str) -> Iterator[_Cell]:
+    """The cells of a valid notebook, in order. Reads tokens, because `json` does not report lines."""
     stack: list[tuple[str, str]] = []
-    """The objects and lists around, each with the key that it is the value of."""
+    """The enclosing objects and lists, each with the key whose value it is."""
     line, key, is_key = 1, "", False
     cell: _Cell | None = None
     for match in _TOKEN.finditer(text):
@@ -136,8 +136,8 @@ def _is_cell(stack: list[tuple[str, str]]) -> bool:
     return len(stack) in (3, 5) and stack[-2] == ("[", "cells")
 
 
-def _lines_in_place(cells: list[_Cell], header: str) -> list[str] | None:
-    """The text with every line where it is in the file; None where some lines share one."""
+def _keep_lines_in_place(cells: list[_Cell], header: str) -> list[str] | None:
+    """The text with every line at its line of the file; None where several lines of a source share one."""
     lines = [header]
     for cell in cells:
         first = cell.pieces[0][0] if cell.pieces else cell.key_line + 1
@@ -154,7 +154,7 @@ def _lines_in_place(cells: list[_Cell], header: str) -> list[str] | None:
     return lines
 
 
-def cells_of(text: bytes) -> list[Cell]:
+def find_cells(text: bytes) -> list[Cell]:
     """The cells of a text that `read_notebook` made; none of any other."""
     if not text.startswith(NOTEBOOK):
         return []
@@ -174,9 +174,9 @@ def cells_of(text: bytes) -> list[Cell]:
     return found
 
 
-def cell_at(text: bytes, start_line: int, end_line: int) -> dict[str, Any] | None:
+def find_cell(text: bytes, start_line: int, end_line: int) -> dict[str, Any] | None:
     """The cell that a line of an indexed notebook is in, counted from 1, and the lines of that cell; None outside of cells."""
-    cells = cells_of(text)
+    cells = find_cells(text)
     for number, cell in reversed(list(enumerate(cells, 1))):
         if cell.line <= start_line:
             last = cell.line + text.count(b"\n", cell.start, cell.end)
@@ -194,7 +194,7 @@ def cell_at(text: bytes, start_line: int, end_line: int) -> dict[str, Any] | Non
 
 def parse_notebook(text: bytes, target: int) -> ParsedFile:
     """Chunks of a notebook, none of which reaches over a cell's border, and what its code defines and imports."""
-    cells = cells_of(text)
+    cells = find_cells(text)
     if not cells:
         return ParsedFile("jupyter", chunk_lines(text, target), (), ())
     header = len(text[: text.find(b"\n")])
@@ -202,7 +202,7 @@ def parse_notebook(text: bytes, target: int) -> ParsedFile:
     code = [cell for cell in cells if cell.type == "code" and cell.end > cell.start]
     prose = [(cell.start, cell.end) for cell in cells if cell.type == "markdown" and cell.end > cell.start]
     chunks: list[Span] = []
-    reached = _Reached(text)
+    reached = _SpanMaker(text)
     for cell in cells:
         if cell.end == cell.start:
             continue
@@ -210,17 +210,17 @@ def parse_notebook(text: bytes, target: int) -> ParsedFile:
         inner = text[cell.start : cell.end]
         spans = chunk_lines(inner, target)
         if len(spans) > 1 and cell.type == "code" and language:
-            spans = parse(_plain(inner), language, target).chunks
+            spans = parse(_blank_magics(inner), language, target).chunks
         chunks += [reached.span(cell.start + span.end_byte) for span in spans]
     chunks += reached.gap(len(text))
     if not code or not language:
         return ParsedFile("jupyter", tuple(chunks), (), tuple(prose))
-    found = parse(_masked(text, code), language, target)
+    found = parse(_mask_other_cells(text, code), language, target)
     comments = sorted([*prose, *found.comments])
     return ParsedFile("jupyter", tuple(chunks), found.definitions, tuple(comments), found.imports, gave_up=found.gave_up)
 
 
-class _Reached:
+class _SpanMaker:
     """Makes spans that follow each other, and counts lines on the way."""
 
     def __init__(self, text: bytes) -> None:
@@ -238,16 +238,16 @@ class _Reached:
         return [self.span(end)] if end > self._byte else []
 
 
-def _plain(code: bytes) -> bytes:
-    """Code without the lines that are IPython's."""
+def _blank_magics(code: bytes) -> bytes:
+    """Code with magic commands blanked out."""
     return _MAGIC.sub(lambda match: b" " * len(match.group()), code)
 
 
-def _masked(text: bytes, code: list[Cell]) -> bytes:
-    """The text with blanks for all that is no code, each byte where it was."""
+def _mask_other_cells(text: bytes, code: list[Cell]) -> bytes:
+    """The text with everything but code blanked out, all offsets unchanged."""
     out = bytearray()
     for cell in code:
         out += bytes(byte if byte == 10 else 32 for byte in text[len(out) : cell.start])
-        out += _plain(text[cell.start : cell.end])
+        out += _blank_magics(text[cell.start : cell.end])
     out += bytes(byte if byte == 10 else 32 for byte in text[len(out) :])
     return bytes(out)

@@ -1,4 +1,4 @@
-"""A note → sections with exact spans, and what it says of itself.
+"""Cuts a note into sections, and reads its headings, links and metadata.
 
 A note of less than 1,000 characters stays whole; else it is cut at headings of the first and second level, a section of more
 than 6,000 characters at the third, and what is still longer between paragraphs.
@@ -11,41 +11,40 @@ from bisect import bisect_right
 from itertools import pairwise
 
 from lurcher.chunking import other_markup
-from lurcher.chunking.line_index import Ruler
-from lurcher.chunking.lines import cut_lines
+from lurcher.chunking.lines import LineIndex, cut_lines
 from lurcher.chunking.markdown import Outline
 from lurcher.types import HEADING, HEADING_PATH, Definition, Import, ParsedFile
 
-WHOLE = 1_000
-"""Characters below which a note is not cut."""
-LONGEST = 6_000
-"""Characters above which a section is."""
-PARAGRAPHS = 1_500
-"""Characters up to which paragraphs of a section that is too long are put together."""
-_MOST_FACTS = 5_000
-_LONGEST_FACT = 1_000
-_SIGNATURE = 200
-_SAID = re.compile(r"[^\W_]")
+MIN_CUT = 1_000
+"""A note with fewer characters is not cut."""
+MAX_SECTION = 6_000
+"""A section with more characters is cut."""
+PARAGRAPH_TARGET = 1_500
+"""Paragraphs of too long a section are joined up to this many characters."""
+_MAX_FACTS = 5_000
+_MAX_FACT_CHARS = 1_000
+_MAX_SIGNATURE = 200
+_WORD_CHARACTER = re.compile(r"[^\W_]")
 
 
 def parse_note(text: bytes, language: str) -> ParsedFile:
-    """Cut a note (UTF-8); its headings are definitions, its links, tags, aliases, title and date stand among imports."""
+    """Cut a note (UTF-8); its headings become definitions; its links, tags, aliases, title and date become imports."""
     if not text:
         return ParsedFile(language, (), (), ())
-    ruler = Ruler(text)
+    ruler = LineIndex(text)
     starts = [*ruler.line_starts, len(text)]
-    lines = lines_of(text)
-    outline = other_markup.read(lines, language)
-    definitions = _definitions(outline, starts)
-    cuts = _cuts(ruler, outline, starts, lines)
+    lines = split_lines(text)
+    outline = other_markup.parse_outline(lines, language)
+    definitions = _make_definitions(outline, starts)
+    cuts = _find_cuts(ruler, outline, starts, lines)
     chunks = ruler.spans(cuts)
-    above = _above(cuts, len(text), definitions, outline)
-    comments = tuple((_byte(lines, starts, start), _byte(lines, starts, end)) for start, end in outline.comments)
-    return ParsedFile(language, chunks, definitions, comments, _facts(outline), above)
+    above = _collect_words_above(cuts, len(text), definitions, outline)
+    comments = tuple((_find_byte(lines, starts, start), _find_byte(lines, starts, end)) for start, end in outline.comments)
+    return ParsedFile(language, chunks, definitions, comments, _collect_facts(outline), above)
 
 
-def lines_of(text: bytes) -> list[str]:
-    """The lines of a text without their ends, as many as a ruler counts."""
+def split_lines(text: bytes) -> list[str]:
+    """The lines of a text without their ends, the same as those of `LineIndex`."""
     whole = text.decode("utf-8", "replace")
     lines = whole.split("\n")
     if len(lines) > 1 and not lines[-1]:
@@ -53,34 +52,34 @@ def lines_of(text: bytes) -> list[str]:
     return [line.rstrip("\r") for line in lines] if "\r" in whole else lines
 
 
-def _byte(lines: list[str], starts: list[int], place: tuple[int, int]) -> int:
+def _find_byte(lines: list[str], starts: list[int], place: tuple[int, int]) -> int:
     line, column = place
     return starts[line] + len(lines[line][:column].encode("utf-8"))
 
 
-def _definitions(outline: Outline, starts: list[int]) -> tuple[Definition, ...]:
+def _make_definitions(outline: Outline, starts: list[int]) -> tuple[Definition, ...]:
     """Headings, each reaching to the next one that is not below it."""
     found = []
     open_: list[tuple[int, str]] = []
     headings = outline.headings
-    ends = _ends(outline, len(starts) - 1)
+    ends = _find_ends(outline, len(starts) - 1)
     for heading, last in zip(headings, ends, strict=True):
         while open_ and open_[-1][0] >= heading.level:
             open_.pop()
         container = HEADING_PATH.join(text for _, text in open_)
-        signature = " ".join(heading.raw.split())[:_SIGNATURE]
+        signature = " ".join(heading.raw.split())[:_MAX_SIGNATURE]
         found.append(
             Definition(
-                heading.text[:_SIGNATURE], HEADING, container[:_LONGEST_FACT], signature, starts[heading.line], starts[last],
-                heading.line + 1, last, True,
+                heading.text[:_MAX_SIGNATURE], HEADING, container[:_MAX_FACT_CHARS], signature, starts[heading.line],
+                starts[last], heading.line + 1, last, True,
             )  # fmt: skip
         )
         open_.append((heading.level, heading.text))
     return tuple(found)
 
 
-def _ends(outline: Outline, total: int) -> list[int]:
-    """For each heading the first line that is no longer below it."""
+def _find_ends(outline: Outline, total: int) -> list[int]:
+    """For each heading the first line after its section."""
     ends: list[int] = []
     following: list[tuple[int, int]] = []
     for heading in reversed(outline.headings):
@@ -91,45 +90,47 @@ def _ends(outline: Outline, total: int) -> list[int]:
     return ends[::-1]
 
 
-def _cuts(ruler: Ruler, outline: Outline, starts: list[int], lines: list[str]) -> list[int]:
+def _find_cuts(ruler: LineIndex, outline: Outline, starts: list[int], lines: list[str]) -> list[int]:
     """Bytes at which sections begin."""
     total = len(ruler.text)
-    if ruler.size(0, total) < WHOLE:
+    if ruler.size(0, total) < MIN_CUT:
         return [0]
     tops = [heading.line for heading in outline.headings if heading.level <= 2]
     marks = {heading.line for heading in outline.headings}
-    # Front matter and a title alone are no section: they stay with the first that says something.
+    # Front matter and a title alone are no section: they stay with the first that has text.
     seen, first_top = outline.body, 0
-    while first_top < len(tops) and _silent(lines, seen, tops[first_top], marks):
+    while first_top < len(tops) and _is_empty(lines, seen, tops[first_top], marks):
         seen, first_top = tops[first_top], first_top + 1
     tops = tops[first_top:]
     cuts: list[int] = []
-    for first, last in _between(tops, len(lines)):
-        if ruler.size(starts[first], starts[last]) <= LONGEST:
+    for first, last in _split_ranges(tops, len(lines)):
+        if ruler.size(starts[first], starts[last]) <= MAX_SECTION:
             cuts.append(starts[first])
             continue
         below = [item.line for item in outline.headings if item.level == 3 and first < item.line < last]
-        for a, b in _between(below, last, first):
-            if ruler.size(starts[a], starts[b]) <= LONGEST:
+        for a, b in _split_ranges(below, last, first):
+            if ruler.size(starts[a], starts[b]) <= MAX_SECTION:
                 cuts.append(starts[a])
             else:
-                cuts += _paragraphs(ruler, outline, starts, lines, a, b)
+                cuts += _cut_paragraphs(ruler, outline, starts, lines, a, b)
     return cuts
 
 
-def _between(tops: list[int], last: int, first: int = 0) -> list[tuple[int, int]]:
-    """Ranges of lines from one of `tops` to the next, with what stands before the first."""
+def _split_ranges(tops: list[int], last: int, first: int = 0) -> list[tuple[int, int]]:
+    """Ranges of lines from one of `tops` to the next, and the range before the first."""
     borders = sorted({first, *tops, last})
     return list(pairwise(borders))
 
 
-def _silent(lines: list[str], first: int, last: int, marks: set[int]) -> bool:
-    """Whether lines hold nothing but headings, rules and white space."""
-    return not any(i not in marks and _SAID.search(lines[i]) for i in range(first, last))
+def _is_empty(lines: list[str], first: int, last: int, marks: set[int]) -> bool:
+    """Whether lines have nothing but headings, rules and white space."""
+    return not any(i not in marks and _WORD_CHARACTER.search(lines[i]) for i in range(first, last))
 
 
-def _paragraphs(ruler: Ruler, outline: Outline, starts: list[int], lines: list[str], first: int, last: int) -> list[int]:
-    """Cuts before paragraphs, so that pieces are of the wanted size where paragraphs allow it; a fence is one paragraph."""
+def _cut_paragraphs(
+    ruler: LineIndex, outline: Outline, starts: list[int], lines: list[str], first: int, last: int
+) -> list[int]:
+    """Cuts before paragraphs, so that pieces have about `PARAGRAPH_TARGET` characters; fenced code is one paragraph."""
     begins = [first] + [
         i for i in range(first + 1, last) if lines[i].strip() and not lines[i - 1].strip() and i not in outline.solid
     ]
@@ -137,17 +138,17 @@ def _paragraphs(ruler: Ruler, outline: Outline, starts: list[int], lines: list[s
     for place, line in enumerate(begins):
         start = starts[line]
         end = starts[begins[place + 1] if place + 1 < len(begins) else last]
-        if cuts and ruler.size(cuts[-1], end) <= PARAGRAPHS:
+        if cuts and ruler.size(cuts[-1], end) <= PARAGRAPH_TARGET:
             continue
-        if ruler.size(start, end) > LONGEST:
-            cuts += cut_lines(ruler, start, end, PARAGRAPHS)
+        if ruler.size(start, end) > MAX_SECTION:
+            cuts += cut_lines(ruler, start, end, PARAGRAPH_TARGET)
         else:
             cuts.append(start)
     return cuts
 
 
-def _above(cuts: list[int], total: int, definitions: tuple[Definition, ...], outline: Outline) -> tuple[str, ...]:
-    """For each chunk the words that stand above it: title, other names and tags of the note, and its headings."""
+def _collect_words_above(cuts: list[int], total: int, definitions: tuple[Definition, ...], outline: Outline) -> tuple[str, ...]:
+    """For each chunk the text above it: title, aliases and tags of the note, and its headings."""
     note = " ".join((outline.title, *outline.aliases, *(tag.replace("/", " ") for tag in outline.tags)))
     found = []
     begins = [definition.start_byte for definition in definitions]
@@ -164,8 +165,8 @@ def _above(cuts: list[int], total: int, definitions: tuple[Definition, ...], out
     return tuple(found)
 
 
-def _facts(outline: Outline) -> tuple[Import, ...]:
-    """What the note says of itself, then where it leads."""
+def _collect_facts(outline: Outline) -> tuple[Import, ...]:
+    """The note's metadata, then its links."""
     own = ("title", outline.title), ("date", outline.date), ("broken", outline.problem)
     facts = (
         *(Import(text, (), 1, kind) for kind, text in own if text),
@@ -174,4 +175,4 @@ def _facts(outline: Outline) -> tuple[Import, ...]:
         *(Import(to.target, (to.heading,) if to.heading else (), to.line + 1, to.kind) for to in outline.references),
         *(Import(name, (), line + 1, "block") for name, line in outline.blocks),
     )
-    return tuple(fact for fact in facts[:_MOST_FACTS] if len(fact.spec) <= _LONGEST_FACT)
+    return tuple(fact for fact in facts[:_MAX_FACTS] if len(fact.spec) <= _MAX_FACT_CHARS)

@@ -1,4 +1,4 @@
-"""Reads reStructuredText, AsciiDoc, Org and plain text: their headings, and of the rest what is easily told."""
+"""Outlines of reStructuredText, AsciiDoc, Org and plain text: headings, and the links and fields that are easily recognised."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ORG_TAGS = re.compile(r"[ \t]+:([\w@#%:]+):[ \t]*$")
 _BLOCK = {"asciidoc": re.compile(r"(-{4,}|\.{4,}|={4,}|\*{4,}|/{4,}|\+{4,})\s*$"), "org": re.compile(r"#\+(begin|end)_", re.I)}
 
 
-def _restructuredtext(lines: Sequence[str]) -> Outline:
+def _parse_restructuredtext(lines: Sequence[str]) -> Outline:
     out = Outline()
     levels: dict[tuple[str, bool], int] = {}
     literal: int | None = None
@@ -25,7 +25,7 @@ def _restructuredtext(lines: Sequence[str]) -> Outline:
     while i < len(lines):
         line = lines[i]
         if literal is not None and line.strip():
-            if _indent(line) > literal:
+            if _count_indent(line) > literal:
                 out.solid.add(i)
                 i += 1
                 continue
@@ -35,33 +35,33 @@ def _restructuredtext(lines: Sequence[str]) -> Outline:
         if mark and len(lines[i + 1].strip()) >= min(len(text), 200):
             over = i > 0 and _ADORNMENT.match(lines[i - 1]) is not None and lines[i - 1][0] == mark[1]
             level = levels.setdefault((mark[1], over), len(levels) + 1)
-            out.headings.append(Heading(level, markdown.plain(text), i - over, text))
+            out.headings.append(Heading(level, markdown.strip_markup(text), i - over, text))
             i += 2
             continue
         if text.endswith("::"):
-            literal = _indent(line)
-        _fields(line, out)
+            literal = _count_indent(line)
+        _read_field(line, out)
         out.references += (Reference("link", match[1].strip(), "", i) for match in _DOC.finditer(line[:5_000]))
         i += 1
     return out
 
 
-def _asciidoc(lines: Sequence[str]) -> Outline:
+def _parse_asciidoc(lines: Sequence[str]) -> Outline:
     out = Outline()
 
     def heading(line: str) -> tuple[int, str] | None:
         found = re.match(r"(={1,6}|#{1,6})[ \t]+(\S.*)$", line)
         return None if found is None else (len(found[1]), found[2])
 
-    _by_marks(lines, out, heading, "asciidoc")
+    _find_headings(lines, out, heading, "asciidoc")
     for i, line in enumerate(lines):
         if "xref:" in line or "<<" in line:
             out.references += (Reference("link", match[1], match[2] or "", i) for match in _XREF.finditer(line[:5_000]))
-        _fields(line, out)
+        _read_field(line, out)
     return out
 
 
-def _org(lines: Sequence[str]) -> Outline:
+def _parse_org(lines: Sequence[str]) -> Outline:
     out = Outline()
     tags: list[str] = []
 
@@ -74,7 +74,7 @@ def _org(lines: Sequence[str]) -> Outline:
         tags.extend(tag for tag in own[1].split(":") if tag) if own else None
         return len(found[1]), text[: own.start()] if own else text
 
-    _by_marks(lines, out, heading, "org")
+    _find_headings(lines, out, heading, "org")
     for i, line in enumerate(lines):
         if "[[" in line:
             out.references += (
@@ -84,15 +84,15 @@ def _org(lines: Sequence[str]) -> Outline:
             )
         named = re.match(r"#\+(title|date|filetags):\s*(.*)", line[:1_000], re.IGNORECASE)
         if named:
-            _take(named[1].lower(), named[2].strip().replace(":", " "), out)
+            _set_field(named[1].lower(), named[2].strip().replace(":", " "), out)
     out.tags = tuple(dict.fromkeys((*out.tags, *tags)))
     return out
 
 
-def _by_marks(
+def _find_headings(
     lines: Sequence[str], out: Outline, heading: Callable[[str], tuple[int, str] | None], language: str
 ) -> None:
-    """Headings by the mark before them, outside of blocks."""
+    """Add the headings that begin with a mark, outside of blocks."""
     block, opened = _BLOCK[language], ""
     for i, line in enumerate(lines):
         mark = block.match(line)
@@ -103,16 +103,16 @@ def _by_marks(
         elif mark and mark[1].lower() != "end":
             opened = mark[1]
         elif found := heading(line):
-            out.headings.append(Heading(found[0], markdown.plain(found[1]), i, line.strip()))
+            out.headings.append(Heading(found[0], markdown.strip_markup(found[1]), i, line.strip()))
 
 
-def _fields(line: str, out: Outline) -> None:
+def _read_field(line: str, out: Outline) -> None:
     found = _FIELD.match(line[:1_000]) if line[:1] == ":" else None
     if found:
-        _take(found[1].lower(), found[2].strip(), out)
+        _set_field(found[1].lower(), found[2].strip(), out)
 
 
-def _take(name: str, value: str, out: Outline) -> None:
+def _set_field(name: str, value: str, out: Outline) -> None:
     if name in ("tags", "keywords", "filetags"):
         out.tags = tuple(dict.fromkeys((*out.tags, *(tag for tag in re.split(r"[,\s]+", value) if tag))))
     elif name == "title":
@@ -121,24 +121,28 @@ def _take(name: str, value: str, out: Outline) -> None:
         out.date = out.date or value.strip("<>[]")
 
 
-def _text(lines: Sequence[str]) -> Outline:
+def _parse_text(lines: Sequence[str]) -> Outline:
     return Outline()
 
 
-def _indent(line: str) -> int:
+def _count_indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-_READERS: dict[str, Callable[[Sequence[str]], Outline]] = {
-    "markdown": markdown.read, "restructuredtext": _restructuredtext, "asciidoc": _asciidoc, "org": _org, "text": _text,
-}  # fmt: skip
+_PARSERS: dict[str, Callable[[Sequence[str]], Outline]] = {
+    "markdown": markdown.parse_markdown,
+    "restructuredtext": _parse_restructuredtext,
+    "asciidoc": _parse_asciidoc,
+    "org": _parse_org,
+    "text": _parse_text,
+}
 
 
-def read(lines: Sequence[str], language: str) -> Outline:
-    """The outline of a note in any of the markups."""
-    out = _READERS[language](lines)
+def parse_outline(lines: Sequence[str], language: str) -> Outline:
+    """The outline of a note in any markup."""
+    out = _PARSERS[language](lines)
     if language != "markdown":
-        front = frontmatter.read(lines)
+        front = frontmatter.parse_front_matter(lines)
         out.body = front.lines
         out.title = out.title or front.first("title") or next((item.text for item in out.headings if item.level == 1), "")
         out.headings = [item for item in out.headings if item.line >= front.lines]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lurcher.chunking.line_index import Ruler
-from lurcher.chunking.lines import chunk_lines
+from lurcher.chunking.lines import LineIndex, chunk_lines
 from lurcher.languages.base import Language
 from lurcher.runtime.light import replace
 from lurcher.types import Definition, Import, ParsedFile
 
 Parse = Callable[[bytes, str, int], ParsedFile]
-"""What reads a script: text, language, characters in a chunk."""
+"""Parses a script: (text, language, characters in a chunk)."""
 
 
 def parse_scripts(text: bytes, language: Language, target: int, parse: Parse) -> ParsedFile:
-    """Chunks that tile the file, and what its scripts define and import, on the lines on which they stand."""
+    """Chunks that tile the file, and the definitions and imports of its scripts, with the lines of the file."""
     assert language.scripts is not None
-    ruler = Ruler(text)
+    ruler = LineIndex(text)
     cuts: list[int] = []
     definitions: list[Definition] = []
     comments: list[tuple[int, int]] = []
@@ -26,7 +25,7 @@ def parse_scripts(text: bytes, language: Language, target: int, parse: Parse) ->
     for start, end, name in language.scripts(text):
         if start == end:
             continue
-        # The tags belong to the script: a chunk of nothing but a tag would answer nothing.
+        # The tags belong to the script: a chunk with only a tag would be useless.
         opening = max(ruler.line_start(text.rfind(b"<", 0, start)), reached)
         closing = ruler.next_line(min(end + 1, len(text)))
         cuts += [reached + span.start_byte for span in chunk_lines(text[reached:opening], target)]

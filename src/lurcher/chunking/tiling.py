@@ -12,8 +12,7 @@ from __future__ import annotations
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
-from lurcher.chunking.line_index import Ruler
-from lurcher.chunking.lines import cut_lines
+from lurcher.chunking.lines import LineIndex, cut_lines
 from lurcher.languages.base import DefinitionRules
 from lurcher.languages.definitions import Comments
 from lurcher.types import Definition, Span
@@ -25,20 +24,20 @@ _WIDE_GAP = 64
 
 
 def chunk_tree(
-    root: Node, ruler: Ruler, target: int, rules: DefinitionRules, comments: Comments, definitions: tuple[Definition, ...]
+    root: Node, ruler: LineIndex, target: int, rules: DefinitionRules, comments: Comments, definitions: tuple[Definition, ...]
 ) -> tuple[Span, ...]:
-    """Tile the parsed text; the specification tells which nodes belong to the sibling they precede."""
+    """Tile the parsed text; `rules` says which nodes belong to the sibling that they precede."""
     if not ruler.text:
         return ()
     if ruler.size(0, len(ruler.text)) <= target:
         return ruler.spans([0])
-    boundaries, weak = _boundaries(root, ruler, target, rules, comments)
-    boundaries, weak = _outside(boundaries, weak, ruler, target, definitions)
+    boundaries, weak = _find_boundaries(root, ruler, target, rules, comments)
+    boundaries, weak = _drop_inside_definitions(boundaries, weak, ruler, target, definitions)
     return ruler.spans(_pack(boundaries, weak, ruler, target))
 
 
-def _boundaries(
-    root: Node, ruler: Ruler, target: int, rules: DefinitionRules, comments: Comments
+def _find_boundaries(
+    root: Node, ruler: LineIndex, target: int, rules: DefinitionRules, comments: Comments
 ) -> tuple[list[int], list[bool]]:
     """Where chunks may begin, in order, and which of those places are weak."""
     text, starts, size = ruler.text, ruler.line_starts, ruler.size
@@ -54,7 +53,7 @@ def _boundaries(
         large = end - start > target and size(start, end) > target
         if (large or (divided and node.type in divided)) and node.child_count:
             children = node.children
-            body = 0 if node is root else _header_length(children, start, ruler, target)
+            body = 0 if node is root else _count_header(children, start, ruler, target)
             stack.extend((children[index], 0 < index <= body, False) for index in range(len(children) - 1, 0, -1))
             stack.append((children[0], in_header or body > 0, True))
             continue
@@ -91,8 +90,8 @@ def _boundaries(
     return boundaries, weak
 
 
-def _outside(
-    boundaries: list[int], weak: list[bool], ruler: Ruler, target: int, definitions: tuple[Definition, ...]
+def _drop_inside_definitions(
+    boundaries: list[int], weak: list[bool], ruler: LineIndex, target: int, definitions: tuple[Definition, ...]
 ) -> tuple[list[int], list[bool]]:
     """The boundaries that do not lie within a definition that fits: one may consist of several nodes."""
     reached = 0
@@ -109,7 +108,7 @@ def _outside(
     return [boundaries[position] for position in kept], [weak[position] for position in kept]
 
 
-def _header_length(children: list[Node], start: int, ruler: Ruler, target: int) -> int:
+def _count_header(children: list[Node], start: int, ruler: LineIndex, target: int) -> int:
     """How many children introduce the first one that must be divided; 0 when they are too large for a header."""
     for index, child in enumerate(children):
         begin = child.start_byte
@@ -119,7 +118,7 @@ def _header_length(children: list[Node], start: int, ruler: Ruler, target: int) 
     return 0
 
 
-def _pack(boundaries: list[int], weak: list[bool], ruler: Ruler, target: int) -> list[int]:
+def _pack(boundaries: list[int], weak: list[bool], ruler: LineIndex, target: int) -> list[int]:
     """Where chunks begin. A run may exceed the target by a quarter rather than lose its header or its end."""
     limit = target + target // 4
     total = len(ruler.text)
@@ -137,7 +136,7 @@ def _pack(boundaries: list[int], weak: list[bool], ruler: Ruler, target: int) ->
     return cuts
 
 
-def _divide(atoms: list[int], ruler: Ruler, target: int, limit: int) -> list[int]:
+def _divide(atoms: list[int], ruler: LineIndex, target: int, limit: int) -> list[int]:
     """Cut one run at its weak boundaries, filling chunks from the end so that headers stay with what they introduce."""
     runs: list[tuple[int, int]] = []
     end = atoms[-1]

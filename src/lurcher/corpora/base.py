@@ -6,8 +6,8 @@ of other packages. A corpus knows neither the engine nor shared stores; `corpora
 
 from __future__ import annotations
 
-from lurcher.answer.page import answer_of
-from lurcher.query.validate import several
+from lurcher.answer.page import build_answer
+from lurcher.query.validate import as_tuple
 from lurcher.runtime.light import TYPE_CHECKING, Protocol, dataclass, replace
 from lurcher.types import Answer, Degraded, Progress, silent
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from lurcher.answer.page import Findings, Paged
+    from lurcher.answer.page import Findings, PageRequest
     from lurcher.config import Settings
     from lurcher.indexing.generation import View
     from lurcher.indexing.workspace import Workspace
@@ -92,9 +92,9 @@ class Services:
         """The same for another workspace."""
         return replace(self, workspace=workspace)
 
-    def page(self, found: Findings, query: Paged, clock: Stopwatch) -> Answer:
+    def page(self, found: Findings, query: PageRequest, clock: Stopwatch) -> Answer:
         """One page of what a corpus found; its timings are still to be set."""
-        return answer_of(found, query, self.settings, self.workspace.places[0], self.models, clock.lap)
+        return build_answer(found, query, self.settings, self.workspace.places[0], self.models, clock.lap)
 
     @property
     def options(self) -> str:
@@ -105,7 +105,7 @@ class Services:
     def rerankers(self, names: Sequence[str] | None, *, commits: bool = False) -> tuple[str, ...]:
         """The rerankers that were named, else those of the settings; `outcome` works only where `commits` are searched."""
         configured = self.settings.search.rerank.split()
-        chosen = [name for name in configured if commits or name != "outcome"] if names is None else several(names)
+        chosen = [name for name in configured if commits or name != "outcome"] if names is None else as_tuple(names)
         if all(name == "none" for name in chosen):
             return ()
         from lurcher.rerank.stage import checked_names

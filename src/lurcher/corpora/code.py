@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from lurcher.answer import cursor as cursors
-from lurcher.answer.hits import Focus, Shown, places_of
-from lurcher.answer.page import Findings, with_notes
+from lurcher.answer.hits import Focus, HitList, locate_hits
+from lurcher.answer.page import Findings, add_notes
 from lurcher.errors import ModelError, Template
 from lurcher.indexing.generation import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import symbol
-from lurcher.lanes.base import Found, Request, run_lanes
-from lurcher.query.filters import allowed_files
-from lurcher.query.intent import SYMBOL, parts_of
-from lurcher.query.plan import Plan, literal_pattern, make_plan
-from lurcher.query.validate import checked, filter_of
-from lurcher.ranking.context import Context, Ranking, own_words, ranking_lanes, ranking_named
+from lurcher.lanes.base import LaneResult, Request, run_lanes
+from lurcher.query.filters import filter_files
+from lurcher.query.intent import SYMBOL, split_qualified_name
+from lurcher.query.plan import Plan, compile_literal_query, make_plan
+from lurcher.query.validate import check_query, make_filter
+from lurcher.ranking.context import Context, Ranking, find_own_words, ranking_lanes, ranking_named
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property, dataclass, replace
 from lurcher.runtime.timings import Stopwatch
@@ -89,7 +89,7 @@ class CodeCorpus:
                 current = replace(current, views=views)
                 if self._has_only_notes(views):
                     assert self._notes is not None
-                    return with_notes(self._notes().search(current), damage)
+                    return add_notes(self._notes().search(current), damage)
             return self.answer(query, current, damage)
 
         return self._workspace.with_repair(attempt, request.progress)
@@ -127,7 +127,7 @@ class CodeCorpus:
         clock = Stopwatch()
         answer = self._services.page(self.findings(query, request, clock, plan), query, clock)
         answer.timings_ms.update(clock.total())
-        return with_notes(answer, damage)
+        return add_notes(answer, damage)
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self.findings(code_query(request, self._services), request, clock)
@@ -153,7 +153,7 @@ class CodeCorpus:
         self, query: Query, request: SearchRequest, clock: Stopwatch, plan: Callable[[Snapshot], Plan] | None = None
     ) -> Ranked:
         """All units in order; `plan` says how to answer a query whose text does not."""
-        pattern = literal_pattern(query)
+        pattern = compile_literal_query(query)
         views = request.views or self._views(request, pattern, needs_vectors(query))
         snapshot = self._workspace.snapshot(views)
         clock.lap("refresh")
@@ -187,7 +187,7 @@ class CodeCorpus:
         exact = request.fixed or request.word or request.multiline
         if exact or mode not in _PROSE_MODES or not isinstance(request.text, str):
             return False
-        return mode != "auto" or literal_pattern(Query(request.text)) is None
+        return mode != "auto" or compile_literal_query(Query(request.text)) is None
 
     def _has_only_notes(self, views: Sequence[View]) -> bool:
         """Whether there are notes and no code at all."""
@@ -196,9 +196,9 @@ class CodeCorpus:
         snapshot = self._workspace.snapshot(views)
         if has_code(snapshot):
             return False
-        from lurcher.corpora.notes.link_graph import vault_of
+        from lurcher.corpora.notes.link_graph import open_vault
 
-        return bool(vault_of(snapshot).notes.any())
+        return bool(open_vault(snapshot).notes.any())
 
     # -- definitions ------------------------------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class CodeCorpus:
         def attempt(damage: tuple[Degraded, ...]) -> SymbolAnswer:
             views = self._workspace.views(progress, needs_vectors=False)
             snapshot = self._workspace.snapshot(views)
-            allowed = allowed_files(snapshot, self._workspace.narrow(query.filter))
+            allowed = filter_files(snapshot, self._workspace.narrow(query.filter))
             best, unknown = definitions_of(snapshot, query, allowed)
             notes = damage + tuple(note for view in views for note in view.degraded)
             if snapshot.flagged(GRAMMAR_GAVE_UP) or snapshot.flagged(NO_GRAMMAR):
@@ -224,13 +224,13 @@ class CodeCorpus:
 def code_query(request: SearchRequest, services: Services, *, commits: bool = False) -> Query:
     """A request as a query to code, checked; `commits` says that history is searched with it."""
     defaults = services.settings.search
-    query = checked(
+    query = check_query(
         Query(
             request.text,
             defaults.limit if request.limit is None else request.limit,
             request.mode or defaults.mode,
             request.ranking or defaults.ranking,
-            filter_of(request.languages, request.paths, request.excludes),
+            make_filter(request.languages, request.paths, request.excludes),
             request.budget,
             request.cursor,
             request.context or defaults.context,
@@ -278,11 +278,11 @@ def rank_units(
 ) -> Ranked:
     """Runs the lanes of a plan and ranks what they find in the files that pass `filter`."""
     settings, model = services.settings, services.workspace.model
-    allowed = allowed_files(snapshot, filter)
+    allowed = filter_files(snapshot, filter)
     if not query.prose:
-        from lurcher.corpora.notes.link_graph import vault_of
+        from lurcher.corpora.notes.link_graph import open_vault
 
-        allowed &= ~vault_of(snapshot).notes
+        allowed &= ~open_vault(snapshot).notes
     clock.lap("filter")
     notes: tuple[Degraded, ...] = ()
     name = _OWN_RANKING.get(plan.mode, query.order)
@@ -294,13 +294,13 @@ def rank_units(
         notes = (Degraded("dense", f"{problem.message}; these hits are by words", problem.hint),)
         plan, name = replace(plan, mode="lexical"), query.order
         found, failed = _run_all_lanes(name, Request(snapshot, plan, settings, allowed, model), clock)
-    own = own_words(snapshot, plan, root_names)
+    own = find_own_words(snapshot, plan, root_names)
     context = Context(snapshot, plan, settings, found, allowed, query.limit, own, alpha=query.alpha, mmr=query.mmr)
     ranking = ranking_named(name)(context)
     if plan.intent == SYMBOL:
-        from lurcher.ranking.definitions_first import definitions_first
+        from lurcher.ranking.definitions_first import put_definitions_first
 
-        ranking = definitions_first(context, ranking, query.mode)
+        ranking = put_definitions_first(context, ranking, query.mode)
     return Ranked(snapshot, context, ranking, name, notes + failed)
 
 
@@ -317,15 +317,15 @@ def _lane_names(ranking: str, plan: Plan, settings: Settings, model: Model) -> t
     return names
 
 
-def _run_all_lanes(ranking: str, request: Request, clock: Stopwatch) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
+def _run_all_lanes(ranking: str, request: Request, clock: Stopwatch) -> tuple[dict[str, LaneResult], tuple[Degraded, ...]]:
     """What each lane found, by name, those of `search.lanes` included; and notes about those that failed."""
     settings = request.settings
     found, failed = run_lanes(_lane_names(ranking, request.plan, settings, request.model), request, clock.lap)
     if not settings.search.lanes or request.plan.mode not in ("hybrid", "symbol"):
         return found, failed
-    from lurcher.lanes.installed import run_further
+    from lurcher.lanes.installed import run_installed_lanes
 
-    more, also_failed = run_further(request, clock.lap)
+    more, also_failed = run_installed_lanes(request, clock.lap)
     return {**found, **more}, failed + also_failed
 
 
@@ -336,13 +336,13 @@ def findings_of(
     """A ranking as findings. `root`, `checksum` and `options` go into cursors; `notes` come after the ranking's own."""
     snapshot, context = ranked.snapshot, ranked.context
     focus = Focus(context)
-    places = places_of(snapshot, ranked.ranking, query.context, focus)
+    places = locate_hits(snapshot, ranked.ranking, query.context, focus)
     at_least = getattr(context.lanes.get("literal"), "partial", False) or getattr(places, "partial", False)
     clock.lap("ranking")
-    fingerprint = cursors.fingerprint(query, root=root, generation=snapshot.generation, checksum=checksum, options=options)
+    fingerprint = cursors.make_fingerprint(query, root=root, generation=snapshot.generation, checksum=checksum, options=options)
     languages, of_patterns = _pattern_notes(query, context, len(places))
     return Findings(
-        ("code",), Shown(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
+        ("code",), HitList(snapshot, places, ranked.ranking, query, focus), context.plan.mode, context.plan.intent,
         ranked.name, index, fingerprint, ranked.notes + of_patterns + _unknown_name(context) + notes, languages,
         reranked=context.plan.mode not in _NOT_RERANKED, at_least=at_least,
         named=_places_named(context) if len(places) > query.limit else None,
@@ -353,11 +353,11 @@ def definitions_of(
     snapshot: Snapshot, query: Query, allowed: NDArray[np.bool_], *, counted: bool = True
 ) -> tuple[tuple[SymbolHit, ...], tuple[Degraded, ...]]:
     """The definitions of a name in the allowed files, and notes about them; `format_count`: with the number of references."""
-    matches = [match for match in symbol.find(snapshot, [query.text.strip()]) if allowed[match.file]]
+    matches = [match for match in symbol.find_definitions(snapshot, [query.text.strip()]) if allowed[match.file]]
     notes: tuple[Degraded, ...] = ()
     if matches and not any(match.fits for match in matches):
         notes = (Degraded("symbol", f"nothing is named {query.text.strip()}; these have its last part", ""),)
-    return symbol.best(snapshot, symbol.fitting(matches), query.limit, counted=counted), notes
+    return symbol.rank_definitions(snapshot, symbol.select_fitting(matches), query.limit, counted=counted), notes
 
 
 def _unknown_name(context: Context) -> tuple[Degraded, ...]:
@@ -365,7 +365,7 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
     plan = context.plan
     if plan.intent != SYMBOL or context.symbols or not context.lexical.idf:
         return ()
-    whole = {compound(part) for part in parts_of(plan.text)}
+    whole = {compound(part) for part in split_qualified_name(plan.text)}
     if whole & set(context.lexical.idf):
         return ()
     return (Degraded("symbol", f"nothing is named {plan.text.strip()}; these hits have parts of the name", ""),)
@@ -374,7 +374,7 @@ def _unknown_name(context: Context) -> tuple[Degraded, ...]:
 def _places_named(context: Context) -> int | None:
     """In how many units the queried name stands as a whole; None for a query that is no name."""
     plan, snapshot = context.plan, context.snapshot
-    parts = parts_of(plan.text) if plan.intent == SYMBOL else []
+    parts = split_qualified_name(plan.text) if plan.intent == SYMBOL else []
     if not parts or not context.lexical.idf:
         return None
     term = compound(parts[-1])
@@ -397,10 +397,9 @@ def _pattern_notes(query: Query, context: Context, hits: int) -> tuple[tuple[str
         reason = "the pattern matches in too many places; these are from the first files by path"
         return (), (Degraded("literal", reason, "use a longer pattern, or narrow it to a folder or a language"),)
     if query.mode == "auto" and "$" in query.text:
-        from lurcher.query.syntax_pattern import looks_like_pattern
-        from lurcher.structural.languages import installed
+        from lurcher.query.syntax_pattern import has_ast_grep, looks_like_pattern
 
-        if looks_like_pattern(query.text) and not installed():
+        if looks_like_pattern(query.text) and not has_ast_grep():
             hint = "for structural search run: pip install 'lurcher[structural]'"
             return (), (Degraded("structural", "the query looks like a pattern; these hits are by words", hint),)
     return (), ()

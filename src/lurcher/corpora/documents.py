@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
 
-from lurcher.answer.page import with_notes
+from lurcher.answer.page import add_notes
 from lurcher.config import Settings, folders
 from lurcher.corpora.code import CodeCorpus
 from lurcher.corpora.notes.corpus import NotesCorpus
@@ -96,7 +96,7 @@ class DocumentsCorpus:
         notes = self._fetch(request.progress) if request.refresh and request.check else ()
         answer = corpus.search(own)
         hits = tuple(replace(hit, source=self._name, path=f"{self._name}:{hit.path}") for hit in answer.hits)
-        return with_notes(replace(answer, hits=hits, sources=(self._name,)), notes)
+        return add_notes(replace(answer, hits=hits, sources=(self._name,)), notes)
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         corpus, own = self._prepare(request)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from math import exp, log
 
 from lurcher.answer import cursor as cursors
-from lurcher.answer.page import Findings, Listing, with_notes
+from lurcher.answer.page import Findings, Listing, add_notes
 from lurcher.corpora.code import code_query
 from lurcher.errors import LurcherError, PathError, Template, UsageError
-from lurcher.query.expand import expand, query_terms
-from lurcher.query.intent import REPORT, SYMBOL, wants_change
+from lurcher.query.expand import expand, extract_terms
+from lurcher.query.intent import REPORT, SYMBOL, requests_change
 from lurcher.rerank.base import Candidate
 from lurcher.rerank.stage import Factor
 from lurcher.runtime.light import TYPE_CHECKING, replace
@@ -58,7 +58,7 @@ class Federation:
                     reason = f"files alone are searched by {whole.mode} patterns"
                     note = Degraded("history", reason, Template("use {mode=hybrid}"))
                     answer = self._services.page(whole, query, clock)
-                    return with_notes(answer, damage + (note,) * ("history" in sources))
+                    return add_notes(answer, damage + (note,) * ("history" in sources))
             commits, problems = self._commits(others, clock) if "history" in sources else (None, ())
             if commits is not None:
                 parts.append(commits)
@@ -71,7 +71,7 @@ class Federation:
             if request.links:
                 answer = self._linked(answer, snapshot, request, commits is not None)
                 clock.lap("links")
-            return with_notes(answer, damage + problems)
+            return add_notes(answer, damage + problems)
 
         return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
 
@@ -110,7 +110,8 @@ def merged(parts: Sequence[Findings], query: Query, snapshot: Snapshot) -> Findi
     index = replace(first.index, fresh=all(part.index.fresh for part in parts), coverage=coverage)
     return Findings(
         tuple(source for part in parts for source in part.sources), listing, first.mode, first.intent, first.ranking, index,
-        cursors.joined([part.print_ for part in parts]), tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        cursors.combine_fingerprints([part.fingerprint for part in parts]),
+        tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         factors={name: listing.factor(name) for part in parts for name in part.factors},
     )  # fmt: skip
 
@@ -307,7 +308,7 @@ def strengths_of(parts: Sequence[Findings], text: str, snapshot: Snapshot) -> li
             odds["notes"] = min(odds["notes"], NOTES_REPORT)
     if "history" in said:
         odds["history"] = HISTORY - code + 1.5 * (said["history"] - words) - named
-        odds["history"] += PAST * _about_the_past(text) + COMPLAINT * wants_change(text)
+        odds["history"] += PAST * _about_the_past(text) + COMPLAINT * requests_change(text)
     values = {source: exp(STEEP * odds[source]) for source in said}
     highest = max(values.values())
     return [
@@ -338,7 +339,7 @@ def _rarities(snapshot: Snapshot, text: str) -> dict[str, float]:
     """How rare each word of the question is in the files; their sum is 1."""
     total = snapshot.unit_count
     found: dict[str, float] = {}
-    for group in expand(snapshot, query_terms(text).items()):
+    for group in expand(snapshot, extract_terms(text).items()):
         having = sum(len(snapshot.postings(family, form)[0])
                      for form in (group.word, *group.forms) for family in ("body", "comments"))  # fmt: skip
         found[group.word] = log(1 + (total + 1) / (min(having, total) + 0.5))

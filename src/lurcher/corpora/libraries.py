@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lurcher.answer.page import with_notes
+from lurcher.answer.page import add_notes
 from lurcher.corpora.code import CodeCorpus, code_query
 from lurcher.errors import CorruptIndex, IndexError_, LurcherError, OutdatedIndex, Template, UsageError
 from lurcher.indexing.freshness import UNCHECKED
 from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex, is_allowed, listing_settings
 from lurcher.indexing.workspace import Workspace
-from lurcher.query.validate import several
+from lurcher.query.validate import as_tuple
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, replace
 from lurcher.sources.files import Listing
 from lurcher.sources.packages.base import ECOSYSTEMS, PREFIX, Asked, Library, asked_for, find, list_library
@@ -119,8 +119,8 @@ class LibrariesCorpus:
 
         answer = workspace.with_repair(attempt, request.progress)
         hits = tuple(_labelled(hit, projects, workspace.labels()) for hit in answer.hits)
-        notes = () if several(request.libraries) else self._open().notes
-        return with_notes(replace(answer, hits=hits, sources=(SOURCE,)), notes)
+        notes = () if as_tuple(request.libraries) else self._open().notes
+        return add_notes(replace(answer, hits=hits, sources=(SOURCE,)), notes)
 
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._chosen(request)[2].find(replace(request, views=None), clock)
@@ -150,7 +150,7 @@ class LibrariesCorpus:
 
     def _chosen(self, request: SearchRequest) -> tuple[list[LibraryProject], LibraryWorkspace, CodeCorpus]:
         """The libraries that a request is about, as one."""
-        opened, names = self._open(), several(request.libraries)
+        opened, names = self._open(), as_tuple(request.libraries)
         projects = _named(opened.projects, names) if names else opened.projects
         if not projects:
             none = Degraded("libraries", "no library is indexed", Template("{run index: library=NAME}"))

@@ -12,9 +12,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lurcher.corpora.history.hits import told
-from lurcher.corpora.notes.link_graph import vault_of
-from lurcher.corpora.notes.mentions import Mentions, paths_called
-from lurcher.lanes.symbol import find, fitting
+from lurcher.corpora.notes.link_graph import open_vault
+from lurcher.corpora.notes.mentions import MentionFinder, find_paths_named
+from lurcher.lanes.symbol import find_definitions, select_fitting
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound, split, words
 from lurcher.types import HEADING, Hit
@@ -81,7 +81,7 @@ class Linker:
         snapshot = self.snapshot
         found: list[dict[str, Any]] = []
         seen: set[int] = set()
-        mentions = Mentions(snapshot, path)
+        mentions = MentionFinder(snapshot, path)
         ways: list[tuple[str, str, Callable[[bytes], int | None]]] = [
             (word, "names the file", mentions.first) for word in mentions.words
         ]
@@ -111,7 +111,7 @@ class Linker:
                 break
         if files is None:
             return []
-        found: list[int] = files[vault_of(snapshot).notes[files]].tolist()
+        found: list[int] = files[open_vault(snapshot).notes[files]].tolist()
         return found
 
     # -- back -------------------------------------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Linker:
         label = root.label if root is not None else ""
         files = [label + path for path in (hit.commit or {}).get("files", ())]
         live = self.snapshot.live_paths
-        notes = vault_of(self.snapshot).notes
+        notes = open_vault(self.snapshot).notes
         code, written = [], []
         for path in sorted(files, key=lambda path: path != hit.path):
             file = live.get(path)
@@ -156,7 +156,7 @@ class Linker:
             return {}
         lines = self.snapshot.file_text(file).decode("utf-8", "replace").split("\n")[hit.start_line - 1 : hit.end_line]
         text = "\n".join(lines)
-        vault = vault_of(self.snapshot)
+        vault = open_vault(self.snapshot)
         near = vault.neighbours([file]).get(file, ())[:_MOST]
         return {
             "code": self._named_code(file, text),
@@ -175,16 +175,17 @@ class Linker:
 
     def _places(self, note: int, name: str, *, quoted: bool) -> Iterable[dict[str, Any]]:
         """The file, or the one definition, that a note means by a name."""
-        snapshot, notes = self.snapshot, vault_of(self.snapshot).notes
+        snapshot, notes = self.snapshot, open_vault(self.snapshot).notes
         name = _CALL.sub("", name.strip())
         if "/" in name or "." in name:
             for path in self._called(name):
-                first = Mentions(snapshot, path).first(f"`{name}`".encode() if quoted else name.encode())
+                first = MentionFinder(snapshot, path).first(f"`{name}`".encode() if quoted else name.encode())
                 if first is not None and not notes[snapshot.live_paths[path]]:
                     yield self._place(snapshot.live_paths[path], None, f"named as {name}")
                     return
         if quoted and _SYMBOL.fullmatch(name) and len(name) > 2:
-            matches = [match for match in fitting(find(snapshot, [name])) if match.definition.kind != HEADING and match.fits]
+            fitting = select_fitting(find_definitions(snapshot, [name]))
+            matches = [match for match in fitting if match.definition.kind != HEADING and match.fits]
             own = {match.file for match in matches}
             if len(own) == 1 or (len(own) == 2 and len(name) > 6):
                 best = max(matches, key=lambda match: (match.strength, -match.definition.start_line))
@@ -193,9 +194,9 @@ class Linker:
     def _called(self, name: str) -> list[str]:
         """Files that a path or a dotted name may stand for, by its last part; of a dotted name also by the last but one."""
         if "/" in name:
-            return paths_called(self.snapshot, name)
+            return find_paths_named(self.snapshot, name)
         parts = (name, *name.strip(".").split(".")[:0:-1])
-        known = dict.fromkeys(path for part in parts for path in paths_called(self.snapshot, part))
+        known = dict.fromkeys(path for part in parts for path in find_paths_named(self.snapshot, part))
         return list(known)[:_LOOKED_AT]
 
     def _named_commits(self, path: str, text: str) -> list[dict[str, Any]]:
@@ -224,7 +225,7 @@ class Linker:
         }  # fmt: skip
 
     def _note(self, file: int, line: int, why: str) -> dict[str, Any]:
-        return {"path": self.snapshot.path(file), "line": line, "title": vault_of(self.snapshot).title(file), "why": why}
+        return {"path": self.snapshot.path(file), "line": line, "title": open_vault(self.snapshot).title(file), "why": why}
 
     def _place(self, file: int, name: str | None, why: str) -> dict[str, Any]:
         line = 1

@@ -19,7 +19,7 @@ from lurcher.storage.imports import ImportWriter
 from lurcher.storage.row_builder import make_row_builder
 from lurcher.storage.segment import CARD_FIELD, FILE, GRAMMAR_GAVE_UP, HAS_UNINDEXED_WORDS, NO_GRAMMAR, UNIT_FAMILIES
 from lurcher.storage.segment_writer import SegmentData, StringPool
-from lurcher.terms.count import Postings, term_counter
+from lurcher.terms.count import Postings, make_counter
 from lurcher.terms.split import compound, folders_of, name_of, name_parts, split, words
 from lurcher.types import ParsedFile, Span
 
@@ -48,7 +48,7 @@ def build_segment(
     """
     import numpy as np
 
-    counter = term_counter()
+    counter = make_counter()
     put = make_row_builder(counter)
     paths = StringPool()
     languages: dict[str, int] = {}

@@ -161,7 +161,7 @@ class _ChangedFiles:
 
     def load_grammars(self) -> None:
         """Load the grammars that most of the files need: every process would do so itself, each for its own shards."""
-        from lurcher.chunking.code import load
+        from lurcher.chunking.code import load_grammar
 
         sizes: dict[str, int] = {}
         for entry in self._suspects:
@@ -169,7 +169,7 @@ class _ChangedFiles:
             sizes[extension] = sizes.get(extension, 0) + entry.size
         least = sum(sizes.values()) // _MIN_LANGUAGE_SHARE
         for extension in sorted(extension for extension, size in sizes.items() if size >= least):
-            load(detect(f"x.{extension}", b""))
+            load_grammar(detect(f"x.{extension}", b""))
 
     def count_done(self, files: int) -> None:
         """Count files that are through."""

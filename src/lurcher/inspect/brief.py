@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from lurcher.answer.budget import count
+from lurcher.answer.budget import count_tokens
 from lurcher.corpora.history.file_commits import Touch, touching
 from lurcher.corpora.history.hits import told
 from lurcher.corpora.history.outcomes.verdicts import HOTFIXED, MENDED, REVERTED, Outcome, Verdicts
@@ -85,8 +85,8 @@ def brief(
     head = f"# Before you edit {printable(named)}\n{renamed}{figures}\n"
     sections, text = packed(head, written, _SHARES, budget)
     return BriefAnswer(
-        target, path, definition.qualified if definition else None, budget, count(text), len(touches), len(back), len(mended),
-        len(inward), sections, text, standing,
+        target, path, definition.qualified if definition else None, budget, count_tokens(text), len(touches), len(back),
+        len(mended), len(inward), sections, text, standing,
     )  # fmt: skip
 
 
@@ -154,23 +154,23 @@ def _role(snapshot: Snapshot, file: int, path: str) -> int:
 
 def _documents(snapshot: Snapshot, file: int, definition: Definition | None) -> list[str]:
     """Where documents name the symbol, or the file: path, line and what the line says."""
-    from lurcher.lanes.literal import candidates
-    from lurcher.query.text_pattern import compiled
+    from lurcher.lanes.literal import find_candidates
+    from lurcher.query.text_pattern import compile_pattern
 
     if definition is not None:
         names = [definition.name] if len(definition.name) > 2 else []
-        pattern = compiled(definition.name, fixed=True, case="exact", word=True)
+        pattern = compile_pattern(definition.name, fixed=True, case="exact", word=True)
 
         def first(text: bytes) -> int | None:
             return next((start for start, _ in pattern.lines(text)), None)
     else:
-        from lurcher.corpora.notes.mentions import Mentions
+        from lurcher.corpora.notes.mentions import MentionFinder
 
-        mentions = Mentions(snapshot, snapshot.path(file))
+        mentions = MentionFinder(snapshot, snapshot.path(file))
         names, first = mentions.words, mentions.first
     wanted: set[int] | None = set()
     for name in names:
-        units = candidates(snapshot, compiled(name, fixed=True, case="exact", word=True))
+        units = find_candidates(snapshot, compile_pattern(name, fixed=True, case="exact", word=True))
         wanted = None if units is None or wanted is None else wanted | set(snapshot.unit_file[units].tolist())
     found = []
     for path, number in sorted(snapshot.live_paths.items()):

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from lurcher.answer.budget import count
+from lurcher.answer.budget import count_tokens
 from lurcher.errors import QueryError
 from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, ContextAnswer, OutlineSymbol, Section
@@ -56,7 +56,7 @@ def context(
     figures = ", ".join(f"{name} {number:,}" for name, number in languages.items())
     head = f"# {path}\n{format_count(len(files), 'file')}, {format_count(lines, 'line')}: {figures}\n"
     sections, text = packed(head, written, _SHARES, budget)
-    return ContextAnswer(path, budget, count(text), len(files), lines, languages, sections, text, index)
+    return ContextAnswer(path, budget, count_tokens(text), len(files), lines, languages, sections, text, index)
 
 
 def _aside(snapshot: Snapshot, file: int) -> bool:
@@ -174,13 +174,13 @@ def packed(
 ) -> tuple[tuple[Section, ...], str]:
     """As many entries of each section as its share of what is left takes, first ones first; the whole never costs more."""
     taken: dict[str, int] = dict.fromkeys(written, 0)
-    left = budget - count(head)
+    left = budget - count_tokens(head)
     for name, entries in written.items():
-        title = count(_titled(name)) + count(_FURTHER.format(len(entries)) + "\n")
+        title = count_tokens(_titled(name)) + count_tokens(_FURTHER.format(len(entries)) + "\n")
         room = int(left * shares[name]) - title
         spent = title
         for entry in entries:
-            cost = count(entry + "\n")
+            cost = count_tokens(entry + "\n")
             if cost > room:
                 break
             room -= cost
@@ -188,7 +188,7 @@ def packed(
             taken[name] += 1
         left -= spent if taken[name] else 0
     # Tokens of a whole are rarely more than those of its lines; where they are, the last lines go.
-    while (text := _text(head, written, taken)) and count(text) > budget:
+    while (text := _text(head, written, taken)) and count_tokens(text) > budget:
         last = next((name for name in reversed(taken) if taken[name]), None)
         if last is None:
             text = ""

@@ -11,7 +11,7 @@ from lurcher.indexing.import_graph import import_graph_around
 from lurcher.inspect.answers import Basis, Dependent, Hop, ImpactAnswer
 from lurcher.languages.detect import ecosystem_of
 from lurcher.languages.graph import Link
-from lurcher.query.intent import parts_of
+from lurcher.query.intent import split_qualified_name
 from lurcher.sources.roles import TEST
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound
@@ -42,7 +42,7 @@ def impact(
 
 
 def _last_part(symbol: str) -> str:
-    parts = parts_of(symbol)
+    parts = split_qualified_name(symbol)
     if not parts:
         raise QueryError(f"'{symbol}' is no name", Template("for example: {symbol=Client.retry}"))
     return parts[-1]

@@ -11,8 +11,8 @@ from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.indexing.workspace import state_of
 from lurcher.inspect.answers import Basis
 from lurcher.inspect.resolve_path import file_at, file_or_symbol, files_at, unit_at
-from lurcher.query.filters import allowed_files
-from lurcher.query.validate import several
+from lurcher.query.filters import filter_files
+from lurcher.query.validate import as_tuple
 from lurcher.runtime.light import replace
 from lurcher.types import Filter
 
@@ -70,7 +70,7 @@ class Inspection:
     def _file(self, snapshot: Snapshot, names: Sequence[str]) -> int:
         """The file that one of some paths names, within the folders that the engine was opened for."""
         file = file_at(snapshot, names)
-        if not allowed_files(snapshot, self._workspace.narrow(Filter()))[file]:
+        if not filter_files(snapshot, self._workspace.narrow(Filter()))[file]:
             raise PathError(f"{snapshot.path(file)} is not below what was asked for", "name a file of the folders given")
         return file
 
@@ -91,7 +91,7 @@ class Inspection:
     def outline(self, path: str | Path, kinds: Sequence[str]) -> OutlineAnswer:
         from lurcher.inspect.outline import check_kinds, outline
 
-        wanted = check_kinds(several(kinds))
+        wanted = check_kinds(as_tuple(kinds))
         return self._answer(
             lambda snapshot, basis: outline(snapshot, *files_at(snapshot, self._workspace.candidate_paths(path)), wanted, basis)
         )
@@ -120,7 +120,7 @@ class Inspection:
 
         def work(snapshot: Snapshot, basis: Basis) -> ExistsAnswer:
             narrowed = self._workspace.narrow(Filter())
-            inside = None if narrowed.prefixes is None else allowed_files(snapshot, narrowed)
+            inside = None if narrowed.prefixes is None else filter_files(snapshot, narrowed)
             return exists(snapshot, pattern, exact, basis, self._workspace.labels(), inside)
 
         return self._answer(work)
@@ -146,19 +146,19 @@ class Inspection:
 
     def related(self, code: CodeCorpus, path: str | Path, line: int, request: SearchRequest) -> Answer:
         """Units like the one around a line; `request` says which files may answer, and how much of the answer to show."""
-        from lurcher.answer.page import with_notes
+        from lurcher.answer.page import add_notes
         from lurcher.corpora.code import code_query
-        from lurcher.ranking.related import RELATED, plan_like
+        from lurcher.ranking.related import RELATED, plan_related
 
         names = self._workspace.candidate_paths(path)
         request = replace(request, text=f"{names[-1]}:{line}", mode="auto", ranking="default", rerank=())
         query = replace(code_query(request, self._services), mode=RELATED)
 
         def plan(snapshot: Snapshot) -> Plan:
-            return plan_like(snapshot, unit_at(snapshot, file_at(snapshot, names), line), query.text)
+            return plan_related(snapshot, unit_at(snapshot, file_at(snapshot, names), line), query.text)
 
         answer = self._workspace.with_repair(lambda damage: code.answer(query, request, damage, plan), self._progress)
-        return with_notes(answer, self._notes)
+        return add_notes(answer, self._notes)
 
     def why(self, code: CodeCorpus, path: str | Path, line: int | None, request: SearchRequest) -> WhyAnswer:
         """Why a file, or the unit around one of its lines, is or is not among the hits for a request."""

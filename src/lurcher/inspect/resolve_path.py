@@ -33,10 +33,10 @@ def file_or_symbol(
 
     if any(path in snapshot.live_paths for path in candidates) or any(_below(snapshot, path) for path in candidates if path):
         return file_at(snapshot, candidates), None, ()
-    matches = [match for match in symbol.find(snapshot, [asked.strip()]) if snapshot.live_files[match.file]]
+    matches = [match for match in symbol.find_definitions(snapshot, [asked.strip()]) if snapshot.live_files[match.file]]
     if not matches:
         raise _unknown(snapshot, candidates[0] or ".")
-    best = max(symbol.fitting(matches), key=lambda match: (match.strength, -int(snapshot.path_rank[match.file])))
+    best = max(symbol.select_fitting(matches), key=lambda match: (match.strength, -int(snapshot.path_rank[match.file])))
     others = sorted({snapshot.path(match.file) for match in matches} - {snapshot.path(best.file)})
     notes = (Degraded("symbol", f"{asked} is defined in {', '.join(others[:3])} too", "name the file"),) if others else ()
     return best.file, best.definition, notes

@@ -1,7 +1,7 @@
-"""What every lane is asked and what it answers with, and how the lanes of a plan are run.
+"""What every lane gets (`Request`) and returns (`LaneResult`), and how the lanes of a plan are run.
 
-A lane is one file of this folder (or an entry point in the group `lurcher.lanes`) with `run(request) -> Found`. One that
-`search.lanes` names has `scores` in what it finds; see `lurcher.lanes.installed`.
+A lane is one file of this folder (or an entry point in the group `lurcher.lanes`) with `run(request) -> LaneResult`.
+One that `search.lanes` names returns `Scored`; see `lurcher.lanes.installed`.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ class Request:
     plan: Plan
     settings: Settings
     allowed: NDArray[np.bool_]
-    """Which files may answer: live, and passed by the filter."""
+    """Which files may answer: live and accepted by the filter."""
     model: Model
     languages: tuple[str, ...] = ()
-    """The languages that were asked for; none if any will do."""
+    """The languages that the query names; empty for any."""
 
 
-class Found(Protocol):
-    """What a lane found; each has more to offer to the rankings that know it."""
+class LaneResult(Protocol):
+    """What a lane found. Each lane has a class of its own with more, for the rankings that know it."""
 
     def why(self, unit: int) -> LaneWhy | None:
-        """The lane's place for a unit; None where it has nothing to say about it."""
+        """Rank and score of a unit in this lane; None where the lane did not find it."""
 
 
-class Located(Protocol):
-    """A lane that knows where exactly in a unit its matches are."""
+class LocatedResult(Protocol):
+    """The result of a lane that knows the exact positions of its matches."""
 
     def extent(self, unit: int) -> tuple[int, int] | None:
-        """The bytes of the file that show a unit's matches, from the first on; what is shown are the whole lines."""
+        """From which byte of the file to which a unit's matches reach; whole lines are shown."""
 
     def starts(self, unit: int) -> Sequence[int]:
         """The byte of the file at which each of the unit's matches begins, in order."""
@@ -56,27 +56,27 @@ class Located(Protocol):
         """Every match that begins in bytes [start, end) of a file, in order."""
 
 
-def located(found: Found) -> TypeGuard[Located]:
-    """Whether a lane knows where exactly its matches are."""
+def is_located(found: LaneResult) -> TypeGuard[LocatedResult]:
+    """Whether a lane knows the exact positions of its matches."""
     return all(hasattr(found, name) for name in ("extent", "starts", "matches"))
 
 
-def lane_named(name: str) -> Callable[[Request], Found]:
+def lane_named(name: str) -> Callable[[Request], LaneResult]:
     found = find("lanes", name, "run")
     if found is None:
         raise UsageError(f"unknown lane '{name}'", "a lane is a file of lurcher.lanes, or an entry point in that group")
-    lane: Callable[[Request], Found] = found
+    lane: Callable[[Request], LaneResult] = found
     return lane
 
 
 def run_lanes(
     names: Sequence[str], request: Request, done: Callable[[str], None]
-) -> tuple[dict[str, Found], tuple[Degraded, ...]]:
-    """What each lane found, by its name. One that fails is left out and told of; the last one standing may not fail.
+) -> tuple[dict[str, LaneResult], tuple[Degraded, ...]]:
+    """Lane name → result. A lane that fails is left out and gets a note; if all fail, the last error is raised.
 
-    A damaged index is not a lane's failure: whoever asked can make it anew. Nor is a deadline.
+    A damaged index and a deadline are not failures of a lane and are always raised: the caller can rebuild the index.
     """
-    found: dict[str, Found] = {}
+    found: dict[str, LaneResult] = {}
     failed: list[Degraded] = []
     for name in names:
         check_cancelled()
@@ -87,13 +87,13 @@ def run_lanes(
         except Exception as error:
             if not found and len(failed) == len(names) - 1:
                 raise
-            failed.append(failure(name, error))
+            failed.append(describe_failure(name, error))
         done(name)
     return found, tuple(failed)
 
 
-def failure(name: str, error: Exception) -> Degraded:
-    """What is told of a lane that failed."""
+def describe_failure(name: str, error: Exception) -> Degraded:
+    """The note about a lane that failed."""
     if isinstance(error, LurcherError):
         return Degraded(name, error.message, error.hint)
     return Degraded(name, f"the lane failed: {type(error).__name__}: {error}", "")

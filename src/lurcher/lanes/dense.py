@@ -1,11 +1,11 @@
-"""Nearness in meaning: the cosine of the question's vector with the vectors of units and the cards of files."""
+"""Cosines of the query's vector with those of units, and with those of file cards (name, folders, comments, definitions)."""
 
 from __future__ import annotations
 
 from math import sqrt
 
 from lurcher.lanes.base import Request
-from lurcher.query.expand import query_terms
+from lurcher.query.expand import extract_terms
 from lurcher.query.plan import Plan
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
@@ -24,60 +24,61 @@ if TYPE_CHECKING:
 
 
 MEAN, SPREAD = 0.25, 0.12
-"""Of the cosines of all units with a question, by the shipped model. Of others all may lie between 0.7 and 0.9."""
-FEW, MOST = 20, 10.0
-"""Units below which nothing is said of them all, and how far apart they are drawn at the most."""
+"""Mean and standard deviation of the cosines of all units with a query, for the built-in model. With other models all cosines
+may lie between 0.7 and 0.9, so they are rescaled."""
+MIN_UNITS, MAX_STRETCH = 20, 10.0
+"""With fewer units the statistics say nothing and cosines are not stretched; the largest factor of stretching."""
 
 
 class DenseCosines:
-    """Cosines, worked out as far as a ranking asks for them."""
+    """Cosines, computed only as far as a ranking needs them."""
 
-    def __init__(self, snapshot: Snapshot, direction: Direction, known: bool, *, levelled: bool = False) -> None:
-        """`levelled` cosines are brought to the scale of the shipped model's, which rankings are made for."""
-        self._levelled = levelled
+    def __init__(self, snapshot: Snapshot, direction: Direction, known: bool, *, rescaled: bool = False) -> None:
+        """With `rescaled`, cosines get the scale of the built-in model, for which the constants of rankings were chosen."""
+        self._rescaled = rescaled
         self._snapshot = snapshot
         self._direction = direction
         self.known = known
-        """Whether the model has seen any word of the question; if not, nearness is a guess from its spelling."""
+        """Whether the model knows any word of the query; if not, cosines are a guess from the spelling."""
         self._cards: NDArray[np.float64] | None = None
         self._compared: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
         self._standings: dict[int, tuple[int, int]] = {}
 
     def __bool__(self) -> bool:
-        """Whether the question has a direction at all."""
+        """Whether the query has a vector other than zero."""
         return self._direction.length > 0
 
     def cards(self) -> NDArray[np.float64]:
         """One cosine per file, live or not."""
         if self._cards is None:
-            self._cards = self._level(self._snapshot.cosines.for_files(self._direction))
+            self._cards = self._rescale(self._snapshot.cosines.for_files(self._direction))
         return self._cards
 
     @cached_property
     def _scale(self) -> tuple[float, float]:
-        """The mean cosine of all units, and how much further apart they should be."""
+        """The mean cosine of all units, and the factor by which differences from it are stretched."""
         cosines = self._snapshot.typical_cosines(self._direction)
         cosines = cosines[cosines != 0]
-        if len(cosines) < FEW:
+        if len(cosines) < MIN_UNITS:
             return MEAN, 1.0
         mean = float(cosines.sum()) / len(cosines)
         away = cosines - mean
         spread = sqrt(float((away * away).sum()) / len(cosines))
-        return mean, min(MOST, SPREAD / max(spread, 1e-6))
+        return mean, min(MAX_STRETCH, SPREAD / max(spread, 1e-6))
 
-    def _level(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-        if not self._levelled:
+    def _rescale(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        if not self._rescaled:
             return cosines
         mean, factor = self._scale
-        # What has no vector yet is neither near nor far.
+        # What has no vector yet gets the mean.
         return np.where(cosines == 0, MEAN, MEAN + (cosines - mean) * factor)
 
     def units(self, files: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The units of given files, which are sorted by number, and their cosines."""
+        """The units of `files`, which ascend, and their cosines."""
         units = expand_runs(self._snapshot.first_unit[files], self._snapshot.unit_counts[files])
         cosines = self._snapshot.cosines.for_units(units, self._direction)
         self._compared = units, cosines
-        return units, self._level(cosines)
+        return units, self._rescale(cosines)
 
     def scan(self) -> NDArray[np.float64]:
         """One cosine per unit, live or not."""
@@ -88,19 +89,19 @@ class DenseCosines:
 
     @property
     def nearest(self) -> float:
-        """The largest cosine of those units that were compared."""
-        return 0.0 if self._compared is None else float(self._level(self._compared[1]).max(initial=0.0))
+        """The largest cosine of the units that were compared."""
+        return 0.0 if self._compared is None else float(self._rescale(self._compared[1]).max(initial=0.0))
 
     def _position(self, unit: int) -> int | None:
-        """Where a unit is among those that were compared."""
+        """The position of a unit among those that were compared."""
         if self._compared is None:
             return None
         units = self._compared[0]
         position = int(units.searchsorted(unit))
         return position if position < len(units) and units[position] == unit else None
 
-    def expect(self, units: Sequence[int]) -> None:
-        """Count for all of some units at once where they stand."""
+    def prefetch(self, units: Sequence[int]) -> None:
+        """Compute the ranks of several units in one pass."""
         places = {unit: place for unit in units if (place := self._position(unit)) is not None}
         if self._compared is not None:
             cosines = self._compared[1]
@@ -108,7 +109,7 @@ class DenseCosines:
             self._standings.update(zip(places, counted, strict=True))
 
     def why(self, unit: int) -> LaneWhy | None:
-        """A unit's place among those that were compared."""
+        """A unit's rank among those that were compared."""
         if self._compared is None:
             return None
         units, cosines = self._compared
@@ -133,20 +134,20 @@ def run(request: Request) -> DenseCosines:
         return DenseCosines(snapshot, to_direction(np.zeros(0)), True)
     if plan.like is not None:
         return DenseCosines(snapshot, to_direction(snapshot.cosines.vector(plan.like)), True)
-    return DenseCosines(snapshot, *pointing(model, plan, dims), levelled=model.textual)
+    return DenseCosines(snapshot, *find_direction(model, plan, dims), rescaled=model.textual)
 
 
-def pointing(model: Model, plan: Plan, dims: int) -> tuple[Direction, bool]:
-    """Where a question points, and whether the model knows any of its words."""
+def find_direction(model: Model, plan: Plan, dims: int) -> tuple[Direction, bool]:
+    """The query's direction, and whether the model knows any of its words."""
     title = plan.report is not None and plan.mode != "dense"
     text = plan.report.title if plan.report is not None and title and plan.report.title.strip() else plan.text
-    return direction(model, _words(plan), text, dims)
+    return direction(model, _count_words(plan), text, dims)
 
 
-def _words(plan: Plan) -> dict[str, float]:
-    """The question's words with their number. Of a report the title says what it is about; the rest leads astray."""
+def _count_words(plan: Plan) -> dict[str, float]:
+    """The query's words with their weights; for a report those of its title, since the rest is about too many things."""
     if plan.report is not None and plan.mode != "dense":
-        title = query_terms(plan.report.title)
+        title = extract_terms(plan.report.title)
         if title:
             return title
     return {group.word: group.weight for group in plan.groups}

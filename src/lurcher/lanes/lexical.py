@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 FIELD_WEIGHTS = {"body": 1.0, "comments": 1.0, "symbols": 1.0, "name": 2.0, "folder": 1.0, "stem": 2.0}
-"""What a term counts in code, in comments, in the names that a unit defines (on top of the code), and in the name and last
+"""Weight of a term in code, in comments, in the names that a unit defines (in addition to the code), and in the name and last
 three folders of its file. The published pipeline enriches each chunk with the name twice and the folders once; other weights
 for the fields gained nothing over that."""
 VARIANT = 0.3
@@ -41,8 +41,8 @@ REPORT_TERMS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What one group gave to the units that have it."""
+class GroupScores:
+    """What one term group adds to the scores of the units that have it."""
 
     word: str
     units: NDArray[np.int64]
@@ -59,16 +59,16 @@ class LexicalScores:
     snapshot: Snapshot
     scores: NDArray[np.float64]
     """One per unit, zero where nothing matched."""
-    shares: tuple[Share, ...]
+    shares: tuple[GroupScores, ...]
     idf: dict[str, float]
 
     @cached_property
     def files(self) -> FileScores:
-        """What they are to each file."""
+        """The same scores by file."""
         return best_units_by_file(self.snapshot, self.scores)
 
     def terms_of(self, unit: int) -> dict[str, float]:
-        """What each word gave to a unit, largest first."""
+        """What each word adds to the score of a unit, largest first."""
         found = [(-amount, share.word) for share in self.shares if (amount := share.of(unit))]
         return {word: -amount for amount, word in sorted(found)}
 
@@ -76,8 +76,8 @@ class LexicalScores:
     def _standings(self) -> dict[int, tuple[int, int]]:
         return {}
 
-    def expect(self, units: Sequence[int]) -> None:
-        """Count for all of some units at once where they stand."""
+    def prefetch(self, units: Sequence[int]) -> None:
+        """Compute the ranks of several units in one pass."""
         scored = [unit for unit in units if self.scores[unit] > 0]
         values = [float(self.scores[unit]) for unit in scored]
         self._standings.update(zip(scored, count_above_and_equal(self.scores, values), strict=True))
@@ -88,7 +88,7 @@ class LexicalScores:
 
 
 def run(request: Request) -> LexicalScores:
-    """The plan's words; those of a report, or of a whole unit, are many, so only the best are kept."""
+    """Score the plan's groups; a report or a whole unit has many, of which only the best are kept."""
     long = request.plan.intent == REPORT or request.plan.like is not None
     return score(
         request.snapshot, request.plan.groups, request.settings.lexical, b=REPORT_B if long else None,
@@ -96,8 +96,8 @@ def run(request: Request) -> LexicalScores:
     )  # fmt: skip
 
 
-def nothing(snapshot: Snapshot) -> LexicalScores:
-    """What stands in where the lane did not run."""
+def make_empty_scores(snapshot: Snapshot) -> LexicalScores:
+    """Scores of zero, for where the lane did not run."""
     return LexicalScores(snapshot, np.zeros(snapshot.unit_total), (), {})
 
 
@@ -115,39 +115,39 @@ def score(
     k1 = settings.k1
     total = snapshot.unit_total
     scores = np.zeros(total)
-    norm = _norm(snapshot, weights, k1, b)
+    norm = _load_norms(snapshot, weights, k1, b)
     found = []
     for group in groups:
-        units, tf, each = _frequencies(snapshot, group, weights)
+        units, tf, each = _sum_frequencies(snapshot, group, weights)
         own, together = snapshot.unit_frequencies((group.word, *group.forms), each, len(units))
         if together:
-            found.append((group, rarity(snapshot.unit_count, own, together), units, tf))
+            found.append((group, compute_group_idf(snapshot.unit_count, own, together), units, tf))
     if keep is not None and len(found) > keep:
         best = sorted(range(len(found)), key=lambda i: (-found[i][0].weight * found[i][1], found[i][0].word))[:keep]
         found = [found[i] for i in sorted(best)]
     shares = []
     idfs = {}
     for group, idf, units, tf in found:
-        shares.append(_added(scores, units, tf, norm, group, group.weight * idf * (k1 + 1)))
+        shares.append(_add_group(scores, units, tf, norm, group, group.weight * idf * (k1 + 1)))
         idfs[group.word] = idf
     return LexicalScores(snapshot, scores, tuple(shares), idfs)
 
 
-def _added(
+def _add_group(
     scores: NDArray[np.float64], units: NDArray[np.int64], tf: NDArray[np.float64], norm: NDArray[np.float64], group: Group,
     times: float,
-) -> Share:  # fmt: skip
-    """What a group gives to the units that have it, added to their scores."""
+) -> GroupScores:  # fmt: skip
+    """Add a group's part to the scores of the units that have it, and return that part."""
     kernel = native()
     if kernel is not None:
-        return Share(group.word, units, np.frombuffer(kernel.bm25(units, tf, norm, times, scores)))
+        return GroupScores(group.word, units, np.frombuffer(kernel.bm25(units, tf, norm, times, scores)))
     amounts = times * tf / (tf + norm[units])
     scores[units] += amounts
-    return Share(group.word, units, amounts)
+    return GroupScores(group.word, units, amounts)
 
 
-def _norm(snapshot: Snapshot, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
-    """What each unit's length makes of its counts, worked out once: it is as much as the whole index."""
+def _load_norms(snapshot: Snapshot, weights: Mapping[str, float], k1: float, b: float) -> NDArray[np.float64]:
+    """The length norm of each unit, computed once per snapshot: it takes a pass over the whole index."""
     key = (*weights.items(), ("k1", k1), ("b", b))
     known = snapshot.relative_lengths.get(key)
     if known is None:
@@ -155,11 +155,11 @@ def _norm(snapshot: Snapshot, weights: Mapping[str, float], k1: float, b: float)
     return known
 
 
-def rarity(total: int, own: int, together: int) -> float:
+def compute_group_idf(total: int, own: int, together: int) -> float:
     """The IDF of a group: the mean of the word's own and of all its forms together.
 
-    All forms together alone would make a rare word common because of a common relative; the word alone would make
-    `redirects` rare where only `redirect` is written.
+    The IDF of all forms together would make a rare word common because of a common form; the word alone would make `redirects`
+    rare where only `redirect` occurs.
     """
 
     def idf(df: int) -> float:
@@ -168,16 +168,16 @@ def rarity(total: int, own: int, together: int) -> float:
     return (idf(own) + idf(together)) / 2 if own else idf(together)
 
 
-def _frequencies(
+def _sum_frequencies(
     snapshot: Snapshot, group: Group, weights: Mapping[str, float]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], list[int]]:
-    """The units that have the group, with its weighted frequency; and in how many the word itself and each form stands."""
+    """The units that have the group, with its weighted frequency; and the number of units with the word and with each form."""
     total = PostingSum()
-    own = _weighted(snapshot, group.word, weights)
+    own = _weigh_term(snapshot, group.word, weights)
     total.add(*own, 1.0)
     each = [len(own[0])]
     for form in group.forms:
-        found = _weighted(snapshot, form, weights)
+        found = _weigh_term(snapshot, form, weights)
         total.add(*found, VARIANT)
         each.append(len(found[0]))
     if not any(each[1:]):
@@ -185,10 +185,10 @@ def _frequencies(
     return *total.sparse(snapshot.unit_total), each
 
 
-def _weighted(
+def _weigh_term(
     snapshot: Snapshot, term: str, weights: Mapping[str, float]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The units that a term stands in, or in the name and folders of whose file it stands, with its weighted count."""
+    """The units with a term in their text, or in the name or folders of their file, each with the weighted count."""
     key = term, tuple(weights.values())
     known = snapshot.weighted.get(key)
     if known is None:
@@ -199,13 +199,13 @@ def _weighted(
             snapshot.add_postings(files, [field for field in fields if field[0] not in UNIT_FIELDS], term)
         owners, amounts = files.sparse(snapshot.file_total)
         if len(owners):
-            units.add(*_in_units(snapshot, owners, amounts), 1.0)
+            units.add(*_spread_to_units(snapshot, owners, amounts), 1.0)
         known = units.sparse(snapshot.unit_total)
         snapshot.weighted.put(key, known, len(known[0]))
     return known
 
 
-def _in_units(
+def _spread_to_units(
     snapshot: Snapshot, files: NDArray[np.int64], amounts: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The units of given files, each with its file's amount."""

@@ -1,7 +1,7 @@
-"""Lines that hold a pattern. The term index says which files can have one; only those are read.
+"""Units that match a text pattern. The term index says which files can match, and only those are read.
 
-Every word of the pattern is part of a word of any text that matches, and every word of a text is among its terms, bar a few
-kinds that its file is marked for. So files without such terms need no look, and no index of trigrams has to be kept.
+Every word of the pattern is part of a word of any matching text, and every word of a text is one of its terms, except for a few
+kinds for which the file is flagged (`UNSEEN`). So files without such terms need not be read, and no trigram index is needed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from lurcher.lanes.base import Request
-from lurcher.query.text_pattern import Pattern
+from lurcher.query.text_pattern import TextPattern
 from lurcher.runtime.arrays import np
 from lurcher.runtime.cancel import check_cancelled
 from lurcher.runtime.kernel import native
@@ -25,40 +25,40 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_SHORTEST = 3
-"""Shorter pieces are in most files."""
-_MOST_TERMS = 3000
-"""A piece that is part of more terms than this says too little."""
-_MOST_BYTES = 3_000_000
-"""Text read for a phrase that is one sign among others."""
-_GROUP, _SMALLEST_GROUP = 4 << 20, 1 << 16
-"""Bytes of text that are searched at once; in between it is seen whether somebody still waits."""
-_MOST_STEPS = 400_000_000
-"""Steps that a pattern may take for that in the worst case: about half a second."""
-MOST_COUNTED = 20
-"""Matches that are counted in one unit; the ranking tells no more of them apart."""
-_MOST_MATCHES = 200_000
-"""Counted matches after which a search stops: a pattern with more says nothing."""
-_MOST_DEFINING = 200
-"""Files that define the name looked for, and are searched even after that."""
-_MOST_SHOWN = 1000
+_MIN_PIECE = 3
+"""Least length of a piece of the pattern; shorter ones are in most files."""
+_MAX_TERMS = 3000
+"""A piece that is part of more terms than this rules out too little."""
+_MAX_PHRASE_BYTES = 3_000_000
+"""Bytes of text read for a phrase that is only one piece of evidence."""
+_BATCH_BYTES, _MIN_BATCH_BYTES = 4 << 20, 1 << 16
+"""Bytes of text searched at once, most and least; between batches the deadline is checked."""
+_MAX_STEPS = 400_000_000
+"""Steps that a pattern may take for one batch in the worst case: about half a second."""
+MAX_COUNTED = 20
+"""Matches that are counted in one unit; more make no difference to the ranking."""
+_MAX_MATCHES = 200_000
+"""Counted matches after which a search stops."""
+_MAX_DEFINING = 200
+"""Files that define the name in the pattern and are searched even then."""
+_MAX_SHOWN = 1000
 """Matches that one hit lists."""
-_LINES = 12
-"""As many lines a hit shows at most, if its matches are not all on one."""
+_MAX_LINES = 12
+"""Lines that a hit shows at most."""
 
 
 @dataclass(slots=True)
 class LiteralMatches:
     snapshot: Snapshot
-    pattern: Pattern
+    pattern: TextPattern
     units: NDArray[np.int64]
     """Units in which a match begins, ascending."""
     counts: NDArray[np.int64]
-    """How many begin in each, as far as they are counted."""
+    """How many begin in each, at most `MAX_COUNTED`."""
     first: NDArray[np.int64]
     """The byte of the file at which each unit's first match begins."""
     partial: bool = False
-    """Whether the search stopped before the end: there are more matches than these."""
+    """Whether the search stopped early: there are more matches than these."""
     _read: tuple[int, bytes] = field(default=(-1, b""))
 
     def _place(self, unit: int) -> int:
@@ -78,13 +78,13 @@ class LiteralMatches:
         return self._read[1]
 
     def starts(self, unit: int) -> Sequence[int]:
-        """Where its matches begin; where there are many, the first of each line, for the others are in the same function."""
+        """Where its matches begin; where there are many, only the first of each line."""
         place = self._place(unit)
         if place < 0 or self.counts[place] == 1:
             return () if place < 0 else (int(self.first[place]),)
         file, _, end, *_ = self.snapshot.unit(unit)
         text, found, following = self._text(file), [], int(self.first[place])
-        most = None if self.counts[place] < MOST_COUNTED else 1
+        most = None if self.counts[place] < MAX_COUNTED else 1
         while following < end:
             line = text.rfind(b"\n", 0, following) + 1
             stop = text.find(b"\n", following) + 1 or len(text)
@@ -99,7 +99,7 @@ class LiteralMatches:
         return self.pattern.spans(text, text.rfind(b"\n", 0, first) + 1, end)
 
     def extent(self, unit: int) -> tuple[int, int] | None:
-        """From the line before a unit's first match to the one after the last, unless that is too far away."""
+        """From the line before a unit's first match to the line after the last that is still within `_MAX_LINES`."""
         place = self._place(unit)
         if place < 0:
             return None
@@ -109,22 +109,22 @@ class LiteralMatches:
         begin = max(text.rfind(b"\n", 0, max(text.rfind(b"\n", 0, first), 0)) + 1, start)
         stop = first
         for low, high in self._spans(unit, first):
-            if stop > first and text.count(b"\n", begin, max(high, low)) >= _LINES - 2:
+            if stop > first and text.count(b"\n", begin, max(high, low)) >= _MAX_LINES - 2:
                 break
             stop = max(high, low + 1)
-        line = text.find(b"\n", stop - 1) + 1  # the one behind
+        line = text.find(b"\n", stop - 1) + 1  # the line after
         following = text.find(b"\n", line) + 1 if line else 0
         return begin, max(min(following or len(text), end), stop)
 
     def matches(self, file: int, start: int, end: int) -> tuple[Match, ...]:
         text = self._text(file)
-        places = _Places(text)
-        spans = islice(self.pattern.spans(text, start, end), _MOST_SHOWN)
+        places = _LineCounter(text)
+        spans = islice(self.pattern.spans(text, start, end), _MAX_SHOWN)
         return tuple([Match(*places.of(low), *places.of(high)) for low, high in spans])
 
 
-class _Places:
-    """Lines and columns of bytes of a text that are asked for in order."""
+class _LineCounter:
+    """Converts ascending byte offsets of a text to lines and columns."""
 
     def __init__(self, text: bytes) -> None:
         self._text, self._byte, self._line = text, 0, 1
@@ -143,85 +143,85 @@ def run(request: Request) -> LiteralMatches:
     elsewhere = request.snapshot.phrases(pattern, request.allowed)
     if elsewhere is not None:
         return LiteralMatches(request.snapshot, pattern, elsewhere.units, elsewhere.counts, elsewhere.first)
-    return search(request.snapshot, pattern, request.allowed, None if alone else _MOST_BYTES)
+    return search(request.snapshot, pattern, request.allowed, None if alone else _MAX_PHRASE_BYTES)
 
 
 def search(
-    snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_], most: int | None = None
+    snapshot: Snapshot, pattern: TextPattern, allowed: NDArray[np.bool_], most: int | None = None
 ) -> LiteralMatches:
     """The units of allowed files that match; none where more than `most` bytes would have to be read.
 
-    Files are searched by path until enough matches are known, so what is found does not depend on how they lie in segments.
+    Files are searched in the order of their paths until there are enough matches, so the result does not depend on segments.
     """
-    spans = _spans(snapshot, allowed, candidates(snapshot, pattern, every=most is None))
+    spans = _select_spans(snapshot, allowed, find_candidates(snapshot, pattern, every=most is None))
     if most is not None and sum(int(part.size.sum()) for part in spans) > most:
         spans = []
     found, partial = _search_spans(snapshot, pattern, spans)
     if partial:
-        rest = _defining_files(snapshot, pattern, allowed)
+        rest = _find_defining_files(snapshot, pattern, allowed)
         rest[snapshot.unit_file[found.units]] = False
-        more, _ = _search_spans(snapshot, pattern, _spans(snapshot, rest, None))
-        found = Group(*(np.concatenate(columns) for columns in zip(found, more, strict=True)))
+        more, _ = _search_spans(snapshot, pattern, _select_spans(snapshot, rest, None))
+        found = MatchedUnits(*(np.concatenate(columns) for columns in zip(found, more, strict=True)))
     order = np.argsort(found.units, kind="stable")
     return LiteralMatches(snapshot, pattern, found.units[order], found.counts[order], found.first[order], partial)
 
 
-def _search_spans(snapshot: Snapshot, pattern: Pattern, spans: Sequence[Spans]) -> tuple[Group, bool]:
-    """What is found in spans by path, and whether there is more: after the file in which enough matches are known, it stops."""
+def _search_spans(snapshot: Snapshot, pattern: TextPattern, spans: Sequence[TextSpans]) -> tuple[MatchedUnits, bool]:
+    """Search spans by path; stop after the file with which there are enough matches, and return whether that happened."""
     empty = np.zeros(0, np.int64)
-    parts = [Group(empty, empty, empty)]
+    parts = [MatchedUnits(empty, empty, empty)]
     matches, stopped = 0, False
-    for groups in _by_path(snapshot, pattern, spans):
+    for groups in _batch_by_path(snapshot, pattern, spans):
         if stopped:
             break
         check_cancelled()
         for segment, first_unit, part in groups:
-            found = _search_group(segment, pattern, part)
+            found = _search_batch(segment, pattern, part)
             if found is not None:
                 parts.append(found._replace(units=found.units + first_unit))
                 matches += int(found.counts.sum())
-        stopped = matches >= _MOST_MATCHES
+        stopped = matches >= _MAX_MATCHES
     else:
         stopped = False
-    whole = Group(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    if matches < _MOST_MATCHES:
+    whole = MatchedUnits(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    if matches < _MAX_MATCHES:
         return whole, False
     ranks = snapshot.path_rank[snapshot.unit_file[whole.units]]
     order = np.lexsort((whole.units, ranks))
-    enough = int(np.searchsorted(np.cumsum(whole.counts[order]), _MOST_MATCHES))
+    enough = int(np.searchsorted(np.cumsum(whole.counts[order]), _MAX_MATCHES))
     kept = ranks <= ranks[order[enough]]
-    return Group(*(column[kept] for column in whole)), stopped or not kept.all()
+    return MatchedUnits(*(column[kept] for column in whole)), stopped or not kept.all()
 
 
-def _defining_files(snapshot: Snapshot, pattern: Pattern, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which allowed files define what a pattern names, the first so many by path."""
+def _find_defining_files(snapshot: Snapshot, pattern: TextPattern, allowed: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which allowed files define the name in a pattern; the first `_MAX_DEFINING` by path."""
     mask = np.zeros(len(allowed), bool)
     names = [name for run in pattern.syntax.runs for name in words(run)]
     if len(names) == 1:
         numbers, _ = snapshot.postings("definitions", compound(names[0]))
         files = np.unique(snapshot.definition_file[numbers])
         files = files[allowed[files]]
-        mask[files[np.argsort(snapshot.path_rank[files], kind="stable")][:_MOST_DEFINING]] = True
+        mask[files[np.argsort(snapshot.path_rank[files], kind="stable")][:_MAX_DEFINING]] = True
     return mask
 
 
-def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> NDArray[np.int64] | None:
-    """Units that may hold a part of a match, by their terms, ascending; None where terms cannot tell.
+def find_candidates(snapshot: Snapshot, pattern: TextPattern, *, every: bool = True) -> NDArray[np.int64] | None:
+    """Units that may contain a part of a match, by their terms, ascending; None where terms rule out nothing.
 
-    Not `every` one leaves out those of files that are marked: enough for a sign among others, and they are few.
+    Without `every`, flagged files are left out: they are few, which is good enough for one piece of evidence.
     """
     fragments = {
         piece for run in pattern.syntax.runs for word in words(run.encode("ascii", "replace").decode())
-        if len(piece := word.replace("_", "").lower()) >= _SHORTEST and not piece.isdigit()
+        if len(piece := word.replace("_", "").lower()) >= _MIN_PIECE and not piece.isdigit()
     }  # fmt: skip
     pieces = [
         units for piece in sorted(fragments, key=lambda item: (-len(item), item))
-        if (units := _units_with(snapshot, piece.encode())) is not None
+        if (units := _find_units_with(snapshot, piece.encode())) is not None
     ]  # fmt: skip
     if not pieces:
         return None
-    # All words of a match stand in one file, and where it cannot reach over lines, in units that share a line.
-    found = _of_files(snapshot, pieces) if pattern.multiline else _of_lines(snapshot, pieces)
+    # All words of a match are in one file, and unless it can span lines, in units that share a line.
+    found = _select_by_file(snapshot, pieces) if pattern.multiline else _select_by_line(snapshot, pieces)
     if every:
         marked = ((snapshot.file_column("flags") & HAS_UNINDEXED_WORDS) != 0)[snapshot.unit_file]
         if marked.any():
@@ -230,22 +230,22 @@ def candidates(snapshot: Snapshot, pattern: Pattern, *, every: bool = True) -> N
     return found
 
 
-def _of_files(snapshot: Snapshot, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
+def _select_by_file(snapshot: Snapshot, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.int64]:
     """All units of files that have every piece."""
-    return np.flatnonzero(_having(snapshot.unit_file, snapshot.file_total, pieces))
+    return np.flatnonzero(_has_all_pieces(snapshot.unit_file, snapshot.file_total, pieces))
 
 
-def _of_lines(snapshot: Snapshot, pieces: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
+def _select_by_line(snapshot: Snapshot, pieces: list[NDArray[np.bool_]]) -> NDArray[np.int64]:
     """Units that share a line with those that have every piece."""
     kernel = native()
     if kernel is not None:
         found: NDArray[np.int64] = kernel.together(pieces, snapshot.unit_line_group)
         return found
-    return np.flatnonzero(_having(snapshot.unit_line_group, snapshot.line_groups, pieces))
+    return np.flatnonzero(_has_all_pieces(snapshot.unit_line_group, snapshot.line_groups, pieces))
 
 
-def _having(holders: NDArray[np.int64], total: int, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
-    """Which units are of a holder that has every piece."""
+def _has_all_pieces(holders: NDArray[np.int64], total: int, pieces: Sequence[NDArray[np.bool_]]) -> NDArray[np.bool_]:
+    """Which units belong to a holder (a file, or a group of units that share a line) that has every piece."""
     mask = np.ones(total, bool)
     for units in pieces:
         having = np.zeros(total, bool)
@@ -255,8 +255,8 @@ def _having(holders: NDArray[np.int64], total: int, pieces: Sequence[NDArray[np.
     return found
 
 
-class Spans(NamedTuple):
-    """Parts of a segment's files in which a match may be: whole files, or runs of their units."""
+class TextSpans(NamedTuple):
+    """Parts of a segment's files that may contain a match: whole files, or runs of their units."""
 
     text: NDArray[np.int64]
     """Where each begins among all texts."""
@@ -269,8 +269,8 @@ class Spans(NamedTuple):
     file: NDArray[np.int64]
 
 
-def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.int64] | None) -> list[Spans]:
-    """What is to be read of each segment: of allowed files the wanted units, or all of them."""
+def _select_spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.int64] | None) -> list[TextSpans]:
+    """What to read of each segment: the `wanted` units of allowed files, or all units."""
     found = []
     base = first_unit = 0
     for segment in snapshot.segments:
@@ -280,17 +280,17 @@ def _spans(snapshot: Snapshot, allowed: NDArray[np.bool_], wanted: NDArray[np.in
             rows = np.flatnonzero(may)
             text, size = (files[column].astype(np.int64)[rows] for column in ("text", "size"))
             unit, many = (files[column].astype(np.int64)[rows] for column in ("unit", "units"))
-            found.append(Spans(text, size, np.zeros(len(rows), np.int64), unit, many, rows + base))
+            found.append(TextSpans(text, size, np.zeros(len(rows), np.int64), unit, many, rows + base))
         else:
             here = wanted[int(wanted.searchsorted(first_unit)) : int(wanted.searchsorted(first_unit + len(units)))] - first_unit
-            found.append(_runs(segment, here[may[units["file"][here]]], base))
+            found.append(_join_units(segment, here[may[units["file"][here]]], base))
         base += len(files)
         first_unit += len(units)
     return found
 
 
-def _runs(segment: Segment, units: NDArray[np.int64], base: int) -> Spans:
-    """Units next to each other in one file, taken together; `base` is the number of the segment's first file."""
+def _join_units(segment: Segment, units: NDArray[np.int64], base: int) -> TextSpans:
+    """Joins units that are neighbours in one file; `base` is the number of the segment's first file."""
     rows = segment.units
     file, begin, end = (rows[column][units].astype(np.int64) for column in ("file", "start", "end"))
     new = np.full(len(units), True)
@@ -299,25 +299,25 @@ def _runs(segment: Segment, units: NDArray[np.int64], base: int) -> Spans:
     counts = np.diff(np.append(first, len(units)))
     start = begin[first]
     text = segment.files["text"][file[first]].astype(np.int64) + start
-    return Spans(text, end[first + counts - 1] - start, start, units[first], counts, file[first] + base)
+    return TextSpans(text, end[first + counts - 1] - start, start, units[first], counts, file[first] + base)
 
 
-def _units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
+def _find_units_with(snapshot: Snapshot, piece: bytes) -> NDArray[np.bool_] | None:
     """Units with a term that contains `piece`; None where too many terms do."""
     parts = []
     for segment in snapshot.segments:
         known = segment.substring_units.get(piece)
         if known is None:
-            known = (_in_segment(segment, piece),)
-            segment.substring_units.put(piece, known, len(segment.units) // 32)  # a byte each, and worth keeping
+            known = (_find_units_in_segment(segment, piece),)
+            segment.substring_units.put(piece, known, len(segment.units) // 32)  # one byte per unit
         if known[0] is None:
             return None
         parts.append(known[0])
     return np.concatenate(parts) if parts else None
 
 
-def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
-    numbers = terms_containing(segment, piece)
+def _find_units_in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
+    numbers = find_terms_containing(segment, piece)
     if numbers is None:
         return None
     mask = np.zeros(len(segment.units), bool)
@@ -326,11 +326,11 @@ def _in_segment(segment: Segment, piece: bytes) -> NDArray[np.bool_] | None:
     return mask
 
 
-def terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
-    """The numbers of terms that contain some bytes, ascending; None where these are too many."""
+def find_terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
+    """The numbers of terms that contain `piece`, ascending; None where there are too many."""
     ends, kernel = segment.term_ends, native()
     if kernel is not None:
-        found: Sequence[int] | None = kernel.terms_with(segment.terms, ends, piece, _MOST_TERMS)
+        found: Sequence[int] | None = kernel.terms_with(segment.terms, ends, piece, _MAX_TERMS)
         return found
     blob = segment.term_bytes
     numbers: list[int] = []
@@ -340,7 +340,7 @@ def terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
         end = ends[number]
         if at + len(piece) <= end:
             numbers.append(number)
-            if len(numbers) > _MOST_TERMS:
+            if len(numbers) > _MAX_TERMS:
                 return None
             at = blob.find(piece, end)
         else:  # it begins in one term and ends in the next
@@ -348,118 +348,118 @@ def terms_containing(segment: Segment, piece: bytes) -> Sequence[int] | None:
     return numbers
 
 
-class Group(NamedTuple):
-    """Units with a match: how many there are in each, as far as they are counted, and where the first begins in its file."""
+class MatchedUnits(NamedTuple):
+    """Units with a match, the number of matches in each (at most `MAX_COUNTED`), and where the first begins in its file."""
 
     units: NDArray[np.int64]
     counts: NDArray[np.int64]
     first: NDArray[np.int64]
 
 
-def _by_path(
-    snapshot: Snapshot, pattern: Pattern, spans: Sequence[Spans]
-) -> Iterator[list[tuple[Segment, int, Spans]]]:
-    """Spans as many at a time as are searched at once, files in the order of their paths and none in two groups; each group
-    with the segments that it is from, and the number of the first unit of each."""
+def _batch_by_path(
+    snapshot: Snapshot, pattern: TextPattern, spans: Sequence[TextSpans]
+) -> Iterator[list[tuple[Segment, int, TextSpans]]]:
+    """Batches of spans, files in the order of their paths and no file in two batches; a batch has for each of its segments the
+    segment, the number of its first unit, and the spans."""
     if not spans:
         return
     bases, first_unit = [], 0
     for segment in snapshot.segments:
         bases.append(first_unit)
         first_unit += len(segment.units)
-    most = max(_SMALLEST_GROUP, min(_GROUP, _MOST_STEPS // pattern.steps))
+    most = max(_MIN_BATCH_BYTES, min(_BATCH_BYTES, _MAX_STEPS // pattern.steps))
     if len(spans) == 1:  # files of a segment are in order already
-        for first, last in _groups(spans[0].size.tolist(), spans[0].file.tolist(), most):
-            yield [(snapshot.segments[0], 0, Spans(*(column[first:last] for column in spans[0])))]
+        for first, last in _batch_spans(spans[0].size.tolist(), spans[0].file.tolist(), most):
+            yield [(snapshot.segments[0], 0, TextSpans(*(column[first:last] for column in spans[0])))]
         return
-    whole = Spans(*(np.concatenate(columns) for columns in zip(*spans, strict=True)))
+    whole = TextSpans(*(np.concatenate(columns) for columns in zip(*spans, strict=True)))
     owner = np.repeat(np.arange(len(spans)), np.array([len(part.file) for part in spans], np.int64))
     order = np.lexsort((whole.start, snapshot.path_rank[whole.file]))
-    for first, last in _groups(whole.size[order].tolist(), whole.file[order].tolist(), most):
+    for first, last in _batch_spans(whole.size[order].tolist(), whole.file[order].tolist(), most):
         rows = order[first:last]
         owners = owner[rows]
         yield [
-            (snapshot.segments[number], bases[number], Spans(*(column[rows[owners == number]] for column in whole)))
+            (snapshot.segments[number], bases[number], TextSpans(*(column[rows[owners == number]] for column in whole)))
             for number in sorted(set(owners.tolist()))
         ]
 
 
-def _search_group(segment: Segment, pattern: Pattern, spans: Spans) -> Group | None:
-    """What is found in some spans of a segment, all at a time: to go through them one by one would take longer."""
-    texts = _texts_of(segment, spans, pattern.plain is not None)
-    # All units of these spans by where they begin in the joined text, so that one look-up finds each match's.
+def _search_batch(segment: Segment, pattern: TextPattern, spans: TextSpans) -> MatchedUnits | None:
+    """Search the spans of one segment in one go, which is faster than one by one."""
+    texts = _read_texts(segment, spans, pattern.plain is not None)
+    # All units of these spans by their start in the joined text, so that one search finds the unit of each match.
     counts = spans.units
     owner = np.repeat(np.arange(len(counts)), counts)
     numbers = np.repeat(spans.unit - (np.cumsum(counts) - counts), counts) + np.arange(int(counts.sum()))
     shift = texts.begin - spans.start
     borders = shift[owner] + segment.units["start"][numbers]
-    starts = _found(pattern, texts, borders.tolist())
+    starts = _find_starts(pattern, texts, borders.tolist())
     if not len(starts):
         return None
     place = np.searchsorted(borders, starts, "right") - 1
     distinct, at, many = np.unique(place, return_index=True, return_counts=True)
-    return Group(numbers[distinct], many, starts[at] - shift[owner[distinct]])
+    return MatchedUnits(numbers[distinct], many, starts[at] - shift[owner[distinct]])
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Some spans' texts, one by one, or as they lie where they are neighbours."""
+    """The texts of some spans: separate, or one text where the spans are neighbours."""
 
     sizes: NDArray[np.int64]
     begin: NDArray[np.int64]
-    """Where each begins when they are put together."""
-    apart: list[bytes]
-    together: bytes | None = None
+    """Where each begins in the joined text."""
+    separate: list[bytes]
+    joined: bytes | None = None
 
 
-def _texts_of(segment: Segment, spans: Spans, plain: bool) -> _Texts:
-    """The texts of some spans. Neighbours need not be taken apart for plain bytes: what reaches over a border is no match."""
+def _read_texts(segment: Segment, spans: TextSpans, plain: bool) -> _Texts:
+    """The texts of some spans. For plain bytes neighbours stay joined; matches that cross a border are dropped later."""
     places, sizes = spans.text, spans.size
     origin, end = int(places[0]), int(places[-1] + sizes[-1])
     section = segment.container.section
     if plain and end - origin == int(sizes.sum()):
         return _Texts(sizes, np.cumsum(sizes) - sizes, [], bytes(section("text", origin, end)))
     starts, lengths = places.tolist(), sizes.tolist()
-    joined = np.cumsum(sizes + 1) - (sizes + 1)  # with a line break behind each
+    joined = np.cumsum(sizes + 1) - (sizes + 1)  # with a line break after each
     if end - origin > 2 * sum(lengths):  # far from each other
         return _Texts(sizes, joined, [bytes(section("text", a, a + n)) for a, n in zip(starts, lengths, strict=True)])
     whole = section("text", origin, end)
     return _Texts(sizes, joined, [bytes(whole[a - origin : a - origin + n]) for a, n in zip(starts, lengths, strict=True)])
 
 
-def _found(pattern: Pattern, texts: _Texts, borders: list[int]) -> NDArray[np.int64]:
-    """Where matches begin in some texts put together, so many at most in each unit."""
+def _find_starts(pattern: TextPattern, texts: _Texts, borders: list[int]) -> NDArray[np.int64]:
+    """Where matches begin in the joined text, at most `MAX_COUNTED` in each unit."""
     sizes, begin = texts.sizes, texts.begin
-    if texts.together is not None and pattern.plain is not None:
-        starts = np.array(pattern.starts(texts.together, borders, MOST_COUNTED), np.int64)
+    if texts.joined is not None and pattern.plain is not None:
+        starts = np.array(pattern.starts(texts.joined, borders, MAX_COUNTED), np.int64)
         text = np.searchsorted(begin, starts, "right") - 1
         return starts[starts + len(pattern.plain) <= (begin + sizes)[text]]
-    if pattern.multiline:  # one that reaches into the next text would hide others
-        return _starts_apart(pattern, texts, borders)
-    joined = b"\n".join(texts.apart)
-    starts = np.array(pattern.starts(joined, borders, MOST_COUNTED), np.int64)
-    # Behind the last line break of a text there is no line.
+    if pattern.multiline:  # a match that reaches into the next text would hide others
+        return _find_starts_separately(pattern, texts, borders)
+    joined = b"\n".join(texts.separate)
+    starts = np.array(pattern.starts(joined, borders, MAX_COUNTED), np.int64)
+    # After the last line break of a text there is no line.
     ends = begin + sizes
     text = np.searchsorted(begin, starts, "right") - 1
-    bare = np.array([not text or text.endswith(b"\n") for text in texts.apart])
+    bare = np.array([not text or text.endswith(b"\n") for text in texts.separate])
     inside: NDArray[np.bool_] = (starts < ends[text]) | ((starts == ends[text]) & ~bare[text])
     return starts[inside]
 
 
-def _starts_apart(pattern: Pattern, texts: _Texts, borders: list[int]) -> NDArray[np.int64]:
-    """Where matches begin in texts that are searched one by one."""
+def _find_starts_separately(pattern: TextPattern, texts: _Texts, borders: list[int]) -> NDArray[np.int64]:
+    """Where matches begin, searching each text on its own."""
     parts, first = [np.zeros(0, np.int64)], 0
-    for text, start in zip(texts.apart, texts.begin.tolist(), strict=True):
+    for text, start in zip(texts.separate, texts.begin.tolist(), strict=True):
         check_cancelled()
         last = bisect_left(borders, start + len(text) + 1, first)
         inner = [border - start for border in borders[first:last]]
-        parts.append(np.array(pattern.starts(text, inner, MOST_COUNTED), np.int64) + start)
+        parts.append(np.array(pattern.starts(text, inner, MAX_COUNTED), np.int64) + start)
         first = last
     return np.concatenate(parts)
 
 
-def _groups(sizes: list[int], files: list[int], most: int) -> Iterator[tuple[int, int]]:
-    """The first and the last of some spans, at a time about `most` bytes and whole files."""
+def _batch_spans(sizes: list[int], files: list[int], most: int) -> Iterator[tuple[int, int]]:
+    """First and last position of each batch of spans: about `most` bytes, whole files."""
     first = filled = 0
     for place, size in enumerate(sizes):
         if place > first and filled + size > most and files[place] != files[place - 1]:

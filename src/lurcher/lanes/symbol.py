@@ -1,9 +1,9 @@
-"""Definitions of a queried name, best first. Qualified names (`Foo::bar`, `a.b.c`, `Foo#bar`) must fit their container."""
+"""Definitions of the names in a query. A qualified name (`Foo::bar`, `a.b.c`, `Foo#bar`) also says the container."""
 
 from __future__ import annotations
 
 from lurcher.lanes.base import Request
-from lurcher.query.intent import parts_of
+from lurcher.query.intent import split_qualified_name
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.sources.roles import BARREL, EXAMPLE, LEGACY, STUB, TEST, VENDORED
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_MOST_HOLDERS = 100
-_FITTING = 0.9
-_MOST = 2000
-"""Definitions of one name that are looked at; a name with more says nothing."""
+_MAX_CONTAINERS = 100
+_MIN_FIT = 0.9
+_MAX_DEFINITIONS = 2000
+"""Definitions of one name that are considered."""
 
 
-_KINDS = dict.fromkeys(TYPE_KINDS, 1.0) | dict.fromkeys(FUNCTION_KINDS, 0.8) | {"field": 0.3, "enumerator": 0.3}
-"""How surely a definition is meant by its name alone: a member is more often asked for together with its type."""
+_KIND_STRENGTHS = dict.fromkeys(TYPE_KINDS, 1.0) | dict.fromkeys(FUNCTION_KINDS, 0.8) | {"field": 0.3, "enumerator": 0.3}
+"""Strength of a definition by its kind; members are less likely to be queried without their type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class SymbolMatch:
     unit: int
     definition: Definition
     strength: float
-    """How surely this is what was asked for: kind, nesting, spelling and container, in (0, 1]."""
+    """How likely the query means this definition, by kind, nesting, spelling and container, in (0, 1]."""
     fits: bool
-    """Whether its container is the one that the name asks for, where it asks for one."""
+    """Whether its container is the one in the queried name, if that has one."""
     exact: bool = True
-    """Whether it is spelled as the query has it."""
+    """Whether it is spelled as in the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,103 +56,103 @@ class SymbolMatches:
 
 
 def run(request: Request) -> SymbolMatches:
-    """Definitions of the plan's names in the files that may answer."""
-    matches = find(request.snapshot, request.plan.names)
+    """Find the definitions of the plan's names in the files that may answer."""
+    matches = find_definitions(request.snapshot, request.plan.names)
     return SymbolMatches(tuple(match for match in matches if request.allowed[match.file]))
 
 
-def find(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:
-    """Every definition of the given names, in the order of their paths within each name."""
+def find_definitions(snapshot: Snapshot, names: Iterable[str]) -> tuple[SymbolMatch, ...]:
+    """Every definition of the given names, name by name, in the order of paths."""
     matches = []
     for name in names:
-        parts = parts_of(name)
+        parts = split_qualified_name(name)
         if not parts:
             continue
-        numbers = _defining(snapshot, parts[-1])
+        numbers = _find_numbers(snapshot, parts[-1])
         if len(parts) > 1:
-            numbers = _inside(snapshot, numbers, parts[-2])
-        for number in numbers[:_MOST].tolist():
+            numbers = _order_by_container(snapshot, numbers, parts[-2])
+        for number in numbers[:_MAX_DEFINITIONS].tolist():
             definition = snapshot.definition(number)
             file, unit = snapshot.definition_place(number)
-            container = _container(definition, parts[:-1], snapshot.path(file))
-            strength = _strength(definition, parts) * container
-            exact = _is_spelled(definition, parts)
-            matches.append(SymbolMatch(name, number, file, unit, definition, strength, container >= _FITTING, exact))
+            container = _score_container(definition, parts[:-1], snapshot.path(file))
+            strength = _compute_strength(definition, parts) * container
+            exact = _is_spelled_same(definition, parts)
+            matches.append(SymbolMatch(name, number, file, unit, definition, strength, container >= _MIN_FIT, exact))
     return tuple(matches)
 
 
-def fitting(matches: Iterable[SymbolMatch]) -> list[SymbolMatch]:
-    """Those in the container that the name asks for; all of them where none is."""
+def select_fitting(matches: Iterable[SymbolMatch]) -> list[SymbolMatch]:
+    """The matches in the right container; all of them where none is."""
     matches = list(matches)
     return [match for match in matches if match.fits] or matches
 
 
-def _inside(snapshot: Snapshot, numbers: NDArray[np.int64], container: str) -> NDArray[np.int64]:
-    """Definitions within the container come first, then those in files that mention it: a common name has too many."""
+def _order_by_container(snapshot: Snapshot, numbers: NDArray[np.int64], container: str) -> NDArray[np.int64]:
+    """Definitions inside the container first, then those in files that mention it; of a common name only the first count."""
     files = snapshot.definition_file[numbers]
     starts = snapshot.definition_start[numbers]
-    far = np.where(np.isin(files, list(_files_with(snapshot, container))), 1, 2)
-    for holder in _defining(snapshot, container)[:_MOST_HOLDERS].tolist():
+    far = np.where(np.isin(files, list(_find_files_with(snapshot, container))), 1, 2)
+    for holder in _find_numbers(snapshot, container)[:_MAX_CONTAINERS].tolist():
         around = snapshot.definition(holder)
         file, _ = snapshot.definition_place(holder)
         far[(files == file) & (starts >= around.start_byte) & (starts < around.end_byte)] = 0
     return numbers[np.argsort(far, kind="stable")]
 
 
-def _defining(snapshot: Snapshot, name: str) -> NDArray[np.int64]:
-    """Definitions of a name, by path."""
+def _find_numbers(snapshot: Snapshot, name: str) -> NDArray[np.int64]:
+    """The numbers of a name's definitions, by path."""
     numbers, _ = snapshot.postings("definitions", compound(name))
     return order_by_path(snapshot, numbers, snapshot.definition_file[numbers])
 
 
-def _strength(definition: Definition, parts: list[str]) -> float:
-    kind = _KINDS.get(definition.kind, 0.5)
+def _compute_strength(definition: Definition, parts: list[str]) -> float:
+    kind = _KIND_STRENGTHS.get(definition.kind, 0.5)
     depth = definition.container.count(".") + 1 if definition.container else 0
     nested = 1.0 if depth <= 1 else 0.8 ** (depth - 1)
-    return kind * nested * (1.0 if _is_spelled(definition, parts) else 0.6)
+    return kind * nested * (1.0 if _is_spelled_same(definition, parts) else 0.6)
 
 
-def _is_spelled(definition: Definition, parts: list[str]) -> bool:
+def _is_spelled_same(definition: Definition, parts: list[str]) -> bool:
     return definition.name.strip("$@#?!=") == parts[-1].strip("$@#?!=")
 
 
-def _container(definition: Definition, wanted: list[str], path: str) -> float:
-    """1 where the container is the one asked for; less where only the path or nothing speaks for it."""
+def _score_container(definition: Definition, wanted: list[str], path: str) -> float:
+    """1 where the container is the queried one; less where only its last part, the path, or nothing agrees."""
     if not wanted:
         return 1.0
     inner = [compound(part) for part in definition.container.split(".") if part]
-    asked = [compound(part) for part in wanted]
-    if inner[-len(asked) :] == asked:
+    queried = [compound(part) for part in wanted]
+    if inner[-len(queried) :] == queried:
         return 1.0
-    if inner and inner[-1] == asked[-1]:
+    if inner and inner[-1] == queried[-1]:
         return 0.9
     around = {compound(part) for part in path.rsplit(".", 1)[0].split("/")} | set(inner)
-    share = sum(part in around for part in asked) / len(asked)
+    share = sum(part in around for part in queried) / len(queried)
     return 0.3 + 0.5 * share
 
 
-def order_key(snapshot: Snapshot, match: SymbolMatch, references: int) -> tuple[float, ...]:
-    """Sorts definitions of one name: spelled so and in the container asked for, then those of the code itself before those of
-    tests and the like, the likeliest kind, exported ones, then by use."""
+def make_sort_key(snapshot: Snapshot, match: SymbolMatch, references: int) -> tuple[float, ...]:
+    """Sorts definitions of one name: same spelling and right container first, then code before tests and other noise, then by
+    strength, exported ones first, then by number of references."""
     roles = int(snapshot.file_roles[match.file])
     aside = bool(roles & (TEST | EXAMPLE | LEGACY | STUB | VENDORED))
-    other = not match.fits or not _is_spelled(match.definition, parts_of(match.name))
+    other = not match.fits or not _is_spelled_same(match.definition, split_qualified_name(match.name))
     return (other, aside, -round(match.strength, 6), not match.definition.exported, bool(roles & BARREL), -references)
 
 
-_MOST_SCANNED = 3000
+_MAX_SCANNED_UNITS = 3000
 """Units in which the uses of a name are counted."""
 
 
-def best(
+def rank_definitions(
     snapshot: Snapshot, matches: Iterable[SymbolMatch], limit: int, *, counted: bool = True
 ) -> tuple[SymbolHit, ...]:
-    """The definitions in their order, with how often each name is used; not `counted` where only a few files are at hand."""
+    """The definitions in order, with their number of references; None without `counted`, where only a few files are known."""
     matches = list(matches)
     used = count_references(snapshot, matches) if counted else {}
     matches.sort(
         key=lambda match: (
-            *order_key(snapshot, match, used.get(match.number, 0)), snapshot.path(match.file), match.definition.start_line,
+            *make_sort_key(snapshot, match, used.get(match.number, 0)), snapshot.path(match.file), match.definition.start_line,
         )  # fmt: skip
     )
     return tuple(
@@ -171,34 +171,34 @@ def count_references(
 ) -> dict[int, int]:
     """How often each definition's name is used: exact spelling, outside of comments, its own definitions not counted.
 
-    A member counts only where its container is mentioned too, so that one `get` is told from another. `reach` says for each
-    defining file in which files its names count; without it they do in all.
+    A use of a member counts only in files that also mention its container, which separates one `get` from another. `reach` maps
+    a defining file to the files in which its names count; without it all files count.
     """
     if reach is not None:
-        return {match.number: _used_within(snapshot, match, reach[match.file]) for match in matches}
+        return {match.number: _count_uses_within(snapshot, match, reach[match.file]) for match in matches}
     used: dict[int, int] = {}
     for name in dict.fromkeys(match.definition.name for match in matches):
-        places = _uses(snapshot, name)
+        places = _count_uses(snapshot, name)
         same = [match for match in matches if match.definition.name == name]
         defined: dict[int, int] = {}
         for match in same:
             defined[match.file] = defined.get(match.file, 0) + 1
         for match in same:
             inside = match.definition.container.split(".")[-1]
-            near = None if not inside else {*_files_with(snapshot, inside), match.file}
+            near = None if not inside else {*_find_files_with(snapshot, inside), match.file}
             used[match.number] = sum(
                 max(count - defined.get(file, 0), 0) for file, count in places.items() if near is None or file in near
             )
     return used
 
 
-def _used_within(snapshot: Snapshot, match: SymbolMatch, files: Set[int]) -> int:
+def _count_uses_within(snapshot: Snapshot, match: SymbolMatch, files: Set[int]) -> int:
     same = [item for item in snapshot.definitions_of(match.file) if item.name == match.definition.name]
-    places = _uses(snapshot, match.definition.name, files)
+    places = _count_uses(snapshot, match.definition.name, files)
     return sum(max(count - (len(same) if file == match.file else 0), 0) for file, count in places.items())
 
 
-def _uses(snapshot: Snapshot, name: str, files: Set[int] | None = None) -> dict[int, int]:
+def _count_uses(snapshot: Snapshot, name: str, files: Set[int] | None = None) -> dict[int, int]:
     """File → occurrences of the name as written, in all files or some."""
     import re
 
@@ -207,7 +207,7 @@ def _uses(snapshot: Snapshot, name: str, files: Set[int] | None = None) -> dict[
     units, _ = snapshot.postings("body", compound(name))
     if files is not None:
         units = units[[file in files for file in snapshot.unit_file[units].tolist()]] if len(units) else units
-    for unit in order_by_path(snapshot, units, snapshot.unit_file[units])[:_MOST_SCANNED].tolist():
+    for unit in order_by_path(snapshot, units, snapshot.unit_file[units])[:_MAX_SCANNED_UNITS].tolist():
         count = len(pattern.findall(snapshot.unit_text(unit)))
         if count:
             file = int(snapshot.unit_file[unit])
@@ -215,6 +215,6 @@ def _uses(snapshot: Snapshot, name: str, files: Set[int] | None = None) -> dict[
     return found
 
 
-def _files_with(snapshot: Snapshot, name: str) -> set[int]:
+def _find_files_with(snapshot: Snapshot, name: str) -> set[int]:
     units, _ = snapshot.postings("body", compound(name))
     return set(snapshot.unit_file[units].tolist())

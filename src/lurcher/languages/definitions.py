@@ -28,7 +28,7 @@ _CALLABLE = frozenset({"function", "method", "constructor", "macro"})
 
 
 class Lines(Protocol):
-    """A text that knows its lines: `chunking.measure.Ruler`."""
+    """A text that knows its lines: `chunking.lines.LineIndex`."""
 
     text: bytes
 

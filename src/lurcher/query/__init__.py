@@ -1,1 +1,1 @@
-"""From a query to a plan: what kind of question it is, which terms to look for, which files may answer."""
+"""From a query to a plan: its intent, its weighted terms, its pattern, and the files that may answer."""

@@ -1,4 +1,4 @@
-"""A query's words as term groups: each word itself, and with less weight its other forms that the index knows."""
+"""A query's words as term groups: each word, and with less weight its other forms that occur in the index."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 
     from lurcher.storage.container import BoundedCache
 
-_PART = 0.3
-"""What a part of a queried name counts against the whole: who asks for `getUser` does not ask for every `get`."""
+_PART_WEIGHT = 0.3
+"""Weight of a part of a queried name: a query for `getUser` is not one for every `get`."""
 
-_MOST_SCANNED = 1500
+_MAX_SCANNED = 1500
 _SUFFIXES = ("", "s", "es", "ed", "d", "ing", "er", "ers", "or", "ors", "ion", "ions", "ation", "ations", "ment", "able", "ly")
 
 
-class Terms(Protocol):
-    """The part of a snapshot that knows which terms exist."""
+class TermLookup(Protocol):
+    """The part of a snapshot that expansion needs: which terms exist."""
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = ...) -> list[str]: ...
 
@@ -35,8 +35,8 @@ class Group:
     """Other terms that count as this word, less than the word itself; sorted."""
 
 
-def query_terms(text: str) -> dict[str, float]:
-    """The query's terms with their number; stop words are dropped unless nothing else is there."""
+def extract_terms(text: str) -> dict[str, float]:
+    """The query's terms, each with its count; stop words are dropped unless there is nothing else."""
     counted: dict[str, float] = {}
     for identifier in words(text):
         for term in split(identifier):
@@ -45,55 +45,55 @@ def query_terms(text: str) -> dict[str, float]:
     return content or counted
 
 
-def name_terms(text: str) -> dict[str, float]:
+def extract_name_terms(text: str) -> dict[str, float]:
     """The terms of a query that is a name: each component whole, and with less weight its parts."""
     weights: dict[str, float] = {}
     for identifier in words(text):
         for place, term in enumerate(split(identifier)):
-            weights[term] = max(weights.get(term, 0.0), 1.0 if place == 0 else _PART)
+            weights[term] = max(weights.get(term, 0.0), 1.0 if place == 0 else _PART_WEIGHT)
     return weights
 
 
-def expand(snapshot: Terms, weights: Iterable[tuple[str, float]]) -> tuple[Group, ...]:
+def expand(snapshot: TermLookup, weights: Iterable[tuple[str, float]]) -> tuple[Group, ...]:
     """Groups for weighted terms, with the forms that occur in the snapshot. No form belongs to two groups."""
     weights = list(weights)
     own = {term for term, _ in weights}
     taken = set(own)
     groups = []
     for term, weight in weights:
-        forms = tuple(form for form in forms_of(snapshot, term) if form not in taken)
+        forms = tuple(form for form in find_forms(snapshot, term) if form not in taken)
         taken.update(forms)
         groups.append(Group(term, weight, forms))
     return tuple(groups)
 
 
-def forms_of(snapshot: Terms, term: str) -> list[str]:
+def find_forms(snapshot: TermLookup, term: str) -> list[str]:
     """Other terms with the same stem, and known abbreviations, sorted."""
-    room: BoundedCache[str, list[str]] | None = getattr(snapshot, "forms", None)  # where terms do not change
-    known = room.get(term) if room is not None else None
+    cache: BoundedCache[str, list[str]] | None = getattr(snapshot, "forms", None)  # only where terms do not change
+    known = cache.get(term) if cache is not None else None
     if known is None:
-        known = _forms_of(snapshot, term)
-        if room is not None:
-            room.put(term, known, len(known))
+        known = _compute_forms(snapshot, term)
+        if cache is not None:
+            cache.put(term, known, len(known))
     return known
 
 
-def _forms_of(snapshot: Terms, term: str) -> list[str]:
+def _compute_forms(snapshot: TermLookup, term: str) -> list[str]:
     found = set(abbreviations(term))
     root = stem(term)
     for other in abbreviations(root):
         found.add(other)
     if len(term) > 2 and term.isalpha() and term.isascii():
-        # Stemming may have put an i for a y or added an e: neither need stand in the other forms.
+        # Stemming may have replaced y by i, or added an e: the other forms need not have either.
         prefix = root[:-1] if root.endswith(("i", "e")) else root
-        known = snapshot.terms_with_prefix(prefix, None, _MOST_SCANNED) if len(prefix) > 3 else []
-        listed = len(prefix) > 3 and len(known) < _MOST_SCANNED
+        known = snapshot.terms_with_prefix(prefix, None, _MAX_SCANNED) if len(prefix) > 3 else []
+        listed = len(prefix) > 3 and len(known) < _MAX_SCANNED
         if not listed:
             known = [root + suffix for suffix in _SUFFIXES]
         longest = len(term) + 6
         forms = [other for other in known if len(other) <= longest and stem(other) == root]
         occurs: Callable[[str], bool] | None = getattr(snapshot, "occurs", None)
-        if listed and occurs is not None:  # what only files had that are gone must not choose the line that a hit shows
+        if listed and occurs is not None:  # a form that only deleted files had must not decide which line a hit shows
             forms = [form for form in forms if occurs(form)]
         found.update(forms)
     found.discard(term)

@@ -1,4 +1,4 @@
-"""Which files may answer: languages, globs, folders. A filter that matches nothing yields nothing."""
+"""Which files may answer, by language, glob and folder. A filter that matches no file yields no hits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_GLOB = 1000
 
 
 def resolve_languages(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Canonical language names; an unknown one is an error that names what is near."""
+    """Canonical language names; FilterError for an unknown one, with similar names."""
     if not names:
         return ()
     from lurcher.languages.detect import LANGUAGES, resolve
@@ -40,17 +40,17 @@ def check_globs(globs: tuple[str, ...]) -> tuple[str, ...]:
     return globs
 
 
-def allowed_files(snapshot: Snapshot, filter: Filter) -> NDArray[np.bool_]:
+def filter_files(snapshot: Snapshot, filter: Filter) -> NDArray[np.bool_]:
     """Live files that pass the filter."""
     allowed: NDArray[np.bool_] = snapshot.live_files.copy()
     if filter.prefixes is None and not filter.languages and not filter.globs and not filter.excludes:
         return allowed
     for file in np.flatnonzero(allowed).tolist():
-        allowed[file] = _passes(snapshot, file, filter)
+        allowed[file] = _passes_filter(snapshot, file, filter)
     return allowed
 
 
-def _passes(snapshot: Snapshot, file: int, filter: Filter) -> bool:
+def _passes_filter(snapshot: Snapshot, file: int, filter: Filter) -> bool:
     path = snapshot.path(file)
     if filter.prefixes is not None and not any(
         not prefix or path == prefix or path.startswith(prefix + "/") for prefix in filter.prefixes
@@ -59,33 +59,33 @@ def _passes(snapshot: Snapshot, file: int, filter: Filter) -> bool:
     if filter.languages and snapshot.language(file) not in filter.languages:
         return False
     bare = snapshot.bare_path(file)
-    if filter.globs and not any(glob_matches(glob, bare) for glob in filter.globs):
+    if filter.globs and not any(matches_glob(glob, bare) for glob in filter.globs):
         return False
-    return not any(glob_matches(glob, bare) for glob in filter.excludes)
+    return not any(matches_glob(glob, bare) for glob in filter.excludes)
 
 
-def glob_matches(glob: str, path: str) -> bool:
-    """As in .gitignore: without a slash it matches any component; with one it is anchored; a folder stands for its files."""
+def matches_glob(glob: str, path: str) -> bool:
+    """As in .gitignore: without a slash a glob matches any component, with one it is anchored; a folder matches its files."""
     from fnmatch import fnmatchcase
 
     parts = path.split("/")
     glob = glob.removeprefix("./").rstrip("/")
     if "/" not in glob:
         return any(fnmatchcase(part, glob) for part in parts)
-    return _components(glob.lstrip("/").split("/"), parts)
+    return _matches_components(glob.lstrip("/").split("/"), parts)
 
 
-def _components(pattern: list[str], parts: list[str]) -> bool:
-    """Whether the pattern matches the path or one of the folders above it; `**` stands for any number of folders."""
+def _matches_components(pattern: list[str], parts: list[str]) -> bool:
+    """Whether the pattern matches the path or one of the folders above it; `**` matches any number of folders."""
     from fnmatch import fnmatchcase
 
     reachable = {0}
-    for wanted in pattern:
+    for component in pattern:
         following: set[int] = set()
         for position in reachable:
-            if wanted == "**":
+            if component == "**":
                 following.update(range(position, len(parts) + 1))
-            elif position < len(parts) and fnmatchcase(parts[position], wanted):
+            elif position < len(parts) and fnmatchcase(parts[position], component):
                 following.add(position + 1)
         reachable = following
     return bool(reachable)

@@ -1,7 +1,7 @@
-"""What kind of question this is: a name, a question in words, or a report of many lines; a pattern is told by the mode.
+"""The intent of a query: a name, a question in words, or a report of many lines. Patterns are recognised by the mode.
 
-Regular expressions say what is meant. Most questions are a few plain words, for which the same is told without them, since
-loading what compiles them takes longer than finding the answer.
+Each check is defined by a regular expression. Most queries are a few ASCII words, for which plain string methods give the same
+result: importing and compiling `re` would take longer than the search.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ _CODE_NAME = pattern(
     r"|(?<!\w)\w*[^\W_]_[^\W_]\w*"  # snake_case
     r"|(?<!\w)_+[^\W\d_]\w+"  # _private
 )
-_PROPER = pattern(r"(?<!^)(?<![.!?]\s)(?<!\w)[A-Z][a-z]\w+")
+_CAPITALISED = pattern(r"(?<!^)(?<![.!?]\s)(?<!\w)[A-Z][a-z]\w+")
 
 
-def intent_of(text: str) -> str:
+def detect_intent(text: str) -> str:
     """Which of the three intents a query has."""
     lines = [line for line in text.strip().splitlines() if line.strip()]
     if len(lines) > 1:
         return REPORT
-    return SYMBOL if lines and _qualified(lines[0].strip()) else LANGUAGE
+    return SYMBOL if lines and _is_qualified_name(lines[0].strip()) else LANGUAGE
 
 
-def _qualified(line: str) -> bool:
+def _is_qualified_name(line: str) -> bool:
     if " " in line:
         return False
     if not line.isascii():
         return QUALIFIED.match(line) is not None
-    parts = _joined_by_slashes(line.lstrip("@$#.:").removesuffix("()").replace("::", "/")).split("/")
+    parts = _unify_separators(line.lstrip("@$#.:").removesuffix("()").replace("::", "/")).split("/")
     return all((part[:-1] if part.endswith(("?", "!")) else part).isidentifier() for part in parts)
 
 
-def reads_as_word(text: str) -> bool:
-    """Whether a name is spelled like any word, `cache` or `Args`, and may be the subject of a question as well."""
+def is_plain_word(text: str) -> bool:
+    """Whether a name is spelled like an ordinary word, `cache` or `Args`, and may as well be the subject of a question."""
     word = text.strip()
     return word.isalpha() and word[1:].islower()
 
 
-def _joined_by_slashes(name: str) -> str:
+def _unify_separators(name: str) -> str:
     for sign in ("->", ":", ".", "#", "\\"):
         name = name.replace(sign, "/")
     return name
 
 
-_EXPRESSION = pattern(
+_REGEX_SYNTAX = pattern(
     r"\\[wWdDsSbB](?!\w)|\\[.()\[\]{}+*?|^$/]"  # classes and escapes
     r"|[\w\])]?\.[*+]\??(?=\S|$)"  # .* and .+
     r"|\[\^?(?:\w-\w|\\\w)+\][*+?{]?"  # [a-z], [^0-9]+
@@ -65,73 +65,73 @@ _EXPRESSION = pattern(
 )
 
 
-_SIGNS = ("\\", ".*", ".+", "[", "(?", "^", "$")
-"""One of them is in whatever the expression finds."""
+_REGEX_MARKS = ("\\", ".*", ".+", "[", "(?", "^", "$")
+"""At least one of them is in every match of `_REGEX_SYNTAX`."""
 
 
-def reads_as_pattern(text: str) -> bool:
-    """Whether a line is written in the syntax of regular expressions, and is one."""
+def looks_like_regex(text: str) -> bool:
+    """Whether a line uses the syntax of regular expressions, and compiles as one."""
     line = text.strip()
-    if "\n" in line or not any(sign in line for sign in _SIGNS) or not _EXPRESSION.search(line):
+    if "\n" in line or not any(sign in line for sign in _REGEX_MARKS) or not _REGEX_SYNTAX.search(line):
         return False
     from lurcher.errors import QueryError
-    from lurcher.query.text_pattern import compiled
+    from lurcher.query.text_pattern import compile_pattern
 
     try:
-        compiled(line)
+        compile_pattern(line)
     except QueryError:
         return False
     return True
 
 
-_ASKING = ("how", "what", "where", "which", "who", "when", "why")
-_QUESTION = pattern(rf"(?i)^\s*(?:{'|'.join(_ASKING)})\b")
-_COMPLAINING = (
+_QUESTION_WORDS = ("how", "what", "where", "which", "who", "when", "why")
+_QUESTION = pattern(rf"(?i)^\s*(?:{'|'.join(_QUESTION_WORDS)})\b")
+_COMPLAINT_WORDS = (
     "not", "cannot", "never", "unable", "should", "please", "fail", "fails", "failed", "failing", "raise", "raises", "throw",
     "throws", "break", "breaks", "broke", "broken", "wrong", "wrongly", "incorrect", "incorrectly", "missing", "regression",
     "bug", "bugs", "hang", "hangs", "ignored", "ignores", "loses", "misleading", "spurious",
 )  # fmt: skip
-_BEGINNING = ("crash", "unexpected", "inconsistent")
-_PAIRS = ("no longer", "instead of")
-_ENDING = ("error", "exception", "warning")
-_WISHING = (
+_COMPLAINT_PREFIXES = ("crash", "unexpected", "inconsistent")
+_COMPLAINT_PHRASES = ("no longer", "instead of")
+_ERROR_SUFFIXES = ("error", "exception", "warning")
+_REQUEST_WORDS = (
     "add", "support", "allow", "make", "remove", "rename", "improve", "change", "enable", "disable", "provide", "fix",
     "feature", "drop", "avoid", "prevent", "extend", "implement", "simplify", "deprecate",
 )  # fmt: skip
 _COMPLAINT = pattern(
     r"(?i)\b(?:do|does|did|is|are|was|were|has|have|could|would|should|ca|wo)n['’]t\b"
-    rf"|\b(?:{'|'.join(_COMPLAINING + _PAIRS)})\b"
-    rf"|\b(?:{'|'.join(_BEGINNING)})\w*\b"
-    rf"|\b[A-Z]\w*(?:{'|'.join(_ENDING)})\b"
-    rf"|^(?:[\w ]{{1,20}}: *)?(?:{'|'.join(_WISHING)})\b"
+    rf"|\b(?:{'|'.join(_COMPLAINT_WORDS + _COMPLAINT_PHRASES)})\b"
+    rf"|\b(?:{'|'.join(_COMPLAINT_PREFIXES)})\w*\b"
+    rf"|\b[A-Z]\w*(?:{'|'.join(_ERROR_SUFFIXES)})\b"
+    rf"|^(?:[\w ]{{1,20}}: *)?(?:{'|'.join(_REQUEST_WORDS)})\b"
 )
 
 
-def wants_change(text: str) -> bool:
+def requests_change(text: str) -> bool:
     """Whether a sentence reads as a bug report or a request rather than as a question about the code."""
     low = text.lower()
-    if not text.isascii() or "'" in low or ":" in low or any(pair in low for pair in _PAIRS):
+    if not text.isascii() or "'" in low or ":" in low or any(pair in low for pair in _COMPLAINT_PHRASES):
         return not _QUESTION.match(text) and _COMPLAINT.search(text) is not None
     found = words(low)
-    if not found or (low.lstrip().startswith(found[0]) and found[0] in _ASKING):
+    if not found or (low.lstrip().startswith(found[0]) and found[0] in _QUESTION_WORDS):
         return False
-    return (low.startswith(found[0]) and found[0] in _WISHING) or any(
-        word in _COMPLAINING
-        or word.startswith(_BEGINNING)
-        or (word.endswith(_ENDING) and word not in _ENDING and word[0].isalpha())
+    return (low.startswith(found[0]) and found[0] in _REQUEST_WORDS) or any(
+        word in _COMPLAINT_WORDS
+        or word.startswith(_COMPLAINT_PREFIXES)
+        or (word.endswith(_ERROR_SUFFIXES) and word not in _ERROR_SUFFIXES and word[0].isalpha())
         for word in found
     )
 
 
-def names_in(text: str) -> list[str]:
-    """Names that stand out in a sentence by how they are written: CamelCase, snake_case, `a.b`."""
+def find_code_names(text: str) -> list[str]:
+    """Words of a sentence that are written like code: CamelCase, snake_case, `a.b`."""
     if not text.isascii() or any(sign in text.rstrip(" .?!") for sign in (".", "#", "::")):
         return list(dict.fromkeys(match[0] for match in _CODE_NAME.finditer(text)))
-    return list(dict.fromkeys(filter(_stands_out, words(text))))
+    return list(dict.fromkeys(filter(_is_code_name, words(text))))
 
 
-def _stands_out(word: str) -> bool:
-    """Whether a word in ASCII is one of those that the expression for names in code finds."""
+def _is_code_name(word: str) -> bool:
+    """Whether `_CODE_NAME` matches an ASCII word."""
     if word.islower() and word.isalnum():
         return False
     letters = word.lstrip("_")
@@ -148,15 +148,15 @@ def _stands_out(word: str) -> bool:
     return capitals > 1 and word[capitals : capitals + 1].islower()  # HTTPServer
 
 
-def capitalised_in(text: str) -> list[str]:
-    """Words written with a capital inside a sentence: types more often than not."""
+def find_capitalised_words(text: str) -> list[str]:
+    """Capitalised words inside a sentence, which often are types."""
     if text.isascii() and not any(word[:1].isupper() for word in words(text)[1:]):
         first = words(text)[:1]
         if not first or text.startswith(first[0]) or not first[0][0].isupper():
             return []
-    return list(dict.fromkeys(match[0] for match in _PROPER.finditer(text)))
+    return list(dict.fromkeys(match[0] for match in _CAPITALISED.finditer(text)))
 
 
-def parts_of(name: str) -> list[str]:
+def split_qualified_name(name: str) -> list[str]:
     """A qualified name's components, outermost first."""
-    return [part for part in _joined_by_slashes(name.strip("@$#.:").removesuffix("()")).split("/") if part]
+    return [part for part in _unify_separators(name.strip("@$#.:").removesuffix("()")).split("/") if part]

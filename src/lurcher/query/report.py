@@ -1,8 +1,8 @@
-"""A long query, read as what it is: a title, prose, code, error lines, a stack trace, and noise around them."""
+"""Reads a long query as a bug report: title, prose, code, error lines, stack trace, and noise that is dropped."""
 
 from __future__ import annotations
 
-from lurcher.query.intent import names_in
+from lurcher.query.intent import find_code_names
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, pattern
 from lurcher.terms.split import split, words
 from lurcher.terms.vocabulary import STOP_WORDS
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 TITLE, PROSE, INLINE, CODE, ERROR, TRACE = 3.0, 1.0, 1.0, 0.7, 0.7, 0.5
-"""What a word counts by where it stands; inline code counts on top of its prose."""
+"""Weight of a word by where it occurs; inline code counts in addition to its prose."""
 
 MAX_CHARS = 200_000
 
@@ -65,18 +65,18 @@ def read_report(text: str) -> Report:
     dotted: dict[str, None] = {}
     paths: dict[str, None] = {}
     frames: list[str] = []
-    for weight, line in ((TITLE, title), *_weighted(body)):
-        _add(counts, line, weight)
+    for weight, line in ((TITLE, title), *_weigh_lines(body)):
+        _count_terms(counts, line, weight)
         if weight == TRACE:
             frame = _FRAME.match(line)
             frames += [frame[1]] if frame else []
             continue
-        names.update(dict.fromkeys(names_in(line)))
+        names.update(dict.fromkeys(find_code_names(line)))
         dotted.update(dict.fromkeys(_DOTTED.findall(line)))
         paths.update(dict.fromkeys(_PATH.findall(line)))
         if weight in (PROSE, TITLE):
             for inline in _INLINE.findall(line):
-                _add(counts, inline, INLINE)
+                _count_terms(counts, inline, INLINE)
                 names.update({inline: None} if inline.isidentifier() else {})
     terms = {
         term: sum(weight * 2 * count / (1 + count) for weight, count in places.items()) for term, places in counts.items()
@@ -84,8 +84,8 @@ def read_report(text: str) -> Report:
     return Report(title, terms, tuple(names), tuple(dotted), tuple(urls), tuple(frames), tuple(paths))
 
 
-def _weighted(lines: list[str]) -> Iterator[tuple[float, str]]:
-    """The lines that say something, each with what its words count."""
+def _weigh_lines(lines: list[str]) -> Iterator[tuple[float, str]]:
+    """The lines that are not noise, each with the weight of its words."""
     fenced = environment = False
     for line in lines:
         if _FENCE.match(line):
@@ -104,7 +104,7 @@ def _weighted(lines: list[str]) -> Iterator[tuple[float, str]]:
             yield PROSE, line
 
 
-def _add(counts: dict[str, dict[float, float]], text: str, weight: float) -> None:
+def _count_terms(counts: dict[str, dict[float, float]], text: str, weight: float) -> None:
     for identifier in words(text):
         for term in split(identifier):
             if term in STOP_WORDS or len(term) < 2 or term.isdigit():

@@ -1,9 +1,9 @@
-"""Which sources a question goes to."""
+"""Which sources a query is sent to."""
 
 from __future__ import annotations
 
 from lurcher.errors import Template, UsageError
-from lurcher.query.validate import several
+from lurcher.query.validate import as_tuple
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 from lurcher.types import Degraded
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 SOURCES = ("code", "history", "notes")
 ALL = "all"
 LIBRARIES = "libraries"
-"""Asked by themselves: what others wrote would drown what is here."""
+"""Searched only on their own: code of others would outnumber the project's."""
 KNOWN = (*SOURCES, LIBRARIES, ALL)
 _KNOWN_TO = {
     "since": ("history", "notes"), "until": ("history", "notes"), "author": ("history",), "outcomes": ("history",),
     "tags": ("notes",), "libraries": (LIBRARIES,),
 }  # fmt: skip
-"""Which sources know what a filter is about."""
+"""Filter → the sources that support it."""
 _PARAMETERS = {"outcomes": "outcome", "tags": "tag", "libraries": "library"}
 
 
@@ -31,7 +31,7 @@ class Chosen:
 
 def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
     """The sources that a question goes to. Of all sources those that know its filters; one that is named must know them."""
-    named = ("code",) if sources is None else several(sources)
+    named = ("code",) if sources is None else as_tuple(sources)
     for source in named:
         if source not in KNOWN:
             raise UsageError(f"unknown source '{source}'", f"known are: {', '.join(KNOWN)}")
@@ -59,8 +59,8 @@ def choose_sources(sources: Sequence[str] | None, **filters: object) -> Chosen:
 
 
 def installed_source(sources: Sequence[str] | None) -> str | None:
-    """The source that an installed package brings, if it is the one that is asked for."""
-    named = () if sources is None else several(sources)
+    """The source of an installed package, if `sources` names one."""
+    named = () if sources is None else as_tuple(sources)
     unknown = [name for name in named if name not in KNOWN]
     if not unknown:
         return None

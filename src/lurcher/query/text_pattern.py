@@ -1,4 +1,7 @@
-"""What to look for: a fixed string, or a regular expression in RE2's syntax, which never takes more than linear time."""
+"""Text patterns: a fixed string, or a regular expression in RE2's syntax, which never takes more than linear time.
+
+`TextPattern` finds matches. `Syntax` says which strings every match contains, so that the term index can rule out files.
+"""
 
 from __future__ import annotations
 
@@ -12,29 +15,32 @@ if TYPE_CHECKING:
 
 
 SMART, IGNORE, EXACT = CASES
-_NO_WORD = r"[^\pL\pM\p{Nd}\p{Nl}\p{Pc}\n]"
-_MEMORY = 64 << 20
-MOST_CHARS = 10_000
-_MOST_GROUPS = 50
-_MOST_STEPS = 20_000
-"""Steps of a compiled pattern. In the worst case each of them is taken for each byte of a text."""
-_SAME_IN_ANY_CASE = ((b"s", "\u017f".encode()), (b"k", "\u212a".encode()))
-"""A long s and the sign for kelvin."""
+_NON_WORD = r"[^\pL\pM\p{Nd}\p{Nl}\p{Pc}\n]"
+_MAX_MEMORY = 64 << 20
+MAX_CHARS = 10_000
+_MAX_GROUPS = 50
+_MAX_STEPS = 20_000
+"""Instructions of a compiled pattern. In the worst case each is executed for each byte of a text."""
+_CASE_FOLDS = ((b"s", "\u017f".encode()), (b"k", "\u212a".encode()))
+"""Letters that equal ASCII letters regardless of case: the long s and the kelvin sign."""
+_CLASSES = frozenset("dDsSwWpPbBAzZQECG")
+_REPEATS = pattern(r"(?:[*+?]|\{\d+(?:,\d*)?\})+")
+"""Repetition operators; a brace that is none is a literal."""
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Pattern:
-    """Finds the lines of a text that match, and where in them."""
+class TextPattern:
+    """A fixed string or regular expression, with its options; the expression is compiled on first use."""
 
     text: str
     fixed: bool
-    """Whether it stands for itself and not for a regular expression."""
+    """Whether the text is a fixed string and not a regular expression."""
     case: str
     word: bool
-    """Whether a match may only begin and end where a word does."""
+    """Whether a match must begin and end at word boundaries."""
     multiline: bool
-    """Whether a match may reach over several lines."""
+    """Whether a match may span several lines."""
 
     @property
     def ignores_case(self) -> bool:
@@ -42,27 +48,27 @@ class Pattern:
 
     @cached_property
     def syntax(self) -> Syntax:
-        return read(self.text, self.fixed)
+        return parse_syntax(self.text, self.fixed)
 
     @cached_property
     def plain(self) -> bytes | None:
-        """The very bytes to look for, where that is all there is to it."""
+        """The bytes to search for, where a plain search is enough."""
         itself = self.fixed or (self.syntax.runs == (self.text,))
         caseless = not self.ignores_case or not any(c.lower() != c.upper() for c in self.text)
         return self.text.encode("utf-8", "replace") if itself and caseless and not self.word else None
 
     @cached_property
-    def _small(self) -> bytes | None:
-        """The bytes to look for in small letters, where that is all there is to it: plain words, in any case."""
+    def _lowercase_bytes(self) -> bytes | None:
+        """The lower-case bytes to search for, where a plain search in lower case is enough."""
         plain = self.fixed and self.ignores_case and self.text.isascii() and not self.word and "\n" not in self.text
         return self.text.lower().encode() if plain else None
 
-    def _in_small(self, data: bytes) -> bytes | None:
-        """A text in small letters; None where it has a sign that is no ASCII and in any case one of the letters."""
+    def _lowercase(self, data: bytes) -> bytes | None:
+        """A text in lower case, cached; None where a non-ASCII character in it equals a searched letter regardless of case."""
         known: tuple[bytes, bytes | None] | None = self.__dict__.get("_lowered")
         if known is None or known[0] is not data:
-            wanted = self._small or b""
-            other = any(letter in wanted and sign in data for letter, sign in _SAME_IN_ANY_CASE)
+            wanted = self._lowercase_bytes or b""
+            other = any(letter in wanted and sign in data for letter, sign in _CASE_FOLDS)
             known = (data, None if other else data.lower())
             self.__dict__["_lowered"] = known
         return known[1]
@@ -71,38 +77,38 @@ class Pattern:
     def _expression(self) -> Any:
         try:
             import re2
-        except ImportError as error:  # Python's own expressions may take for ever on some texts, so they do not stand in
+        except ImportError as error:  # no fallback to `re`, which may take exponential time
             raise MissingExtra("exact text by a pattern needs the google-re2 package", "pip install google-re2") from error
-        if not self.fixed and len(self.text) > MOST_CHARS:
+        if not self.fixed and len(self.text) > MAX_CHARS:
             raise QueryError(
-                f"the pattern has {len(self.text):,} characters", f"a regular expression has at most {MOST_CHARS:,}"
+                f"the pattern has {len(self.text):,} characters", f"a regular expression has at most {MAX_CHARS:,}"
             )
         options = re2.Options()
         options.log_errors = False
-        options.never_capture = not self.word  # groups are not asked for, and each makes every step slower
+        options.never_capture = not self.word  # groups are not needed, and each makes every step slower
         options.never_nl = not self.multiline
         options.case_sensitive = not self.ignores_case
-        options.max_mem = _MEMORY
+        options.max_mem = _MAX_MEMORY
         inner = re2.escape(self.text) if self.fixed else self.text
         if not self.multiline and "\n" in self.text:
             raise QueryError("a line never holds a line break", Template("use {multiline} for patterns over several lines"))
         try:
             groups = re2.compile(inner, options).groups
-            source = f"(?m:(?:^|{_NO_WORD})({inner})(?:$|{_NO_WORD}))" if self.word else f"(?m)(?:{inner})"
+            source = f"(?m:(?:^|{_NON_WORD})({inner})(?:$|{_NON_WORD}))" if self.word else f"(?m)(?:{inner})"
             compiled = re2.compile(source, options)
         except re2.error as error:
             hint = Template("use {fixed} to look for it as it stands")
-            raise QueryError(f"not a regular expression: {_reason(error)}", hint) from error
-        if groups > _MOST_GROUPS:
+            raise QueryError(f"not a regular expression: {_get_reason(error)}", hint) from error
+        if groups > _MAX_GROUPS:
             raise QueryError(f"the pattern has {groups:,} groups", "groups that need no number are written (?:…)")
-        if compiled.programsize > _MOST_STEPS:
+        if compiled.programsize > _MAX_STEPS:
             raise QueryError("the pattern is too large", "use smaller repetitions, or fewer classes of letters")
         return compiled
 
     @property
     def steps(self) -> int:
-        """How many steps a byte of text may take."""
-        if self.plain is not None or self._small is not None:
+        """How many instructions a byte of text may take."""
+        if self.plain is not None or self._lowercase_bytes is not None:
             return 1
         size: int = self._expression.programsize
         return size
@@ -111,7 +117,7 @@ class Pattern:
         """Raise unless the pattern can be used."""
         if not self.text:
             raise QueryError("the pattern is empty", Template("for example: {search: literal *}", "'def \\w+_error'"))
-        if self.plain is None and self._small is None:
+        if self.plain is None and self._lowercase_bytes is None:
             _ = self._expression
 
     def first(self, data: bytes, start: int) -> Span | None:
@@ -119,14 +125,14 @@ class Pattern:
         if self.plain is not None:
             at = data.find(self.plain, start)
             return None if at < 0 else (at, at + len(self.plain))
-        if self._small is not None and (small := self._in_small(data)) is not None:
-            at = small.find(self._small, start)
-            return None if at < 0 else (at, at + len(self._small))
+        if self._lowercase_bytes is not None and (small := self._lowercase(data)) is not None:
+            at = small.find(self._lowercase_bytes, start)
+            return None if at < 0 else (at, at + len(self._lowercase_bytes))
         match = self._expression.search(data, start)
         return None if match is None else match.span(1 if self.word else 0)
 
     def starts(self, data: bytes, borders: Sequence[int] = (), most: int | None = None) -> list[int]:
-        """Where every match in a text begins, as far as they do not overlap; between two `borders` the first `most` of them."""
+        """Where matches begin in a text, without overlaps; at most `most` of them between two `borders`."""
         found: list[int] = []
         after = self._after(data)
         at, size = after(0), len(data)
@@ -145,10 +151,10 @@ class Pattern:
         return found
 
     def _after(self, data: bytes) -> Callable[[int], int]:
-        """Gives the first match at or after a byte, or for -1 the one after the last that it gave; -1 where there is none."""
+        """A function: byte → first match at or after it, -1 → the match after its last result; its result is -1 for none."""
         wanted: bytes | None = self.plain
-        if wanted is None and self._small is not None and (small := self._in_small(data)) is not None:
-            wanted, data = self._small, small
+        if wanted is None and self._lowercase_bytes is not None and (small := self._lowercase(data)) is not None:
+            wanted, data = self._lowercase_bytes, small
         if wanted is not None:
             find, step, size, last = data.find, len(wanted), len(data), 0
 
@@ -172,11 +178,11 @@ class Pattern:
         return next_match
 
     def lines(self, data: bytes) -> Iterator[Span]:
-        """The first match of each matching line; one that reaches over lines ends the search in all of them."""
+        """The first match of each matching line; the search goes on after the last line of a match."""
         start, size = 0, len(data)
         while start < size:
             found = self.first(data, start)
-            if found is None or (found[0] == size and data.endswith(b"\n")):  # behind the last line there is none
+            if found is None or (found[0] == size and data.endswith(b"\n")):  # there is no line after the last
                 return
             yield found
             following = data.find(b"\n", max(found[1] - 1, found[0]) if found[1] > found[0] else found[0])
@@ -194,44 +200,38 @@ class Pattern:
             start = match[1] if match[1] > match[0] else match[0] + 1
 
 
-def compiled(text: str, *, fixed: bool = False, case: str = SMART, word: bool = False, multiline: bool = False) -> Pattern:
-    """A pattern that can be used, or an error that says why not."""
-    pattern = Pattern(text, fixed, case, word, multiline)
+def compile_pattern(
+    text: str, *, fixed: bool = False, case: str = SMART, word: bool = False, multiline: bool = False
+) -> TextPattern:
+    """A pattern that was checked; QueryError says what is wrong with it."""
+    pattern = TextPattern(text, fixed, case, word, multiline)
     pattern.check()
     return pattern
 
 
-def _reason(error: Exception) -> str:
+def _get_reason(error: Exception) -> str:
     reason: Any = error.args[0] if error.args else str(error)
     return reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-
-# ----------------------------------------------------------------------------------------------------------------------
-# What a regular expression is made of, as far as finding candidates needs to know: which letters every match must have.
-
-
-_CLASSES = frozenset("dDsSwWpPbBAzZQECG")
-_REPEATS = pattern(r"(?:[*+?]|\{\d+(?:,\d*)?\})+")
-"""What says how often something comes; a brace that does not say so stands for itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
     runs: tuple[str, ...]
-    """Strings that every match contains, each as it stands."""
+    """Strings that every match contains."""
     literal: bool
-    """Whether any character stands for itself."""
+    """Whether any character is a literal."""
     upper: bool
     """Whether one of those is a capital."""
 
 
-def read(text: str, fixed: bool) -> Syntax:
-    """Careful rather than clever: what is not certain to be in every match is left out."""
+def parse_syntax(text: str, fixed: bool) -> Syntax:
+    """The syntax of a pattern. Conservative: a run that may be absent from some match is left out."""
     if fixed:
         return Syntax((text,) if text else (), bool(text), any(c.isupper() for c in text))
-    return _Reader(text).syntax()
+    return _SyntaxParser(text).syntax()
 
 
-class _Reader:
+class _SyntaxParser:
     def __init__(self, text: str) -> None:
         self._text = text
         self._runs: list[str] = []
@@ -291,7 +291,7 @@ class _Reader:
             self._cut()
             return end + 2 if end >= 0 else len(self._text)
         if name.isalnum():
-            # A class, an assertion, a code point or a control character: none is looked for by its letters.
+            # A class, an assertion, a code point or a control character: not a literal run.
             self._cut()
             end = position + 2
             if name in "pPx" and self._text[end : end + 1] == "{":
@@ -322,7 +322,7 @@ class _Reader:
         return end + 1
 
     def _flags_end(self, position: int) -> int:
-        """After the opening of a group; one that changes how letters are read makes nothing certain any more."""
+        """The position after the opening of a group; with flags in it, no run is certain any more."""
         if not self._text.startswith("(?", position):
             return position + 1
         end = position + 2

@@ -17,17 +17,17 @@ _TERMINAL_CODE = pattern(r"\x1b\[[0-?]*[ -/]*[@-~]")
 """Colours and other codes in pasted terminal output."""
 
 
-def filter_of(languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = ()) -> Filter:
+def make_filter(languages: Sequence[str] = (), paths: Sequence[str] = (), excludes: Sequence[str] = ()) -> Filter:
     """The filter of these globs and languages, checked."""
-    return Filter(resolve_languages(several(languages)), check_globs(several(paths)), check_globs(several(excludes)))
+    return Filter(resolve_languages(as_tuple(languages)), check_globs(as_tuple(paths)), check_globs(as_tuple(excludes)))
 
 
-def several(values: Sequence[str]) -> tuple[str, ...]:
-    """One string is one value, not its letters."""
+def as_tuple(values: Sequence[str]) -> tuple[str, ...]:
+    """A tuple of values; a single string is one value, not a sequence of letters."""
     return (values,) if isinstance(values, str) else tuple(values)
 
 
-class Page(Protocol):
+class PageQuery(Protocol):
     """What queries of every corpus have: how many hits, and how much of each."""
 
     @property
@@ -41,7 +41,7 @@ class Page(Protocol):
 
 
 def clean_text(text: str) -> str:
-    """A query's text without what a terminal would act on."""
+    """A query's text without control characters and escape sequences."""
     if not isinstance(text, str):
         raise QueryError(f"a query is text, not {type(text).__name__}", "pass a string")
     if len(text) > MAX_QUERY_CHARS:
@@ -78,7 +78,7 @@ def choice_error(noun: str, value: str, choices: Iterable[str], error: type[Usag
     return error(f"unknown {noun} '{value}'", f"known are: {', '.join(choices)}")
 
 
-def check_page(query: Page) -> None:
+def check_page(query: PageQuery) -> None:
     for name in ("limit", "budget", "snippet_lines"):
         value = getattr(query, name)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool)):
@@ -93,7 +93,7 @@ def check_page(query: Page) -> None:
         raise choice_error("context", query.context, CONTEXTS)
 
 
-class Fused(Protocol):
+class FusionQuery(Protocol):
     """How a query combines the lanes' orders into one."""
 
     @property
@@ -107,7 +107,7 @@ class Fused(Protocol):
 FUSIONS = ("rrf", "linear")
 
 
-def check_fusion(query: Fused) -> None:
+def check_fusion(query: FusionQuery) -> None:
     if query.fusion is not None and query.fusion not in FUSIONS:
         raise choice_error("fusion", query.fusion, FUSIONS)
     for name in ("alpha", "mmr"):
@@ -118,7 +118,7 @@ def check_fusion(query: Fused) -> None:
             raise QueryError(Template(f"{{{name}}} is for {{fusion=linear}}"), "use both, or neither")
 
 
-def checked(query: Query) -> Query:
+def check_query(query: Query) -> Query:
     """The query with cleaned text, or the error for its first bad value."""
     text = clean_text(query.text)
     check_page(query)

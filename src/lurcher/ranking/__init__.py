@@ -1,1 +1,1 @@
-"""Orders units: `default` and `classic`, each made of pieces in `evidence/` or `stages/`."""
+"""Orders units. `default` sums the pieces of `evidence/`, `classic` applies `stages/`; the others serve one mode each."""

@@ -6,11 +6,10 @@ The dense lane's weight is alpha, the lexical one's 1 − alpha; while a lane is
 from __future__ import annotations
 
 from lurcher.lanes.dense import DenseCosines
-from lurcher.lanes.installed import weighed
 from lurcher.lanes.literal import LiteralMatches
 from lurcher.query.intent import SYMBOL
-from lurcher.ranking.context import Context, Ranking, lane_whys
-from lurcher.ranking.fusion import fuse
+from lurcher.ranking.context import Context, Ranking, collect_lane_whys, weigh_installed_lanes
+from lurcher.ranking.fusion import fuse_ranks
 from lurcher.ranking.stages import coherence, definition, noise, proximity, saturation, stem
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
@@ -29,15 +28,15 @@ def rank(context: Context) -> Ranking:
     lexical = np.where(context.allowed[context.snapshot.unit_file], context.lexical.scores, 0.0)
     matched = np.flatnonzero(lexical > 0)
     candidates = matched[order_units(context.snapshot, matched, lexical[matched])]
-    near = _nearest(context)
+    near = _find_nearest(context)
     settings = context.settings.classic
     alpha = 0.0 if not len(near) else settings.alpha_symbol if context.plan.intent == SYMBOL else settings.alpha_language
-    lanes = [(1 - alpha, candidates.tolist()), (alpha, near.tolist()), (PHRASE, _with_phrase(context))]
-    for _, weight, given in weighed(context):
-        matched = np.flatnonzero(given > 0)
-        best = matched[order_units(context.snapshot, matched, given[matched])]
+    lanes = [(1 - alpha, candidates.tolist()), (alpha, near.tolist()), (PHRASE, _find_phrase_units(context))]
+    for _, weight, lane_scores in weigh_installed_lanes(context):
+        matched = np.flatnonzero(lane_scores > 0)
+        best = matched[order_units(context.snapshot, matched, lane_scores[matched])]
         lanes.append((weight, best[: max(settings.candidates, 5 * context.limit)].tolist()))
-    fused = fuse(lanes, settings.rrf_k)
+    fused = fuse_ranks(lanes, settings.rrf_k)
     scores = dict(fused)
     log: dict[int, list[StageWhy]] = {}
     for stage in STAGES:
@@ -48,13 +47,13 @@ def rank(context: Context) -> Ranking:
     units, values = units[order], values[order]
 
     def why(unit: int, score: float) -> Why:
-        return Why(lane_whys(context, unit), fused.get(unit, 0.0), tuple(log.get(unit, ())))
+        return Why(collect_lane_whys(context, unit), fused.get(unit, 0.0), tuple(log.get(unit, ())))
 
     return Ranking(units, values, why)
 
 
-def _with_phrase(context: Context) -> list[int]:
-    """Units that have a short query as it stands, those with the most first."""
+def _find_phrase_units(context: Context) -> list[int]:
+    """Units that contain a short query word for word, those with the most matches first."""
     lane = context.lanes.get("literal")
     if not isinstance(lane, LiteralMatches) or not len(lane.units):
         return []
@@ -62,8 +61,8 @@ def _with_phrase(context: Context) -> list[int]:
     return best
 
 
-def _nearest(context: Context) -> NDArray[np.int64]:
-    """The dense lane's candidates, best first: those of the lexical lane are all that match, but everything is near somehow."""
+def _find_nearest(context: Context) -> NDArray[np.int64]:
+    """The dense lane's candidates, best first. Their number is limited, since every unit has some cosine."""
     lane = context.lanes.get("dense")
     if not isinstance(lane, DenseCosines) or not lane:
         return np.zeros(0, np.int64)

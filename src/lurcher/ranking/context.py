@@ -1,11 +1,11 @@
-"""What a ranking works with: the snapshot, the plan, the lanes' scores, the settings, and which files may answer."""
+"""What a ranking gets (`Context`: snapshot, plan, lane results, settings, allowed files) and what it returns (`Ranking`)."""
 
 from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.errors import UsageError
 from lurcher.lanes import lexical
-from lurcher.lanes.base import Found
+from lurcher.lanes.base import LaneResult
 from lurcher.lanes.lexical import LexicalScores
 from lurcher.lanes.symbol import SymbolMatch, SymbolMatches
 from lurcher.query.plan import Plan
@@ -31,68 +31,68 @@ class Context:
     snapshot: Snapshot
     plan: Plan
     settings: Settings
-    lanes: Mapping[str, Found]
-    """What each lane found, by its name; one that failed or was not asked for is not there."""
+    lanes: Mapping[str, LaneResult]
+    """Lane name → its result; a lane that failed or was not run is absent."""
     allowed: NDArray[np.bool_]
-    """Which files may answer: live, and passed by the filter."""
+    """Which files may answer: live and accepted by the filter."""
     limit: int
-    """How many hits were asked for."""
+    """The number of hits on a page."""
     own_words: frozenset[str]
-    """Words of the repository's own name: they say nothing about a file."""
+    """Words of the repository's own name, which do not distinguish its files."""
     role_factors: dict[int, float] = field(default_factory=dict)
-    """What each role of a file multiplies by, for this query."""
+    """Role of a file → factor on its score, for this query."""
     nearest: NDArray[np.int64] | None = None
-    """Units that are nearest to the question in meaning, one for each file that was compared."""
+    """The unit with the largest cosine of each file whose units were compared."""
     notes: dict[tuple[str, int], str] = field(default_factory=dict)
-    """(evidence, file) → what it found, for `why`."""
+    """(evidence, file) → what the evidence found there, for `why`."""
     alpha: float | None = None
-    """Weight of cosines where scores are added up; None: as it is set."""
+    """Weight of cosines in linear fusion; None: the setting."""
     mmr: float | None = None
-    """How much relevance counts against being unlike what is already there; None: no such choice is made."""
+    """Lambda of maximal marginal relevance; None: no diversification."""
 
     @property
     def lexical(self) -> LexicalScores:
         """The lexical lane's scores; all zero where it did not run."""
         found = self.lanes.get("lexical")
-        return found if isinstance(found, LexicalScores) else lexical.nothing(self.snapshot)
+        return found if isinstance(found, LexicalScores) else lexical.make_empty_scores(self.snapshot)
 
     @property
     def symbols(self) -> tuple[SymbolMatch, ...]:
-        """Definitions of the names that the query asks for."""
+        """Definitions of the names in the query."""
         found = self.lanes.get("symbol")
         return found.matches if isinstance(found, SymbolMatches) else ()
 
 
 @dataclass(frozen=True, slots=True)
-class Unordered:
-    """Units that come after all others: counted now, put in order when a page gets to them."""
+class UnorderedTail:
+    """Units that come after all others: counted now, sorted when a page reaches them."""
 
     count: int
     order: Callable[[], tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
 class Ranking:
-    """Every unit that matched, best first; the reasons are worked out for those that are shown."""
+    """Every unit that matched, best first. Reasons are computed only for the units that are shown."""
 
     def __init__(
         self,
         units: NDArray[np.int64],
         scores: NDArray[np.float64],
         why: Callable[[int, float], Why],
-        more: Unordered | None = None,
-        expect: Callable[[Sequence[int]], None] | None = None,
+        more: UnorderedTail | None = None,
+        prefetch: Callable[[Sequence[int]], None] | None = None,
     ) -> None:
-        """`why` gives the reasons for a unit and its score; `expect` is told of which units somebody will ask."""
+        """`why` returns the reasons for a unit and its score; `prefetch` gets the units whose reasons will be needed."""
         self._units = units
         self._scores = scores
         self._why = why
         self._more = more
-        self._expect = expect
+        self._prefetch = prefetch
 
     def __len__(self) -> int:
         return len(self._units) + (self._more.count if self._more else 0)
 
-    def _reach(self, position: int) -> None:
+    def _order_until(self, position: int) -> None:
         if position >= len(self._units) and self._more is not None:
             units, scores = self._more.order()
             self._units = np.concatenate((self._units, units))
@@ -101,7 +101,7 @@ class Ranking:
 
     def at(self, position: int) -> tuple[int, float]:
         """A unit and its score."""
-        self._reach(position)
+        self._order_until(position)
         return int(self._units[position]), float(self._scores[position])
 
     def unit(self, position: int) -> int:
@@ -117,60 +117,74 @@ class Ranking:
         """The reasons for a unit that has this score."""
         return self._why(unit, score)
 
-    def expect(self, positions: Sequence[int]) -> None:
-        """Somebody will ask why these are there."""
-        self.expect_units([self.unit(position) for position in positions])
+    def prefetch(self, positions: Sequence[int]) -> None:
+        """Announce the positions whose reasons will be needed, so that lanes can compute them together."""
+        self.prefetch_units([self.unit(position) for position in positions])
 
-    def expect_units(self, units: Sequence[int]) -> None:
-        if self._expect is not None:
-            self._expect(units)
+    def prefetch_units(self, units: Sequence[int]) -> None:
+        if self._prefetch is not None:
+            self._prefetch(units)
 
     @property
     def head(self) -> list[int]:
-        """The units that are in order already."""
+        """The units that are sorted already."""
         found: list[int] = self._units.tolist()
         return found
 
     @property
     def units(self) -> list[int]:
         """Every unit in order."""
-        self._reach(len(self))
+        self._order_until(len(self))
         found: list[int] = self._units.tolist()
         return found
 
     @property
     def scores(self) -> list[float]:
-        self._reach(len(self))
+        self._order_until(len(self))
         found: list[float] = self._scores.tolist()
         return found
 
 
-_EVERYWHERE = 0.5
-"""A folder name shared by more than this share of the files says nothing about one of them."""
+_COMMON_FOLDER_SHARE = 0.5
+"""A folder name that more than this share of the files have in their path does not distinguish files."""
 
 
-def own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> frozenset[str]:
-    """Words of the query that only name the repository: its folder's name, and folders that most files lie in."""
-    many = _EVERYWHERE * snapshot.file_count
+def find_own_words(snapshot: Snapshot, plan: Plan, root_names: Sequence[str]) -> frozenset[str]:
+    """Words that only name the repository: those of its root folders, and query words that are folders of most files."""
+    many = _COMMON_FOLDER_SHARE * snapshot.file_count
     everywhere = [group.word for group in plan.groups if snapshot.folder_frequency(group.word) > many]
-    return _terms_of(tuple(root_names)).union(everywhere)
+    return _split_names(tuple(root_names)).union(everywhere)
 
 
 @lru_cache(maxsize=64)
-def _terms_of(names: tuple[str, ...]) -> frozenset[str]:
+def _split_names(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(term for name in names for word in words(name) for term in split(word))
 
 
-def expect_whys(context: Context, units: Sequence[int]) -> None:
-    """Lanes that can tell of many units at once for less are told which."""
+def prefetch_whys(context: Context, units: Sequence[int]) -> None:
+    """Let lanes that can explain many units at once do so."""
     for found in context.lanes.values():
-        expect = getattr(found, "expect", None)
-        if expect is not None:
-            expect(units)
+        prefetch = getattr(found, "prefetch", None)
+        if prefetch is not None:
+            prefetch(units)
 
 
-def lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
-    """What each lane says about a unit."""
+def weigh_installed_lanes(context: Context) -> list[tuple[str, float, NDArray[np.float64]]]:
+    """Each installed lane that was run: name, weight, and scores, which are 0 for units of files that may not answer."""
+    if not context.settings.search.lanes:
+        return []
+    from lurcher.lanes.installed import Scored, parse_lane_weights
+
+    allowed = context.allowed[context.snapshot.unit_file]
+    return [
+        (name, weight, np.where(allowed, lane.scores, 0.0))
+        for name, weight in parse_lane_weights(context.settings.search.lanes).items()
+        if isinstance(lane := context.lanes.get(name), Scored)
+    ]
+
+
+def collect_lane_whys(context: Context, unit: int) -> dict[str, LaneWhy]:
+    """Lane name → rank and score of a unit, for the lanes that found it."""
     whys = {}
     for name, found in context.lanes.items():
         why = found.why(unit)

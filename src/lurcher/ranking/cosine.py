@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.lanes.dense import DenseCosines
-from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.ranking.context import Context, Ranking, collect_lane_whys
 from lurcher.runtime.arrays import np
 from lurcher.storage.numbering import order_units
 from lurcher.types import Why
@@ -16,6 +16,6 @@ def rank(context: Context) -> Ranking:
     units = units[order_units(context.snapshot, units, cosines[units])]
 
     def why(unit: int, score: float) -> Why:
-        return Why(lane_whys(context, unit), score, ())
+        return Why(collect_lane_whys(context, unit), score, ())
 
     return Ranking(units, cosines[units], why)

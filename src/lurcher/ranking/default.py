@@ -2,8 +2,8 @@
 
     x = H/max H + Σ weight · evidence,  times the noise factors
 
-Files come first because a question is nearly always answered by a place, not by three chunks of one place; further units of
-the same files fill what is left.
+Files come first because a question is nearly always answered by one place, not by three chunks of it. The other matching units
+of the same files come after the first unit of every file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from lurcher.config import Settings
 from lurcher.query.intent import LANGUAGE, REPORT, SYMBOL
 from lurcher.query.plan import Plan
-from lurcher.ranking.context import Context, Ranking, Unordered, expect_whys, lane_whys
+from lurcher.ranking.context import Context, Ranking, UnorderedTail, collect_lane_whys, prefetch_whys, weigh_installed_lanes
 from lurcher.ranking.evidence import content, definition, dense, folder, name, noise, types
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-DEFINING = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
-"""How sure a definition must be (above this) for its unit to be shown before the file's best one."""
+MIN_DEFINITION_STRENGTH = {SYMBOL: 0.0, LANGUAGE: 0.6, REPORT: 1.0}
+"""By intent: a file shows the unit that defines a queried name if the match is stronger than this, else its best unit."""
 
 # -- weights of short queries -----------------------------------------------------------------------------------------------
 # Chosen on the development repositories of the code set with the built-in term table present (0.8993 NDCG@10), and checked on
@@ -77,35 +77,35 @@ REPORT_TRACE = 0.5
 REPORT_MENTIONED = 0.1
 """The report names the file's path."""
 
-_HEAD = 64
-"""So many units are put in order at first: hardly anybody asks for more."""
+_HEAD_UNITS = 64
+"""Units that are sorted at once; the others are sorted when a page reaches them, which is rare."""
 
 Evidence = tuple[str, float, "NDArray[np.float64]"]
 
 
 def lanes(plan: Plan, settings: Settings) -> tuple[str, ...]:
-    """The lanes that are made use of: nearness in meaning says little about a name."""
+    """The lanes that this ranking uses; cosines say little about a name."""
     return tuple(lane for lane in plan.lanes if lane != "dense" or plan.intent == LANGUAGE)
 
 
 def rank(context: Context) -> Ranking:
-    further = _further(context)
-    evidence = _gather(context) + [
-        (lane, weight, _scaled(file_best(context.snapshot, scores))) for lane, weight, scores in further
+    installed = weigh_installed_lanes(context)
+    evidence = _collect_evidence(context) + [
+        (lane, weight, _scale_to_largest(find_best_by_file(context.snapshot, scores))) for lane, weight, scores in installed
     ]
-    x = _added_up(evidence, context.snapshot.file_total)
+    x = _sum_evidence(evidence, context.snapshot.file_total)
     near = dense.score(context, x, DENSE_CARD, DENSE_CHUNK) if context.plan.intent == LANGUAGE else None
     if near is not None:
         x += near
         weight = DENSE_CARD + DENSE_CHUNK
         evidence.append(("dense", weight, near / weight))
-    x, files = _left(context, x, noise.score(context))
+    x, files = _apply_penalties(context, x, noise.score(context))
     scale = sum(weight for _, weight, _ in evidence)
-    leads = _lead_units(context, files, [scores for _, _, scores in further])
+    leads = _choose_lead_units(context, files, [scores for _, _, scores in installed])
     values = x[files] / scale
-    first = top_positions(context.snapshot, files, values, _HEAD)
+    first = top_positions(context.snapshot, files, values, _HEAD_UNITS)
     first = first[order_units(context.snapshot, leads[first], values[first])]
-    more = _further_units(context, leads, x, float(values.min()) if len(values) else 0.0)
+    more = _order_other_units(context, leads, x, float(values.min()) if len(values) else 0.0)
 
     scaled = StageWhy("scale", factor=1 / scale, note="of what all evidence together can give")
 
@@ -123,25 +123,25 @@ def rank(context: Context) -> Ranking:
             raise context.snapshot.segments[0].container.corrupt("its files share units")
         if score != total / scale:
             stages.append(StageWhy("further", score * scale / total, note="not its file's first unit"))
-        return Why(lane_whys(context, unit), total, tuple(stages))
+        return Why(collect_lane_whys(context, unit), total, tuple(stages))
 
     def rest() -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         behind = order_units(context.snapshot, leads, values)[len(first) :]
         units, scores = more.order()
         return np.concatenate((leads[behind], units)), np.concatenate((values[behind], scores))
 
-    after = Unordered(len(leads) - len(first) + more.count, rest) if len(leads) > len(first) else more
-    return Ranking(leads[first], values[first], why, after, partial(expect_whys, context))
+    after = UnorderedTail(len(leads) - len(first) + more.count, rest) if len(leads) > len(first) else more
+    return Ranking(leads[first], values[first], why, after, partial(prefetch_whys, context))
 
 
-def _gather(context: Context) -> list[Evidence]:
+def _collect_evidence(context: Context) -> list[Evidence]:
     """Every piece of evidence with its weight, for the plan's intent."""
     body = content.score(context, HARMONIC_POWER)
     if context.plan.intent == REPORT:
         from lurcher.ranking.evidence import dotted, mentioned, trace, url
 
         return [
-            ("content", 1.0, _scaled(body)),
+            ("content", 1.0, _scale_to_largest(body)),
             ("name", REPORT_NAME, name.score(context)[0]),
             ("definition", REPORT_DEFINITION, definition.score(context, shared=True)),
             ("dotted", REPORT_DOTTED, dotted.score(context)),
@@ -153,23 +153,23 @@ def _gather(context: Context) -> list[Evidence]:
         from lurcher.ranking.evidence import stem
 
         return [
-            ("content", 1.0, _scaled(body)),
+            ("content", 1.0, _scale_to_largest(body)),
             ("definition", DEFINITION_SYMBOL, definition.score(context)),
             ("stem", STEM_SYMBOL, stem.score(context)),
         ]
     names, whole = name.score(context)
     return [
-        ("content", 1.0, _scaled(body)),
+        ("content", 1.0, _scale_to_largest(body)),
         ("name", NAME_CHANGE if context.plan.change else NAME, names),
         ("name-whole", NAME_WHOLE, whole),
         ("types", TYPES, types.score(context)),
         ("folder", FOLDER, folder.score(context)),
         ("definition", DEFINITION, definition.score(context)),
-        *_phrase(context),
+        *_collect_phrase(context),
     ]
 
 
-def _added_up(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
+def _sum_evidence(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
     kernel = native()
     if kernel is not None:
         sums: NDArray[np.float64] = kernel.weighed(evidence, files)
@@ -180,22 +180,22 @@ def _added_up(evidence: Sequence[Evidence], files: int) -> NDArray[np.float64]:
     return sums
 
 
-def _left(
+def _apply_penalties(
     context: Context, x: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """What is left of the sums, and the files that have some of it."""
+    """The sums times the noise factors, zero for files that may not answer; and the files that still have a score."""
     kernel = native()
     if kernel is not None:
-        left: tuple[NDArray[np.float64], NDArray[np.int64]] = kernel.remaining(
+        penalised: tuple[NDArray[np.float64], NDArray[np.int64]] = kernel.remaining(
             x, factors, context.allowed, context.snapshot.unit_counts
         )
-        return left
+        return penalised
     x = x * factors
     x[~context.allowed] = 0
     return x, np.flatnonzero((x > 0) & (context.snapshot.unit_counts > 0))
 
 
-def _phrase(context: Context) -> list[Evidence]:
+def _collect_phrase(context: Context) -> list[Evidence]:
     if "literal" not in context.lanes:
         return []
     from lurcher.ranking.evidence import phrase
@@ -203,53 +203,45 @@ def _phrase(context: Context) -> list[Evidence]:
     return [("phrase", PHRASE, phrase.score(context))]
 
 
-def _further(context: Context) -> list[Evidence]:
-    if not context.settings.search.lanes:
-        return []
-    from lurcher.lanes.installed import weighed
-
-    return weighed(context)
-
-
-def _scaled(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _scale_to_largest(values: NDArray[np.float64]) -> NDArray[np.float64]:
     highest = values.max(initial=0.0)
     return values / highest if highest > 0 else values
 
 
-def _lead_units(
-    context: Context, files: NDArray[np.int64], further: Sequence[NDArray[np.float64]]
+def _choose_lead_units(
+    context: Context, files: NDArray[np.int64], installed: Sequence[NDArray[np.float64]]
 ) -> NDArray[np.int64]:
-    """The unit each file shows first: the one that defines the queried name, else its best by words, else the nearest, else
-    the best by a further lane."""
+    """The unit that each file shows first: the one that defines the queried name, else the best by BM25, else the one with the
+    largest cosine, else the best of an installed lane."""
     snapshot = context.snapshot
     best = snapshot.first_unit.copy()
-    for lane in reversed(further):
-        _put_best(best_units_by_file(snapshot, lane), best)
+    for lane in reversed(installed):
+        _set_best_units(best_units_by_file(snapshot, lane), best)
     if context.nearest is not None:
         best[snapshot.unit_file[context.nearest]] = context.nearest
-    _put_best(context.lexical.files, best)
+    _set_best_units(context.lexical.files, best)
     strongest: dict[int, float] = {}
     for match in context.symbols:
-        if match.strength > strongest.get(match.file, DEFINING[context.plan.intent]):
+        if match.strength > strongest.get(match.file, MIN_DEFINITION_STRENGTH[context.plan.intent]):
             strongest[match.file] = match.strength
             best[match.file] = match.unit
     chosen: NDArray[np.int64] = best[files]
     return chosen
 
 
-def _put_best(files: FileScores, best: NDArray[np.int64]) -> None:
-    """For each file with a score the unit that has its best."""
+def _set_best_units(files: FileScores, best: NDArray[np.int64]) -> None:
+    """Set `best` to the best unit of each file that has a score."""
     scored = np.flatnonzero(files.scored)
     best[scored] = files.units[scored]
 
 
-def file_best(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def find_best_by_file(snapshot: Snapshot, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each file's best unit score."""
     return best_units_by_file(snapshot, scores).best
 
 
-def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> Unordered:
-    """The remaining matching units, by their file's score times their share of its best unit; below every first unit."""
+def _order_other_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.float64], ceiling: float) -> UnorderedTail:
+    """The other matching units, by their file's score times their share of its best unit, below every lead unit."""
     found = context.lexical
     scores = found.scores
     count = int(found.files.scored[x > 0].sum()) - int(np.count_nonzero(scores[leads]))
@@ -267,4 +259,4 @@ def _further_units(context: Context, leads: NDArray[np.int64], x: NDArray[np.flo
         ordered = order_units(context.snapshot, units, values)
         return units[ordered], values[ordered]
 
-    return Unordered(count, order)
+    return UnorderedTail(count, order)

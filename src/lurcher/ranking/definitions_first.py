@@ -1,13 +1,13 @@
-"""A question that is a name: whatever defines it comes before everything else, in tests too, whatever the ranking is.
+"""A query that is a name: its definitions come before all other units, also those in tests, under every ranking.
 
-Among themselves definitions keep the order of the ranking, and so does the rest. A definition that comes first counts no less
-than what comes after it.
+Definitions keep their order among themselves, and so do the other units. Scores of definitions are raised where necessary, so
+that scores never increase down the list.
 """
 
 from __future__ import annotations
 
-from lurcher.query.intent import SYMBOL, reads_as_word
-from lurcher.ranking.context import Context, Ranking, Unordered
+from lurcher.query.intent import SYMBOL, is_plain_word
+from lurcher.ranking.context import Context, Ranking, UnorderedTail
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.segment import FUNCTION_KINDS, TYPE_KINDS
@@ -16,17 +16,17 @@ from lurcher.types import StageWhy, Why
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_NAMING = TYPE_KINDS | FUNCTION_KINDS
+_NAMING_KINDS = TYPE_KINDS | FUNCTION_KINDS
 
 
-def definitions_first(context: Context, ranking: Ranking, mode: str) -> Ranking:
-    """The ranking with the units first that define the name, if the question is one; `mode` is the one that was asked for."""
-    units = _defining(context, mode)
+def put_definitions_first(context: Context, ranking: Ranking, mode: str) -> Ranking:
+    """The ranking with the defining units first if the query is a name; `mode` is the query's, `auto` not yet resolved."""
+    units = _find_defining_units(context, mode)
     if not units:
         return ranking
     head = ranking.head
     if not units.issubset(head):
-        head = ranking.units  # some stand among those that are not in order yet
+        head = ranking.units  # some are in the part that is not sorted yet
     places = [place for place, unit in enumerate(head) if unit in units]
     if not places:
         return ranking
@@ -49,24 +49,24 @@ def definitions_first(context: Context, ranking: Ranking, mode: str) -> Ranking:
         behind = range(len(head), len(ranking))
         return np.array([ranking.unit(i) for i in behind], np.int64), np.array([ranking.score(i) for i in behind], np.float64)
 
-    more = Unordered(len(ranking) - len(head), rest) if len(ranking) > len(head) else None
+    more = UnorderedTail(len(ranking) - len(head), rest) if len(ranking) > len(head) else None
     return Ranking(
-        np.array([head[place] for place in order], np.int64), np.array(lifted, np.float64), why, more, ranking.expect_units
+        np.array([head[place] for place in order], np.int64), np.array(lifted, np.float64), why, more, ranking.prefetch_units
     )
 
 
-def _defining(context: Context, mode: str) -> set[int]:
-    """The units that define the name as it is written, where it belongs.
+def _find_defining_units(context: Context, mode: str) -> set[int]:
+    """The units that define the name, spelled as in the query and in the right container.
 
-    A plain word may be a name or what the question is about: types and functions decide that, fields and variables do not,
-    unless definitions are what was asked for.
+    A plain word may be a name or the subject of a question: a type or function of that name decides for the name, a field or
+    variable does so only in symbol mode.
     """
     plan = context.plan
     if plan.intent != SYMBOL:
         return set()
-    every = mode == "symbol" or not reads_as_word(plan.text)
+    every = mode == "symbol" or not is_plain_word(plan.text)
     return {
         match.unit
         for match in context.symbols
-        if match.fits and match.exact and (every or match.definition.kind in _NAMING)
+        if match.fits and match.exact and (every or match.definition.kind in _NAMING_KINDS)
     }

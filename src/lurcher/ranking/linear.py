@@ -1,6 +1,6 @@
-"""Cosines and BM25 of units, each scaled from 0 to 1, added up by alpha; then, on demand, a choice of unlike ones.
+"""Linear fusion: cosines and BM25 of units, each scaled to 0 … 1, summed with weight alpha; optionally diversified (`--mmr`).
 
-    hybrid = alpha · cosine + (1 − alpha) · BM25,   mmr = lambda · hybrid − (1 − lambda) · largest likeness to what is there
+    hybrid = alpha · cosine + (1 − alpha) · BM25,   mmr = lambda · hybrid − (1 − lambda) · largest likeness to a chosen unit
 
 (Carbonell and Goldstein: The Use of MMR, Diversity-Based Reranking for Reordering Documents and Producing Summaries, 1998.)
 """
@@ -8,8 +8,8 @@
 from __future__ import annotations
 
 from lurcher.lanes.dense import DenseCosines
-from lurcher.ranking.context import Context, Ranking, lane_whys
-from lurcher.ranking.fusion import choose, scaled
+from lurcher.ranking.context import Context, Ranking, collect_lane_whys
+from lurcher.ranking.fusion import scale_min_max, select_diverse
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
 from lurcher.storage.numbering import order_units
@@ -24,11 +24,11 @@ MMR_TOP = 50
 
 
 def rank(context: Context) -> Ranking:
-    return added(context, context.lexical.scores, context.allowed[context.snapshot.unit_file])
+    return combine_scores(context, context.lexical.scores, context.allowed[context.snapshot.unit_file])
 
 
-def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]) -> Ranking:
-    """The order by words and meaning, of the units that may answer."""
+def combine_scores(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]) -> Ranking:
+    """The units that may answer (`may`), by BM25 and cosine combined."""
     snapshot, settings = context.snapshot, context.settings
     alpha = settings.linear.alpha if context.alpha is None else context.alpha
     lane = context.lanes.get("dense")
@@ -41,15 +41,15 @@ def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]
         near = near[order_units(snapshot, near, cosines[near])][: max(settings.classic.candidates, 5 * context.limit)]
         found = np.union1d(found, near)
     else:
-        alpha = 0.0  # words alone decide
+        alpha = 0.0  # BM25 alone
     hybrid = np.zeros(snapshot.unit_total)
-    hybrid[usable] = alpha * scaled(cosines[usable]) + (1 - alpha) * scaled(lexical[usable])
-    found = found[hybrid[found] > 0] if len(found) > 1 else found  # where all are equal, scaled values say nothing
+    hybrid[usable] = alpha * scale_min_max(cosines[usable]) + (1 - alpha) * scale_min_max(lexical[usable])
+    found = found[hybrid[found] > 0] if len(found) > 1 else found  # where all scores are equal, they are all scaled to 0
     units = found[order_units(snapshot, found, hybrid[found])]
     chosen: dict[int, float] = {}
     if context.mmr is not None and alpha and len(units):
         head = units[: MMR_TOP]
-        order, gains = choose(hybrid[head], _vectors(context, head), context.mmr)
+        order, gains = select_diverse(hybrid[head], _load_vectors(context, head), context.mmr)
         chosen = {int(head[place]): gain for place, gain in zip(order, gains, strict=True)}
         units = np.concatenate((head[order], units[MMR_TOP :]))
 
@@ -57,13 +57,13 @@ def added(context: Context, lexical: NDArray[np.float64], may: NDArray[np.bool_]
         scores = {"hybrid": float(hybrid[unit]), "cosine": float(cosines[unit]), "bm25": float(lexical[unit])}
         if unit in chosen:
             scores["mmr"] = chosen[unit]
-        return Why(lane_whys(context, unit), float(hybrid[unit]), scores=scores)
+        return Why(collect_lane_whys(context, unit), float(hybrid[unit]), scores=scores)
 
-    # What was put further back for being alike counts no more than what is before it.
+    # A unit that was moved down for its likeness must not score higher than the one before it.
     return Ranking(units, np.minimum.accumulate(hybrid[units]) if len(units) else hybrid[units], why)
 
 
-def _vectors(context: Context, units: NDArray[np.int64]) -> NDArray[np.float64]:
+def _load_vectors(context: Context, units: NDArray[np.int64]) -> NDArray[np.float64]:
     """The vectors of units, of length 1 or 0."""
     import numpy as np
 

@@ -1,12 +1,12 @@
-"""Units with a pattern: those that define what it names first, then by the part their files play, then by path."""
+"""Units that match a text pattern: definitions of what it names first, then by the role of their file, then by path."""
 
 from __future__ import annotations
 
 from math import prod
 
-from lurcher.lanes.literal import MOST_COUNTED, LiteralMatches
-from lurcher.query.text_pattern import Pattern
-from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.lanes.literal import MAX_COUNTED, LiteralMatches
+from lurcher.query.text_pattern import TextPattern
+from lurcher.ranking.context import Context, Ranking, collect_lane_whys
 from lurcher.ranking.evidence import noise
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 _WORD = pattern(r"\w+")
 WHOLE, PART, USE = 1.0, 0.8, 0.5
-_KEPT = 0.85
-"""What is left of a definition of the very name in any file: more than of anything else."""
-_NEAR = 160
-"""A name is so many bytes behind the beginning of its definition at most."""
-_MOST = 5000
-"""Definitions whose names are looked at."""
+_MIN_DEFINITION_FACTOR = 0.85
+"""The least factor that noise leaves to a definition of the very name, in whatever file."""
+_MAX_NAME_OFFSET = 160
+"""How many bytes after the start of its definition a name may begin."""
+_MAX_DEFINITIONS = 5000
+"""Definitions whose names are compared with the pattern."""
 
 
 def rank(context: Context) -> Ranking:
@@ -33,13 +33,13 @@ def rank(context: Context) -> Ranking:
         return Ranking(empty.astype(np.int64), empty, lambda unit, score: Why())
     snapshot = context.snapshot
     base = np.full(len(found.units), USE)
-    defining = _defining(context, found)
+    defining = _find_definitions(context, found)
     for place, strength in defining.items():
         base[place] = strength
     factors = noise.score(context)[snapshot.unit_file[found.units]]
-    factors = np.where(base == WHOLE, _KEPT + (1 - _KEPT) * factors, factors)
-    # Of equals, the one that says it more often.
-    scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, MOST_COUNTED))
+    factors = np.where(base == WHOLE, _MIN_DEFINITION_FACTOR + (1 - _MIN_DEFINITION_FACTOR) * factors, factors)
+    # Among equals, the unit with more matches.
+    scores = base * factors * (0.98 + 0.001 * np.minimum(found.counts, MAX_COUNTED))
     order = order_units(snapshot, found.units, scores)
     names = {int(found.units[place]): strength for place, strength in defining.items()}
 
@@ -50,40 +50,41 @@ def rank(context: Context) -> Ranking:
         less = noise.why(context, int(snapshot.unit_file[unit]))
         if strength == WHOLE and less:
             factor = prod(stage.factor for stage in less if stage.factor is not None)
-            less = [StageWhy("noise", factor=_KEPT + (1 - _KEPT) * factor, note=", ".join(stage.note for stage in less))]
-        return Why(lane_whys(context, unit), score, (*stages, *less))
+            factor = _MIN_DEFINITION_FACTOR + (1 - _MIN_DEFINITION_FACTOR) * factor
+            less = [StageWhy("noise", factor=factor, note=", ".join(stage.note for stage in less))]
+        return Why(collect_lane_whys(context, unit), score, (*stages, *less))
 
     return Ranking(found.units[order], scores[order], why)
 
 
-def _defining(context: Context, found: LiteralMatches) -> dict[int, float]:
-    """Places in `found` of units that define a name with the pattern in it, and how well the name fits."""
+def _find_definitions(context: Context, found: LiteralMatches) -> dict[int, float]:
+    """Positions in `found` of units that define a name the pattern matches, and how well the name fits."""
     snapshot = context.snapshot
     wanted: NDArray[np.int64] = np.full(snapshot.unit_total, -1, np.int64)
     wanted[found.units] = np.arange(len(found.units))
     numbers = np.flatnonzero(wanted[snapshot.definition_unit] >= 0)
-    if len(numbers) > _MOST:
-        # Too many to look at each: those near a unit's first match are the likeliest.
+    if len(numbers) > _MAX_DEFINITIONS:
+        # Too many to compare: those near a unit's first match are the likeliest.
         distance = found.first[wanted[snapshot.definition_unit[numbers]]] - snapshot.definition_start[numbers].astype(np.int64)
-        numbers = numbers[(distance >= 0) & (distance < _NEAR)][:_MOST]
+        numbers = numbers[(distance >= 0) & (distance < _MAX_NAME_OFFSET)][:_MAX_DEFINITIONS]
     first = found.first[wanted[snapshot.definition_unit[numbers]]] - snapshot.definition_start[numbers].astype(np.int64)
     words = set(_WORD.findall(" ".join(found.pattern.syntax.runs).lower()))
     strengths: dict[int, float] = {}
     for number, name, behind in zip(numbers.tolist(), snapshot.definition_names(numbers), first.tolist(), strict=True):
-        strength = _fit(found.pattern, name, behind, words)
+        strength = _score_definition(found.pattern, name, behind, words)
         if strength is not None:
             place = int(wanted[snapshot.definition_unit[number]])
             strengths[place] = max(strengths.get(place, 0.0), strength)
     return strengths
 
 
-def _fit(pattern: Pattern, name: str, behind: int, words: set[str]) -> float | None:
-    """How well a definition fits a pattern whose first match begins so many bytes behind the definition's beginning."""
+def _score_definition(pattern: TextPattern, name: str, behind: int, words: set[str]) -> float | None:
+    """How well a definition fits a pattern whose first match begins `behind` bytes after the start of the definition."""
     whole = name.encode("utf-8", "replace")
     match = pattern.first(whole, 0)
     if match is not None and match[1] > match[0]:
         return WHOLE if match == (0, len(whole)) else PART
-    if not 0 <= behind < _NEAR:
+    if not 0 <= behind < _MAX_NAME_OFFSET:
         return None
     # The pattern has more to it than the name, such as `def name(`.
     return WHOLE if name.lower() in words else PART if behind == 0 else None

@@ -1,4 +1,4 @@
-"""Which files of the snapshot a path written elsewhere may mean: a traceback's, a URL's, a sentence's."""
+"""Which files of the snapshot a path in a traceback, a URL or a sentence refers to."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from lurcher.storage.numbering import order_by_path
 from lurcher.terms.split import compound, name_of
 
 
-def files_at(context: Context, mentioned: str) -> list[int]:
-    """Files whose path ends like `mentioned`, or that `mentioned` ends with; only the longest agreement counts."""
+def find_files_at(context: Context, mentioned: str) -> list[int]:
+    """Files whose path ends with `mentioned`, or with which `mentioned` ends; only the longest common end counts."""
     wanted = [part for part in mentioned.replace("\\", "/").split("/") if part not in ("", ".", "..", "~")]
     if not wanted:
         return []

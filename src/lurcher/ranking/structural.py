@@ -1,18 +1,18 @@
-"""Units that match a syntax pattern: definitions before uses, tests and the like behind, then by path and line."""
+"""Units that match a syntax pattern: definitions before uses, tests and other noise last, then by path and line."""
 
 from __future__ import annotations
 
 from lurcher.config import Settings
 from lurcher.lanes.structural import StructuralMatches
 from lurcher.query.plan import Plan
-from lurcher.ranking.context import Context, Ranking, lane_whys
+from lurcher.ranking.context import Context, Ranking, collect_lane_whys
 from lurcher.ranking.evidence import noise
 from lurcher.runtime.arrays import np
 from lurcher.storage.numbering import order_units
 from lurcher.types import StageWhy, Why
 
 USE = 0.5
-"""What a match counts that defines nothing."""
+"""Score of a match that is no definition."""
 
 
 def lanes(plan: Plan, settings: Settings) -> tuple[str, ...]:
@@ -30,6 +30,6 @@ def rank(context: Context) -> Ranking:
     def why(unit: int, score: float) -> Why:
         stages = [] if found[unit].defines else [StageWhy("definition", factor=USE, note="no match in it is a definition")]
         stages += noise.why(context, int(context.snapshot.unit_file[unit]))
-        return Why(lane_whys(context, unit), 1.0, tuple(stages))
+        return Why(collect_lane_whys(context, unit), 1.0, tuple(stages))
 
     return Ranking(units[order], values[order], why)

@@ -19,9 +19,9 @@ from lurcher.errors import LurcherError
 from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex
 from lurcher.languages.detect import LANGUAGES, detect
-from lurcher.query.expand import query_terms
-from lurcher.query.plan import literal_pattern
-from lurcher.query.text_pattern import Pattern
+from lurcher.query.expand import extract_terms
+from lurcher.query.plan import compile_literal_query
+from lurcher.query.text_pattern import TextPattern
 from lurcher.sources.decode import Text
 from lurcher.sources.files import Entry
 from lurcher.sources.git import command
@@ -62,7 +62,7 @@ def glimpse(
     project: RootIndex,
     entries: Sequence[Entry],
     text: str,
-    pattern: Pattern | None,
+    pattern: TextPattern | None,
     scanned: float,
     deadline: float,
     about: str,
@@ -139,7 +139,8 @@ def has_code(entries: Iterable[Entry]) -> bool:
 
 
 def _scan(
-    project: RootIndex, entries: Iterable[Entry], words: Sequence[bytes], pattern: Pattern | None, until: tuple[float, float]
+    project: RootIndex, entries: Iterable[Entry], words: Sequence[bytes], pattern: TextPattern | None,
+    until: tuple[float, float],
 ) -> tuple[int, list[Found]]:
     """How many files were looked at in time, and those that have something of the query; more time if there is none yet."""
     found: list[Found] = []
@@ -165,7 +166,7 @@ def _scan(
 
 def _wanted(text: str) -> Sequence[bytes]:
     """The words to look for, each as short as it can be to still stand for its other forms."""
-    weights = query_terms(text[:20_000])
+    weights = extract_terms(text[:20_000])
     best = sorted(weights, key=lambda word: -weights[word])[:MOST_WORDS]
     stems = [stem(word) if word.startswith(stem(word)) else word for word in best]
     return [short.encode("utf-8", "replace") for short in dict.fromkeys(stems)]
@@ -251,7 +252,7 @@ class Early:
         if options.get("sources") is None and any(has_code(entries) for entries in listed):
             options = {**options, "sources": ["code"]}  # the few files that are looked at must not decide that
         known = {name: options[name] for name in _EXACT if options.get(name) is not None}
-        pattern = literal_pattern(Query(text, **known)) if isinstance(text, str) and text.strip() else None
+        pattern = compile_literal_query(Query(text, **known)) if isinstance(text, str) and text.strip() else None
         now = time.monotonic()
         left = max(0.4, until - now)
         seen = [

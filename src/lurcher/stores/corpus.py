@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lurcher.corpora.code import code_query, definitions_of, findings_of, lanes_for, rank_units
 from lurcher.errors import StoreError
-from lurcher.query.filters import allowed_files
-from lurcher.query.plan import Plan, literal_pattern
+from lurcher.query.filters import filter_files
+from lurcher.query.plan import Plan, compile_literal_query
 from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Stopwatch
 from lurcher.stores.search import NeedsTexts, UnknownProject, needs_texts
@@ -90,7 +90,7 @@ class StoreCorpus:
         return answer
 
     def _find(self, query: Query, clock: Stopwatch) -> Findings:
-        if query.mode in ("literal", "structural") or literal_pattern(query) is not None:
+        if query.mode in ("literal", "structural") or compile_literal_query(query) is not None:
             raise needs_texts("structural" if query.mode == "structural" else "literal")
         services, shared = self._services, self.shared
         filter, model = self._filter(query), services.workspace.model
@@ -112,7 +112,7 @@ class StoreCorpus:
     def _symbol(self, query: Query) -> SymbolAnswer:
         shared, filter = self.shared, self._filter(query)
         found = shared.asking.defining(query.text, filter, query.limit)
-        best, notes = definitions_of(found.snapshot, query, allowed_files(found.snapshot, filter), counted=False)
+        best, notes = definitions_of(found.snapshot, query, filter_files(found.snapshot, filter), counted=False)
         if not found.whole:
             looked = sum(len(shelf.keys) for shelf in found.snapshot.shelves)
             reason = f"more files than {looked:,} in the store define it, and no more were looked at"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.errors import LurcherError
-from lurcher.lanes.dense import pointing
-from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, rarity
-from lurcher.query.intent import REPORT, SYMBOL, parts_of
+from lurcher.lanes.dense import find_direction
+from lurcher.lanes.lexical import REPORT_TERMS, VARIANT, compute_group_idf
+from lurcher.query.intent import REPORT, SYMBOL, split_qualified_name
 from lurcher.query.plan import Plan
 from lurcher.stores.base import Sparse
 from lurcher.stores.snapshot import Words
@@ -40,7 +40,7 @@ def words_of(plan: Plan, known: Words, units: int, settings: Settings) -> Sparse
     for group in plan.groups:
         each = [known.units_with(term) for term in (group.word, *group.forms)]
         if any(each):
-            groups.append((group, group.weight * rarity(units, each[0], min(sum(each), units))))
+            groups.append((group, group.weight * compute_group_idf(units, each[0], min(sum(each), units))))
     if plan.intent == REPORT:
         groups = sorted(groups, key=lambda item: (-item[1], item[0].word))[: REPORT_TERMS]
     weights: dict[str, float] = {}
@@ -58,7 +58,7 @@ def words_of(plan: Plan, known: Words, units: int, settings: Settings) -> Sparse
                     offer(term, _NAMED * weight)
     for joined in _joined(plan):
         if known.units_with(joined):
-            offer(joined, rarity(units, known.units_with(joined), known.units_with(joined)))
+            offer(joined, compute_group_idf(units, known.units_with(joined), known.units_with(joined)))
     return sparse_of(weights)
 
 
@@ -72,7 +72,7 @@ def _joined(plan: Plan) -> list[str]:
 
 def names_of(plan: Plan, known: Words) -> tuple[str, ...]:
     """Names by which a file is a candidate, whatever else it holds: what it defines, and after a slash what it is called."""
-    asked = [compound(parts[-1]) for name in plan.names if (parts := parts_of(name))]
+    asked = [compound(parts[-1]) for name in plan.names if (parts := split_qualified_name(name))]
     if plan.intent == SYMBOL:
         return tuple(dict.fromkeys([*asked, *(f"/{name}" for name in asked)]))
     report = plan.report
@@ -110,7 +110,7 @@ def meaning_of(plan: Plan, model: Model, dims: int) -> NDArray[np.float32] | Non
     if unfit(model, dims) is not None:
         return None
     try:
-        found, _ = pointing(model, plan, dims)
+        found, _ = find_direction(model, plan, dims)
     except LurcherError:
         return None
     if not found.length:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
 from lurcher.errors import StoreError, Template, UsageError
-from lurcher.query.filters import glob_matches
-from lurcher.query.intent import parts_of
+from lurcher.query.filters import matches_glob
+from lurcher.query.intent import split_qualified_name
 from lurcher.query.plan import Plan, make_plan
 from lurcher.storage.segment import FORMAT as TABLES
 from lurcher.stores.assemble import Gathered
@@ -148,7 +148,7 @@ class Asking:
         """The files that define a name, which a store finds by that name alone."""
         heads = self.heads()
         most = min(max(_DEFINING, 3 * limit), _MOST_FILES)
-        names = tuple(compound(part) for part in parts_of(name)[-1:])
+        names = tuple(compound(part) for part in split_qualified_name(name)[-1:])
         question = Question(None, None, names, filter.languages, _folders(filter), most, most)
         found, whole = [], True
         for project, head in heads.items():
@@ -286,9 +286,9 @@ def _passes(path: str, filter: Filter) -> bool:
         not prefix or path == prefix or path.startswith(prefix + "/") for prefix in filter.prefixes
     ):
         return False
-    if filter.globs and not any(glob_matches(glob, path) for glob in filter.globs):
+    if filter.globs and not any(matches_glob(glob, path) for glob in filter.globs):
         return False
-    return not any(glob_matches(glob, path) for glob in filter.excludes)
+    return not any(matches_glob(glob, path) for glob in filter.excludes)
 
 
 def _folders(filter: Filter) -> tuple[str, ...]:

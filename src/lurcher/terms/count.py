@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _split = lru_cache(maxsize=1 << 16)(split)
-"""One shard of a tree has many identifiers that the shards before it had."""
+"""Cached, since the shards of a tree share most identifiers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Postings:
-    """Where each term stands: rows sorted by (term, owner), one owner being a unit, a file or a definition."""
+    """Where each term occurs: rows sorted by (term, owner); an owner is a unit, a file or a definition."""
 
     terms: NDArray[np.uint32]
     owners: NDArray[np.uint32]
@@ -45,20 +45,20 @@ class TermCounter(Protocol):
         """Count every identifier of `text` for `owner` in `field`."""
 
     def require(self, term: str) -> None:
-        """Make sure that `term` has an entry of its own, though no text may hold it."""
+        """Make sure that `term` has a number, even if no text contains it."""
 
     def finish(self, fields: tuple[str, ...]) -> tuple[list[str], dict[str, Postings]]:
         """The sorted terms, and each field's postings over them."""
 
     def required(self) -> NDArray[np.uint32]:
-        """The number of each term that was required, in that order, once it is finished."""
+        """The number of each required term, in the order of the calls; after `finish`."""
 
     def incomplete(self, field: str) -> NDArray[np.uint32]:
-        """Owners that hold an identifier which has no term for being overlong; long numbers, which have none, are not meant."""
+        """Owners with an identifier that is too long to have a term; long numbers, which never have one, do not count."""
 
 
-def term_counter() -> TermCounter:
-    """A new counter: the kernel's where there is one."""
+def make_counter() -> TermCounter:
+    """A new counter: the kernel's if the kernel is available."""
     return ReferenceCounter() if native() is None else NativeCounter()
 
 
@@ -96,7 +96,7 @@ class NativeCounter:
         postings = {}
         for field in fields:
             if field not in self._fields:
-                postings[field] = _nothing()
+                postings[field] = _make_empty_postings()
                 continue
             numbers, owners, counts, incomplete = counted[self._fields[field]]
             postings[field] = Postings(*map(np.frombuffer, (numbers, owners, counts), (np.uint32, np.uint32, np.uint8)))
@@ -115,7 +115,7 @@ class NativeCounter:
 
 
 class ReferenceCounter:
-    """What the kernel's counter equals."""
+    """The same in Python, for where there is no kernel; tests compare the two."""
 
     def __init__(self) -> None:
         self._identifiers = _Identifiers()
@@ -150,13 +150,13 @@ class ReferenceCounter:
         postings = {}
         for field in fields:
             if field not in self._fields:
-                postings[field] = _nothing()
+                postings[field] = _make_empty_postings()
                 continue
             raw_tokens, raw_owners, raw_ends = self._fields[field]
             tokens = np.frombuffer(raw_tokens, np.uint32) if raw_tokens else np.zeros(0, np.uint32)
             ends = np.frombuffer(raw_ends, np.uint64).astype(np.int64)
             owners = np.repeat(np.frombuffer(raw_owners, np.uint32), np.diff(ends, prepend=0))
-            postings[field] = _count(tokens, owners, widths, starts, flat)
+            postings[field] = _count_postings(tokens, owners, widths, starts, flat)
             if len(dropped):
                 self._incomplete[field] = np.unique(owners[np.isin(tokens, dropped)])
         return terms, postings
@@ -176,13 +176,13 @@ def _is_dropped(word: str, parts: tuple[str, ...]) -> bool:
     return not parts and not word.replace("_", "0").isdigit()
 
 
-def _nothing() -> Postings:
+def _make_empty_postings() -> Postings:
     import numpy as np
 
     return Postings(np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0, np.uint8))
 
 
-def _count(
+def _count_postings(
     tokens: NDArray[np.uint32],
     owners: NDArray[np.uint32],
     widths: NDArray[np.int64],

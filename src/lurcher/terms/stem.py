@@ -1,4 +1,4 @@
-"""Word stems, for matching a question's words with their other forms. Used on queries only; the index stays exact.
+"""Word stems, which match a query's words with their other forms. Used for queries only; the index holds words as written.
 
 The algorithm is Porter's (An algorithm for suffix stripping, Program 14(3), 1980).
 """
@@ -25,18 +25,18 @@ _STEP4 = (
 _RULES2 = tuple(sorted(_STEP2, key=lambda rule: -len(rule[0])))
 _RULES3 = tuple(sorted(_STEP3, key=lambda rule: -len(rule[0])))
 _ENDS4 = tuple(sorted(_STEP4, key=len, reverse=True))
-"""The longest ending decides."""
+"""The longest ending that fits applies."""
 _ENDS2, _ENDS3 = tuple(rule[0] for rule in _RULES2), tuple(rule[0] for rule in _RULES3)
 
 
 def _measure(stem: str) -> int:
     """How many vowel–consonant sequences the stem has."""
-    runs = _vowel_runs(stem)
+    runs = _count_vowel_runs(stem)
     return runs - 1 if runs and _ends_in_vowel(stem) else runs
 
 
-def _vowel_runs(stem: str) -> int:
-    """How many runs of vowels the stem has; y is one behind anything but a vowel."""
+def _count_vowel_runs(stem: str) -> int:
+    """How many runs of vowels the stem has; y is a vowel unless it follows one."""
     runs, before, inside = 0, "a", False
     for letter in stem:
         vowel = letter in "aeiou" or (letter == "y" and before not in "aeiou")
@@ -50,14 +50,14 @@ def _ends_in_vowel(stem: str) -> bool:
 
 
 def _has_vowel(stem: str) -> bool:
-    return _vowel_runs(stem) > 0
+    return _count_vowel_runs(stem) > 0
 
 
-def _double_consonant(word: str) -> bool:
+def _ends_in_double_consonant(word: str) -> bool:
     return len(word) > 1 and word[-1] == word[-2] and not _ends_in_vowel(word)
 
 
-def _short(word: str) -> bool:
+def _ends_in_short_syllable(word: str) -> bool:
     return (
         len(word) > 2
         and not _ends_in_vowel(word)
@@ -72,27 +72,27 @@ def stem(word: str) -> str:
     """The stem of a lower-case word; words that are not plain letters are their own stem."""
     if len(word) < 4 or not word.isalpha() or not word.isascii():
         return word[:-1] if len(word) == 3 and word.endswith("s") and word[1] not in "aeious" else word
-    word = _plural(word)
-    word = _past(word)
+    word = _strip_plural(word)
+    word = _strip_past(word)
     if word.endswith("y") and _has_vowel(word[:-1]):
         word = word[:-1] + "i"
     if word.endswith(_ENDS2):
-        word = _replace(word, _RULES2)
+        word = _replace_ending(word, _RULES2)
     if word.endswith(_ENDS3):
-        word = _replace(word, _RULES3)
+        word = _replace_ending(word, _RULES3)
     if word.endswith(_ENDS4):
-        word = _drop(word)
+        word = _drop_ending(word)
     if word.endswith("e"):
         base = word[:-1]
         measure = _measure(base)
-        if measure > 1 or (measure == 1 and not _short(base)):
+        if measure > 1 or (measure == 1 and not _ends_in_short_syllable(base)):
             word = base
     if word.endswith("ll") and _measure(word) > 1:
         word = word[:-1]
     return word
 
 
-def _plural(word: str) -> str:
+def _strip_plural(word: str) -> str:
     if word.endswith("sses"):
         return word[:-2]
     if word.endswith("ies"):
@@ -102,7 +102,7 @@ def _plural(word: str) -> str:
     return word
 
 
-def _past(word: str) -> str:
+def _strip_past(word: str) -> str:
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
@@ -112,13 +112,13 @@ def _past(word: str) -> str:
                 return word
             if base.endswith(("at", "bl", "iz")):
                 return base + "e"
-            if _double_consonant(base) and base[-1] not in "lsz":
+            if _ends_in_double_consonant(base) and base[-1] not in "lsz":
                 return base[:-1]
-            return base + "e" if _measure(base) == 1 and _short(base) else base
+            return base + "e" if _measure(base) == 1 and _ends_in_short_syllable(base) else base
     return word
 
 
-def _replace(word: str, rules: tuple[tuple[str, str], ...]) -> str:
+def _replace_ending(word: str, rules: tuple[tuple[str, str], ...]) -> str:
     for suffix, new in rules:
         if word.endswith(suffix):
             base = word[: -len(suffix)]
@@ -126,7 +126,7 @@ def _replace(word: str, rules: tuple[tuple[str, str], ...]) -> str:
     return word
 
 
-def _drop(word: str) -> str:
+def _drop_ending(word: str) -> str:
     for suffix in _ENDS4:
         if word.endswith(suffix):
             base = word[: -len(suffix)]

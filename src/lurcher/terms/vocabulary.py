@@ -1,4 +1,4 @@
-"""What is known of words beforehand: those that say nothing in a question, and those that developers abbreviate."""
+"""Stop words, and the abbreviations that developers use."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ _ABBREVIATIONS = """
 
 
 def abbreviations(word: str) -> tuple[str, ...]:
-    """A word's abbreviations, and an abbreviation's words; looked up in the text, since a question asks for few."""
+    """The abbreviations of a word, and the words of an abbreviation; found in the text, since a query needs only a few."""
     found: set[str] = set()
     at = _ABBREVIATIONS.find(word) if word.isalnum() else -1
     while at >= 0:

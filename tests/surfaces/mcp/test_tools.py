@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.answer.budget import count
+from lurcher.answer.budget import count_tokens
 from lurcher.engine import Engine
 from lurcher.surfaces.mcp.arguments import schema
 from lurcher.surfaces.mcp.tools import TOOLS
@@ -32,7 +32,7 @@ def test_descriptions_and_schemas_cost_less_than_1200_tokens() -> None:
     shown = [
         {"name": tool.name, "description": tool.description, "inputSchema": schema(tool.parameters)} for tool in TOOLS
     ]
-    assert sum(count(json.dumps(tool, separators=(",", ":"))) for tool in shown) < 1200
+    assert sum(count_tokens(json.dumps(tool, separators=(",", ":"))) for tool in shown) < 1200
 
 
 def test_search_gives_the_hits_of_the_engine(talk: Talk, repository: Path) -> None:
@@ -51,8 +51,8 @@ def test_text_tells_where_and_what_within_the_budget(talk: Talk) -> None:
     text = talk.text("search", query="how are redirects followed")
     assert text.startswith("src/client.py:")
     assert "def follow_redirects" in text
-    assert count(text) <= 2000
-    assert count(talk.text("search", query="redirects", budget=300, lines=0)) <= 300
+    assert count_tokens(text) <= 2000
+    assert count_tokens(talk.text("search", query="redirects", budget=300, lines=0)) <= 300
 
 
 def test_pages_follow_each_other(talk: Talk) -> None:
@@ -106,7 +106,7 @@ def test_related_outline_context_impact_exists(talk: Talk) -> None:
     assert [symbol["qualified"] for symbol in outline["files"][0]["symbols"]][:2] == ["Client", "Client.__init__"]
     assert "class Client" in talk.text("outline", path="src/client.py")
     assert "Client" in talk.text("context", path="src/client.py")
-    assert count(talk.text("context", path=".", budget=400)) <= 400
+    assert count_tokens(talk.text("context", path=".", budget=400)) <= 400
     assert [entry["path"] for entry in talk.data("impact", path="src/client.py")["dependents"]] == ["tests/test_client.py"]
     assert talk.data("exists", text="parse_cookie", exact=True)["path"] == "src/cookies.py"
     assert talk.data("exists", text="no_such_name")["exists"] is False
@@ -116,7 +116,7 @@ def test_an_outline_that_does_not_fit_says_so(talk: Talk) -> None:
     data = talk.data("outline", path="src", budget=200)
     assert data["shown"] < data["total"]
     assert f"of {data['total']:,} symbols" in talk.text("outline", path="src", budget=200)
-    assert count(talk.text("outline", path="src", budget=200)) <= 200
+    assert count_tokens(talk.text("outline", path="src", budget=200)) <= 200
 
 
 def test_status(talk: Talk, repository: Path) -> None:

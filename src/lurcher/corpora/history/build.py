@@ -29,7 +29,7 @@ from lurcher.corpora.history.segment import (
 from lurcher.corpora.history.symbols import defined_names, heading_name
 from lurcher.languages.detect import detect
 from lurcher.sources.git.parse import Change, Commit, Hunk
-from lurcher.terms.count import Postings, term_counter
+from lurcher.terms.count import Postings, make_counter
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,7 +74,7 @@ class PastBuilder:
     """Gathers commits one by one; `size` tells how much there is."""
 
     def __init__(self) -> None:
-        self._counter = term_counter()
+        self._counter = make_counter()
         self._commits: list[tuple[Any, ...]] = []
         self._changes: list[tuple[int, ...]] = []
         self._hunks: list[tuple[int, ...]] = []

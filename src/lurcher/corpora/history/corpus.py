@@ -10,7 +10,7 @@ from lurcher.corpora.history.index import PastProject
 from lurcher.corpora.history.query import PastQuery, checked, looks_of
 from lurcher.corpora.history.search import PastRoot, found
 from lurcher.errors import PathError
-from lurcher.query.validate import filter_of, several
+from lurcher.query.validate import as_tuple, make_filter
 from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Stopwatch
 from lurcher.sources.git.refs import head_of
@@ -103,7 +103,7 @@ class HistoryCorpus:
 
     def _findings(self, request: SearchRequest, clock: Stopwatch) -> tuple[Findings, PastQuery]:
         """Every commit that answers, in order, and the request as a query."""
-        files = filter_of(request.languages, request.paths, request.excludes)
+        files = make_filter(request.languages, request.paths, request.excludes)
         roots, problems = self._open(request.refresh, request.progress)
         clock.lap("refresh")
         query = self._query(request, files, roots[0][1].top)
@@ -113,12 +113,12 @@ class HistoryCorpus:
         """The request as a query; dates may name tags of the repository at `top`."""
         settings = self._settings
         first, last = _dates(request.since, request.until, top)
-        names = settings.search.rerank.split() if request.rerank is None else several(request.rerank)
+        names = settings.search.rerank.split() if request.rerank is None else as_tuple(request.rerank)
         return checked(
             PastQuery(
                 request.text, settings.search.limit if request.limit is None else request.limit, request.mode or "auto",
                 request.ranking or settings.history.ranking, request.fusion, request.alpha, request.mmr, files, first, last,
-                request.author or None, several(request.outcomes), looks_of(names), request.budget, request.cursor,
+                request.author or None, as_tuple(request.outcomes), looks_of(names), request.budget, request.cursor,
                 request.context or settings.search.context, request.snippet_lines,
             )
         )  # fmt: skip

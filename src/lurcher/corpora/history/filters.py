@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from lurcher.corpora.history.outcomes.verdicts import SUCCESS, Verdicts
 from lurcher.corpora.history.query import PastQuery
 from lurcher.corpora.history.reader import Past
-from lurcher.query.filters import glob_matches
+from lurcher.query.filters import matches_glob
 from lurcher.terms.split import split, words
 
 _WILD = re.compile(r"[*?\[\]\\!{}]")
@@ -96,6 +96,6 @@ def _in_languages(past: Past, languages: tuple[str, ...]) -> NDArray[np.bool_]:
 def _passes(path: str, globs: tuple[str, ...], excludes: tuple[str, ...], prefixes: tuple[str, ...] | None) -> bool:
     if prefixes is not None and not any(not prefix or path == prefix or path.startswith(prefix + "/") for prefix in prefixes):
         return False
-    if globs and not any(glob_matches(glob, path) for glob in globs):
+    if globs and not any(matches_glob(glob, path) for glob in globs):
         return False
-    return not any(glob_matches(glob, path) for glob in excludes)
+    return not any(matches_glob(glob, path) for glob in excludes)

@@ -40,7 +40,7 @@ class PastShown:
             commit = int(self._ranking.commits[i])
             hunk = self._best_hunk(commit)
             text = "" if self._query.context == "none" else self._text(commit, hunk)
-            measure = budget.estimate if self._query.budget is None else budget.count
+            measure = budget.estimate_tokens if self._query.budget is None else budget.count_tokens
             known = self._made[i] = hunk, text, measure(text)
         return known
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from lurcher.corpora.history.outcomes.verdicts import VERDICTS
 from lurcher.errors import FilterError, QueryError
-from lurcher.query.expand import Group, Terms, expand, query_terms
-from lurcher.query.intent import wants_change
+from lurcher.query.expand import Group, TermLookup, expand, extract_terms
+from lurcher.query.intent import requests_change
 from lurcher.query.validate import check_fusion, check_page, clean_text
 from lurcher.rerank.stage import checked_names
 from lurcher.types import Filter
@@ -95,14 +95,14 @@ class PastPlan:
         return {group.word: group.weight for group in self.groups}
 
 
-def plan_past(text: str, mode: str, past: Terms) -> PastPlan:
+def plan_past(text: str, mode: str, past: TermLookup) -> PastPlan:
     """The first line counts more than the others, where more of the same word counts less and less."""
     first, _, rest = text.strip().partition("\n")
-    weights = dict.fromkeys(query_terms(first), TITLE if rest.strip() else 1.0)
-    for term, count in query_terms(rest).items() if rest.strip() else ():
+    weights = dict.fromkeys(extract_terms(first), TITLE if rest.strip() else 1.0)
+    for term, count in extract_terms(rest).items() if rest.strip() else ():
         weights[term] = weights.get(term, 0.0) + 2 * count / (1 + count)
     groups = expand(past, weights.items())
-    fault = not rest.strip() and wants_change(first)  # a whole report speaks for itself
+    fault = not rest.strip() and requests_change(first)  # a whole report speaks for itself
     return PastPlan(text, "hybrid" if mode == "auto" else mode, groups, fault, is_question(text))
 
 

@@ -72,7 +72,7 @@ def found(
         lap("ranking")
     assert plan is not None, "asked without a repository"
     listing = _Commits(parts)
-    print_ = cursors.fingerprint(
+    print_ = cursors.make_fingerprint(
         query,
         root="\0".join(root.name for root in roots),
         generation=sum(root.view.manifest.generation for root in roots),
@@ -151,7 +151,7 @@ def _context(root: PastRoot, query: PastQuery, settings: Settings, notes: list[D
 def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) -> Direction | None:
     """Where a question points; nowhere without words, which nothing is near to. Of several lines the first: the rest leads
     astray."""
-    from lurcher.query.expand import query_terms
+    from lurcher.query.expand import extract_terms
     from lurcher.vectors.query import direction, unfit
 
     if not past.segments or (model.textual and plan.mode == "lexical"):
@@ -163,7 +163,7 @@ def _direction(past: Past, plan: PastPlan, model: Model, notes: list[Degraded]) 
         if problem is not None:
             raise problem
         title = plan.text.strip().partition("\n")[0]
-        found, _ = direction(model, query_terms(title), title, past.dims)
+        found, _ = direction(model, extract_terms(title), title, past.dims)
     except ModelError as problem:
         hint = problem.hint
         if isinstance(hint, Template):

@@ -6,12 +6,12 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from lurcher.answer import cursor as cursors
-from lurcher.answer.page import Findings, Lap, with_notes
+from lurcher.answer.page import Findings, Lap, add_notes
 from lurcher.corpora.history import dates
-from lurcher.corpora.notes.query import NoteQuery, checked
-from lurcher.corpora.notes.search import found
+from lurcher.corpora.notes.query import NoteQuery, check_note_query
+from lurcher.corpora.notes.search import search_notes
 from lurcher.indexing.generation import View
-from lurcher.query.validate import filter_of, several
+from lurcher.query.validate import as_tuple, make_filter
 from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Stopwatch
 from lurcher.types import Answer, Degraded, Progress
@@ -51,7 +51,7 @@ class NotesCorpus:
             views = self._views(current)
             clock.lap("refresh")
             answer = self._services.page(self._findings(query, current, views, clock.lap), query, clock)
-            return with_notes(answer, damage)
+            return add_notes(answer, damage)
 
         return replace(self._workspace.with_repair(attempt, request.progress), timings_ms=clock.total())
 
@@ -68,10 +68,10 @@ class NotesCorpus:
         first = None if request.since is None else dates.parse(request.since, now=now)
         last = None if request.until is None else dates.parse(request.until, now=now, until=True)
         dates.check(first, last)
-        return checked(
+        return check_note_query(
             NoteQuery(
                 request.text, defaults.limit if request.limit is None else request.limit, request.mode or "auto",
-                filter_of(request.languages, request.paths, request.excludes), several(request.tags), first, last,
+                make_filter(request.languages, request.paths, request.excludes), as_tuple(request.tags), first, last,
                 self._services.rerankers(request.rerank), request.fusion, request.alpha, request.mmr, request.budget,
                 request.cursor, request.context or defaults.context, request.snippet_lines,
             )
@@ -81,14 +81,14 @@ class NotesCorpus:
         """Every section that answers, in order."""
         snapshot = self._workspace.snapshot(views)
         # Dates go into the cursor as they were written: `30d` is another second with each page.
-        fingerprint = cursors.fingerprint(
+        fingerprint = cursors.make_fingerprint(
             replace(query, since=None, until=None),
             root="\0".join(str(root) for root in self._workspace.roots),
             generation=snapshot.generation,
             checksum=",".join(name for view in views for name in view.manifest.segments),
             options=self._services.options + repr((request.since, request.until)),
         )
-        return found(
+        return search_notes(
             snapshot, views, query, self._workspace.narrow(query.filter), self._settings, self._workspace.model,
             lambda: self._modified(views), fingerprint, lap,
         )  # fmt: skip

@@ -1,8 +1,8 @@
-"""BM25 over the fields of a note's sections, with statistics of notes alone:
+"""BM25 over the fields of a note's sections, with statistics of notes only:
 
     tf' = Σ over fields  w · tf / (1 − b + b · len/avg),   score = Σ over words  q · idf^r · tf'/(tf' + k1)
 
-told as the share of what a section would score that said every word any number of times.
+divided by the largest possible score, that of a section with every word any number of times.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ B_WHOLE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """What one word of the question gave to the sections that have it."""
+class WordScores:
+    """What one word of the query adds to the scores of the sections that have it."""
 
     word: str
     rarity: float
@@ -54,12 +54,12 @@ class Share:
 class FieldScores:
     snapshot: Snapshot
     scores: NDArray[np.float64]
-    """One per unit; 0 where nothing matched, and for what is no note."""
+    """One per unit; 0 where nothing matched, and for units of other files than notes."""
     whole: NDArray[np.float64]
-    """One per file: the same over whole notes, which tells what a section is about where it does not say so itself."""
+    """One per file: the same over whole notes, which helps where a section does not name its subject."""
     most: float
-    """What a note would score that said every word any number of times; `whole` is told as a share of it."""
-    shares: tuple[Share, ...]
+    """The largest possible score of a note, by which `whole` was divided."""
+    shares: tuple[WordScores, ...]
 
     def terms_of(self, unit: int) -> dict[str, float]:
         found = {}
@@ -74,14 +74,14 @@ class FieldScores:
         return LaneWhy(rank, float(self.scores[unit]), self.terms_of(unit)) if rank else None
 
 
-def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group]) -> FieldScores:
+def score_sections(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group]) -> FieldScores:
     """Score the units that are sections of notes."""
     import numpy as np
 
-    page = _Page(snapshot, units)
+    page = _TermStatistics(snapshot, units)
     count = page.sections
     scores, whole = np.zeros(snapshot.unit_total), np.zeros(snapshot.file_total)
-    tf = np.zeros(snapshot.unit_total)  # used for one word after the other, and zero between them
+    tf = np.zeros(snapshot.unit_total)  # reused for each word, and zero between them
     shares, most, most_whole = [], 0.0, 0.0
     for group in groups:
         alone, together = 0, np.zeros(snapshot.file_total)
@@ -91,9 +91,9 @@ def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group])
             if form == group.word and group.forms:
                 alone = int(np.count_nonzero(tf))
         having = np.flatnonzero(tf)
-        rarity = _idf(count, len(having))
-        if alone:  # as for code: a rare word must not become common because of a common relative, nor the other way round
-            rarity = (rarity + _idf(count, alone)) / 2
+        rarity = _compute_idf(count, len(having))
+        if alone:  # the mean, as for code: a rare word must not become common because of a common form, nor the reverse
+            rarity = (rarity + _compute_idf(count, alone)) / 2
         rarity = group.weight * rarity**RARITY
         most += rarity
         common, amounts = page.of_notes(together)
@@ -103,24 +103,24 @@ def score(snapshot: Snapshot, units: NDArray[np.bool_], groups: Sequence[Group])
             here = tf[having]
             gained = rarity * here / (here + K1)
             scores[having] += gained
-            shares.append(Share(group.word, rarity, having, gained))
+            shares.append(WordScores(group.word, rarity, having, gained))
             tf[having] = 0
     if most:
         scores /= most
-        shares = [Share(share.word, share.rarity, share.units, share.amounts / most) for share in shares]
+        shares = [WordScores(share.word, share.rarity, share.units, share.amounts / most) for share in shares]
     return FieldScores(snapshot, scores, whole / (most_whole or 1.0), most_whole, tuple(shares))
 
 
-def small_words(
+def score_small_words(
     snapshot: Snapshot, units: NDArray[np.bool_], terms: Iterable[str], most: float
 ) -> NDArray[np.float64]:
-    """One per file: what words without meaning of their own give, as a share of `most`.
+    """One per file: the score of stop words, as a share of `most`.
 
-    They tell the language of a note: where all notes are in one they are common and give next to nothing.
+    They favour notes in the language of the query. Where all notes are in one language they are common and add next to nothing.
     """
     import numpy as np
 
-    page = _Page(snapshot, units)
+    page = _TermStatistics(snapshot, units)
     found = np.zeros(snapshot.file_total)
     for term in terms:
         if snapshot.knows(term):
@@ -129,8 +129,8 @@ def small_words(
     return found / (most or 1.0)
 
 
-class _Page:
-    """Counts of terms in the sections and notes of a snapshot, each set against lengths."""
+class _TermStatistics:
+    """Term counts in the sections and notes of a snapshot, normalised by length."""
 
     def __init__(self, snapshot: Snapshot, units: NDArray[np.bool_]) -> None:
         import numpy as np
@@ -138,12 +138,12 @@ class _Page:
         self._snapshot = snapshot
         self.sections = int(np.count_nonzero(units))
         self._units = None if self.sections == len(units) else units
-        """None where everything is a section of a note."""
+        """None where every unit is a section of a note."""
         self._fields = [(field, weight, self._norm(field, b, units)) for field, weight, b in FIELDS]
         self._wide, self._notes = self._widths(units)
 
     def add(self, term: str, share: float, tf: NDArray[np.float64], together: NDArray[np.float64]) -> None:
-        """Add what sections have of a term to `tf`, and what notes have of it to `together`."""
+        """Add the weighted counts of a term in sections to `tf`, and those in whole notes to `together`."""
         import numpy as np
 
         snapshot = self._snapshot
@@ -158,7 +158,7 @@ class _Page:
             else:
                 if field == "name":
                     together[owners] += share * NAME
-                owners, counts = self._kept(*_spread(snapshot, owners, counts))
+                owners, counts = self._kept(*_spread_to_units(snapshot, owners, counts))
             tf[owners] += share * weight * counts * norms[owners]
 
     def in_files(self, term: str) -> NDArray[np.float64]:
@@ -168,12 +168,12 @@ class _Page:
         return np.bincount(self._snapshot.unit_file[owners], counts, self._snapshot.file_total).astype(np.float64)
 
     def of_notes(self, together: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """How rare a word is among notes, and how much of it each has, from 0 to 1."""
+        """The IDF of a word among notes, and the saturated count in each note, from 0 to 1."""
         import numpy as np
 
         if self._units is not None:
             together = np.where(self._wide < np.inf, together, 0.0)
-        rarity = _idf(self._notes, int(np.count_nonzero(together))) ** RARITY
+        rarity = _compute_idf(self._notes, int(np.count_nonzero(together))) ** RARITY
         return rarity, together / (together + self._wide)
 
     def _kept(self, owners: NDArray[np.int64], counts: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -192,7 +192,7 @@ class _Page:
         return known
 
     def _widths(self, units: NDArray[np.bool_]) -> tuple[NDArray[np.float64], int]:
-        """What a note's counts are set against, without end for what is no note; and how many notes there are."""
+        """The saturation constant of each note by its length, infinite for other files; and the number of notes."""
         import numpy as np
 
         snapshot, b = self._snapshot, B_WHOLE
@@ -207,16 +207,16 @@ class _Page:
         return known, int(np.count_nonzero(known < np.inf))
 
 
-def _spread(
+def _spread_to_units(
     snapshot: Snapshot, files: NDArray[np.int64], counts: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Counts of files given to each of their units."""
+    """The units of files, each with the count of its file."""
     import numpy as np
 
-    return units_of_files(snapshot, files), np.repeat(counts, snapshot.file_column("units")[files].astype(np.int64))
+    return find_units(snapshot, files), np.repeat(counts, snapshot.file_column("units")[files].astype(np.int64))
 
 
-def units_of_files(snapshot: Snapshot, files: NDArray[np.int64]) -> NDArray[np.int64]:
+def find_units(snapshot: Snapshot, files: NDArray[np.int64]) -> NDArray[np.int64]:
     """The units of some files, file by file."""
     import numpy as np
 
@@ -225,5 +225,5 @@ def units_of_files(snapshot: Snapshot, files: NDArray[np.int64]) -> NDArray[np.i
     return np.repeat(first - before, width) + np.arange(int(width.sum()))
 
 
-def _idf(count: int, having: int) -> float:
+def _compute_idf(count: int, having: int) -> float:
     return log(1 + (count - having + 0.5) / (having + 0.5))

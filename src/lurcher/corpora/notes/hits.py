@@ -1,4 +1,4 @@
-"""Sections of notes as hits: how each is called, and how it can be opened."""
+"""Sections of notes as hits: title and headings of each, and the link and anchor that open it."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from lurcher.answer.hits import Shown
-from lurcher.corpora.notes.link_graph import Vault, stem_of
+from lurcher.answer.hits import HitList
+from lurcher.corpora.notes.link_graph import Vault, get_stem
 from lurcher.rerank.base import Candidate
 from lurcher.storage.snapshot import Snapshot
 from lurcher.types import HEADING, HEADING_PATH, Definition, Hit, Why
 
 SOURCE = "notes"
-_EXPLICIT = re.compile(r"\{\s*#([\w:.-]+)[^{}]*\}\s*$")
-_IN_LINK = re.compile(r"[\[\]|#^]+")
+_EXPLICIT_ANCHOR = re.compile(r"\{\s*#([\w:.-]+)[^{}]*\}\s*$")
+_LINK_SYNTAX = re.compile(r"[\[\]|#^]+")
 
 
-class NoteShown:
+class NoteHits:
     """Turns positions of a ranking into hits of notes."""
 
-    def __init__(self, snapshot: Snapshot, shown: Shown, vault: Vault, unit_at: Callable[[int], int]) -> None:
+    def __init__(self, snapshot: Snapshot, shown: HitList, vault: Vault, unit_at: Callable[[int], int]) -> None:
         self._snapshot, self._shown, self._vault, self._unit_at = snapshot, shown, vault, unit_at
 
     def __len__(self) -> int:
@@ -40,7 +40,7 @@ class NoteShown:
         return self._shown.why(i)
 
     def candidate(self, i: int) -> Candidate:
-        """A section as a reranker reads it: what stands above it says what it is about."""
+        """A section as a reranker reads it, with title and heading as its header."""
         found = self._shown.candidate(i)
         file, _, _, _, _, named = self._snapshot.unit(self._unit_at(i))
         heading = self._snapshot.definition(named).qualified if named >= 0 else ""
@@ -62,24 +62,24 @@ class NoteShown:
         title = vault.title(file)
         headings = [] if heading is None else [*filter(None, heading.container.split(HEADING_PATH)), heading.name]
         top = heading is None or (not heading.container and heading.name == title)
-        stem = stem_of(path)
-        link = f"[[{stem}]]" if top or heading is None else f"[[{stem}#{link_text(heading.name)}]]"
+        stem = get_stem(path)
+        link = f"[[{stem}]]" if top or heading is None else f"[[{stem}#{make_link_text(heading.name)}]]"
         out: dict[str, Any] = {
             "title": title,
             "headings": headings,
             "wikilink": link if vault.linked_by_name else None,
             "anchor": path if heading is None else f"{path}#{self._slug(file, heading)}",
-            "tags": list(vault.said(file, "tag")),
+            "tags": list(vault.read_facts(file, "tag")),
         }
         for name, key in (("alias", "aliases"), ("date", "date"), ("broken", "front_matter_problem")):
-            said = vault.said(file, name)
-            if said:
-                out[key] = list(said) if name == "alias" else said[0]
+            values = vault.read_facts(file, name)
+            if values:
+                out[key] = list(values) if name == "alias" else values[0]
         return out
 
     def _slug(self, file: int, heading: Definition) -> str:
-        """The heading's anchor: its own, else as GitHub makes it."""
-        explicit = _EXPLICIT.search(heading.signature)
+        """The heading's anchor: an explicit one, else the one GitHub would generate."""
+        explicit = _EXPLICIT_ANCHOR.search(heading.signature)
         if explicit:
             return explicit[1]
         found = self._vault.anchors(file).get(heading.start_byte)
@@ -88,6 +88,6 @@ class NoteShown:
         return found
 
 
-def link_text(heading: str) -> str:
-    """A heading as a wiki-link may name it: what would end the link is left out."""
-    return " ".join(_IN_LINK.sub(" ", heading).split())
+def make_link_text(heading: str) -> str:
+    """A heading as text of a wiki-link, without the characters that would end the link."""
+    return " ".join(_LINK_SYNTAX.sub(" ", heading).split())

@@ -1,4 +1,4 @@
-"""All notes of a snapshot together: which files they are, what each says of itself, and how they link to each other."""
+"""The notes of a snapshot: which files they are, the metadata of each, and the links between them."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_LEADING = ("wikilink", "embed", "link")
-_ROOM = ("", "notes")
-_MANY = 2_000
-"""Notes whose facts are read one by one, before all are."""
-_MOST_SAME = 3
-"""Notes of one name beyond which a link to that name says nothing."""
+_LINK_KINDS = ("wikilink", "embed", "link")
+_CACHE_KEY = ("", "notes")
+_MAX_SINGLE_READS = 2_000
+"""After the facts of so many notes were read one by one, those of all are read."""
+_MAX_NAMESAKES = 3
+"""A link to a name that more notes have is ignored."""
 
 
-class _Known:
-    """What was found out about the notes of a generation, each part when it was first asked for.
+class _NoteCache:
+    """What is known about the notes of a generation; each part is filled on first use.
 
-    It is kept by the snapshot and does not refer to it: a snapshot in a cycle would stay, with its files, until Python looks
-    for cycles. Threads share it, so whatever is put in is whole.
+    The snapshot holds it, so it must not refer to the snapshot: a reference cycle would keep the snapshot's files open until
+    the next garbage collection. Threads share it, so only complete values may be assigned.
     """
 
     def __init__(self) -> None:
         self.notes: NDArray[np.bool_] | None = None
         self.linked_by_name: bool | None = None
         self.facts: dict[int, tuple[Import, ...]] | None = None
-        self.named: dict[str, list[int]] | None = None
-        self.called: dict[str, list[int]] | None = None
+        self.by_name: dict[str, list[int]] | None = None
+        self.by_alias: dict[str, list[int]] | None = None
         self.stems: dict[int, list[frozenset[str]]] = {}
         self.leading: dict[int, tuple[int, ...]] = {}
         self.anchors: dict[int, dict[int, str]] = {}
@@ -45,46 +45,46 @@ class _Known:
 
 
 class Vault:
-    """The notes of a snapshot; what one of these finds out, the others of the same snapshot know."""
+    """The notes of a snapshot; all vaults of one snapshot share a cache."""
 
-    def __init__(self, snapshot: Snapshot, known: _Known) -> None:
+    def __init__(self, snapshot: Snapshot, known: _NoteCache) -> None:
         self._snapshot = snapshot
-        self._known = known
+        self._cache = known
 
     @property
     def notes(self) -> NDArray[np.bool_]:
         """Which files are notes and live."""
-        notes = self._known.notes
+        notes = self._cache.notes
         if notes is None:
-            notes = self._known.notes = notes_in(self._snapshot)
+            notes = self._cache.notes = notes_in(self._snapshot)
         return notes
 
     @property
     def linked_by_name(self) -> bool:
-        """Whether notes here are linked as in a vault, `[[so]]`: there is no code, or one of them does it."""
-        linked = self._known.linked_by_name
+        """Whether notes are linked by name, as `[[name]]`: there is no code, or some note has such a link."""
+        linked = self._cache.linked_by_name
         if linked is None:
             linked = not has_code(self._snapshot) or any(
                 self.notes[file] for kind in ("wikilink", "embed") for file, _ in self._snapshot.imports_of_kind(kind)
             )
-            self._known.linked_by_name = linked
+            self._cache.linked_by_name = linked
         return linked
 
     @property
     def facts(self) -> dict[int, tuple[Import, ...]]:
-        facts = self._known.facts
+        facts = self._cache.facts
         if facts is None:
-            facts = self._known.facts = self._snapshot.imports(set(self.notes.nonzero()[0].tolist()))
+            facts = self._cache.facts = self._snapshot.imports(set(self.notes.nonzero()[0].tolist()))
         return facts
 
-    def said(self, file: int, kind: str) -> tuple[str, ...]:
-        """What a note says of itself: its `title`, `alias`, `tag`, `date`, or what is `broken` about its front matter."""
+    def read_facts(self, file: int, kind: str) -> tuple[str, ...]:
+        """Metadata of a note, by kind: `title`, `alias`, `tag`, `date`, or what is `broken` in its front matter."""
         return tuple(fact.spec for fact in self.facts_of((file,))[0] if fact.kind == kind)
 
     def facts_of(self, files: Sequence[int]) -> list[tuple[Import, ...]]:
-        """The facts of some notes: to read all of them takes longer than a question, and few questions need them."""
-        some = self._known.some
-        if self._known.facts is None and len(some) <= _MANY:
+        """The facts of some notes. Reading those of all takes longer than a query, and few queries need them."""
+        some = self._cache.some
+        if self._cache.facts is None and len(some) <= _MAX_SINGLE_READS:
             wanted = {file for file in files if file not in some}
             if wanted:
                 some.update(dict.fromkeys(wanted, ()) | self._snapshot.imports(wanted))
@@ -92,65 +92,65 @@ class Vault:
         return [self.facts.get(file, ()) for file in files]
 
     def title(self, file: int) -> str:
-        return next(iter(self.said(file, "title")), "") or stem_of(self._snapshot.path(file))
+        return next(iter(self.read_facts(file, "title")), "") or get_stem(self._snapshot.path(file))
 
     def name_stems(self, file: int) -> list[frozenset[str]]:
-        """The stems of the words of its title, and of each other name."""
-        known = self._known.stems.get(file)
+        """The stems of the words of its title and of each alias."""
+        known = self._cache.stems.get(file)
         if known is None:
-            names = (self.title(file), *self.said(file, "alias"))
+            names = (self.title(file), *self.read_facts(file, "alias"))
             stems = (frozenset(stem(split(word)[0]) for word in words(name) if split(word)) for name in names)
-            known = self._known.stems[file] = [found for found in stems if found]
+            known = self._cache.stems[file] = [found for found in stems if found]
         return known
 
     def anchors(self, file: int) -> dict[int, str]:
-        """The anchor of each heading, by the byte it begins at; the same name gets a number, and no anchor is there twice."""
-        known = self._known.anchors.get(file)
+        """Start byte of each heading → its anchor; repeated headings get a number, so that anchors are unique."""
+        known = self._cache.anchors.get(file)
         if known is None:
-            known = self._known.anchors[file] = _anchors_of(self._snapshot.definitions_of(file))
+            known = self._cache.anchors[file] = _make_anchors(self._snapshot.definitions_of(file))
         return known
 
-    def tagged(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
-        """Notes that have every one of the tags, or one below it: `area/home` is in `area`."""
-        asked = [tag.strip().lstrip("#").strip("/").casefold() for tag in wanted]
+    def select_tagged(self, wanted: Iterable[str]) -> NDArray[np.bool_]:
+        """Notes that have every one of the tags, or a nested one: `area/home` is in `area`."""
+        tags = [tag.strip().lstrip("#").strip("/").casefold() for tag in wanted]
         found = np.zeros(self._snapshot.file_total, bool)
         for file, facts in self.facts.items():
             own = [fact.spec.casefold() for fact in facts if fact.kind == "tag"]
-            found[file] = all(any(tag == one or tag.startswith(one + "/") for tag in own) for one in asked)
+            found[file] = all(any(tag == one or tag.startswith(one + "/") for tag in own) for one in tags)
         return found
 
     @property
-    def _named(self) -> dict[str, list[int]]:
-        """Notes by what a link may call them: file name, path, path without its ending."""
-        if self._known.named is not None:
-            return self._known.named
+    def _by_name(self) -> dict[str, list[int]]:
+        """Notes by the names that a link may use: file name, path, path without its extension."""
+        if self._cache.by_name is not None:
+            return self._cache.by_name
         found: dict[str, list[int]] = {}
         for path, file in self._snapshot.live_paths.items():
             if self.notes[file]:
                 bare = posixpath.splitext(path)[0]
                 for name in {name.casefold() for name in (bare.rpartition("/")[2], path, bare)}:
                     found.setdefault(name, []).append(file)
-        self._known.named = found
+        self._cache.by_name = found
         return found
 
     @property
-    def _called(self) -> dict[str, list[int]]:
-        """Notes by their other names."""
-        if self._known.called is not None:
-            return self._known.called
+    def _by_alias(self) -> dict[str, list[int]]:
+        """Notes by their aliases."""
+        if self._cache.by_alias is not None:
+            return self._cache.by_alias
         found: dict[str, list[int]] = {}
         for file, name in self._snapshot.imports_of_kind("alias"):
             if self.notes[file]:
                 found.setdefault(name.casefold(), []).append(file)
-        self._known.called = found
+        self._cache.by_alias = found
         return found
 
     def neighbours(self, files: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        """For each of some notes those of them that it links to, and that link to it; and whatever else it links to."""
-        leading = self._known.leading
+        """For each of some notes the notes that it links to, and those of them that link to it."""
+        leading = self._cache.leading
         unknown = [file for file in files if file not in leading]
         for file, facts in zip(unknown, self.facts_of(unknown), strict=True):
-            others = {other for fact in facts if fact.kind in _LEADING for other in self.targets(file, fact)}
+            others = {other for fact in facts if fact.kind in _LINK_KINDS for other in self.targets(file, fact)}
             leading[file] = tuple(sorted(others - {file}))
         found: dict[int, set[int]] = {}
         for file in files:
@@ -165,41 +165,41 @@ class Vault:
             return [file]
         if fact.kind != "link":
             wanted = fact.spec.strip("/").casefold()
-            found = self._named.get(wanted) or self._ending(wanted) or self._called.get(wanted, [])
-            return found if len(found) <= _MOST_SAME else []
+            found = self._by_name.get(wanted) or self._find_by_path_end(wanted) or self._by_alias.get(wanted, [])
+            return found if len(found) <= _MAX_NAMESAKES else []
         path = self._snapshot.path(file)
         root = self._snapshot.prefix(file)
         base = root if fact.spec.startswith("/") else posixpath.dirname(path)
         place = posixpath.normpath(posixpath.join(base, fact.spec.lstrip("/")))
         for name in (place, f"{place}/index", f"{place}/readme"):
-            known = self._named.get(name.casefold(), [])
+            known = self._by_name.get(name.casefold(), [])
             exact = [other for other in known if self._snapshot.path(other).casefold().startswith(name.casefold())]
             if exact:
                 return exact[:1]
         return []
 
-    def _ending(self, wanted: str) -> list[int]:
-        """Notes whose path ends with a part of a path that a wiki-link names."""
+    def _find_by_path_end(self, wanted: str) -> list[int]:
+        """Notes whose path ends with the partial path of a wiki-link."""
         bare = wanted.removesuffix(".md")
-        known = self._named.get(bare.rpartition("/")[2], [])
+        known = self._by_name.get(bare.rpartition("/")[2], [])
         if "/" not in bare:
             return known
         return [file for file in known if posixpath.splitext(self._snapshot.path(file).casefold())[0].endswith("/" + bare)]
 
 
-def vault_of(snapshot: Snapshot) -> Vault:
-    known: _Known | None = snapshot.graphs.get(_ROOM)
+def open_vault(snapshot: Snapshot) -> Vault:
+    known: _NoteCache | None = snapshot.graphs.get(_CACHE_KEY)
     if known is None:
-        known = snapshot.graphs.setdefault(_ROOM, _Known())
+        known = snapshot.graphs.setdefault(_CACHE_KEY, _NoteCache())
     return Vault(snapshot, known)
 
 
-def _anchors_of(definitions: Iterable[Definition]) -> dict[int, str]:
+def _make_anchors(definitions: Iterable[Definition]) -> dict[int, str]:
     found: dict[int, str] = {}
     used: dict[str, int] = {}
     for heading in definitions:
         if heading.kind == HEADING:
-            slug = first = slug_of(heading.name)
+            slug = first = make_slug(heading.name)
             while slug in used:
                 used[first] += 1
                 slug = f"{first}-{used[first]}"
@@ -208,11 +208,11 @@ def _anchors_of(definitions: Iterable[Definition]) -> dict[int, str]:
     return found
 
 
-def stem_of(path: str) -> str:
+def get_stem(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]
 
 
-def slug_of(heading: str) -> str:
+def make_slug(heading: str) -> str:
     import unicodedata
 
     kept = (c for c in heading.strip().lower() if c in " -_" or unicodedata.category(c)[0] in "LNM")

@@ -1,4 +1,8 @@
-"""What may be asked of notes, checked, and how it is read."""
+"""A query for notes: its values checked, its words, quoted phrases, and pairs of neighbouring words.
+
+A pair of words that are neighbours in the query and in a note says more than the two words alone. Texts are read for pairs in
+the best notes only, and there only in sections that are known to have both words.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING
 
-from lurcher.corpora.notes.fields import Share
+from lurcher.corpora.notes.fields import WordScores
 from lurcher.errors import FilterError, QueryError, Template
-from lurcher.query.expand import Group, expand, query_terms
+from lurcher.query.expand import Group, expand, extract_terms
 from lurcher.query.validate import check_fusion, check_page, clean_text
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import UNSPACED_RUN, is_unspaced, split, words
@@ -24,9 +28,18 @@ if TYPE_CHECKING:
 
 MODES = ("auto", "hybrid", "lexical", "dense")
 _PHRASE = re.compile(r'"([^"\n]+)"|“([^”\n]+)”')
-_MOST_FORMS = 40
-_LETTERS = 0.5
-"""What two letters of a script without spaces count against a word: those of one word overlap."""
+_MAX_FORMS = 40
+_BIGRAM_WEIGHT = 0.5
+"""Weight of two letters in a script without spaces; lower, because the pairs of one word overlap."""
+_MAX_DISTANCE = 3
+"""Words at most this far apart are a pair: up to two other words between them."""
+_MIN_PREFIX = 3
+"""The common prefix of a word's forms matches all of them if it has at least so many letters."""
+_MAX_CHARS = 10_000
+"""Characters of a section that are searched for pairs."""
+_MAX_PAIRS = 24
+_UNKNOWN_RARITY = 5.0
+"""Assumed IDF of a word that no note has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,7 @@ class NoteQuery:
     """Seconds since 1970."""
     rerank: tuple[str, ...] = ()
     fusion: str | None = None
-    """linear adds words and nearness up, rrf fuses their ranks; None: as notes have it."""
+    """linear adds BM25 and cosine, rrf fuses their ranks; None: the ranking of notes."""
     alpha: float | None = None
     mmr: float | None = None
     budget: int | None = None
@@ -50,7 +63,7 @@ class NoteQuery:
     snippet_lines: int | None = None
 
 
-def checked(query: NoteQuery) -> NoteQuery:
+def check_note_query(query: NoteQuery) -> NoteQuery:
     text = clean_text(query.text)
     check_page(query)
     check_fusion(query)
@@ -62,56 +75,40 @@ def checked(query: NoteQuery) -> NoteQuery:
     return query if text == query.text else replace(query, text=text)
 
 
-def phrases_in(text: str) -> tuple[str, ...]:
-    """What stands in quotes and must be found as it is, but for case and white space."""
-    found = (folded(match[1] or match[2]) for match in _PHRASE.finditer(text))
+def find_phrases(text: str) -> tuple[str, ...]:
+    """Quoted phrases, which must occur literally except for case and white space."""
+    found = (fold_text(match[1] or match[2]) for match in _PHRASE.finditer(text))
     return tuple(dict.fromkeys(phrase for phrase in found if phrase))
 
 
-def folded(text: str) -> str:
-    """Without regard to case, white space and how accents are written."""
+def fold_text(text: str) -> str:
+    """Normalises case, white space and Unicode accents."""
     return " ".join((text if text.isascii() else unicodedata.normalize("NFC", text)).casefold().split())
 
 
-def groups_of(snapshot: Snapshot, text: str) -> tuple[Group, ...]:
-    """The question's words with their forms. A single letter of a script without spaces stands for what begins with it."""
+def make_groups(snapshot: Snapshot, text: str) -> tuple[Group, ...]:
+    """The query's words with their forms. A single letter of a script without spaces matches every term that begins with it."""
     found = []
-    for group in expand(snapshot, query_terms(text).items()):
+    for group in expand(snapshot, extract_terms(text).items()):
         if is_unspaced(group.word[0]):
             if len(group.word) == 1:
-                forms = snapshot.terms_with_prefix(group.word, "body")[:_MOST_FORMS]
+                forms = snapshot.terms_with_prefix(group.word, "body")[:_MAX_FORMS]
                 group = replace(group, forms=tuple(form for form in forms if form != group.word))
             elif len(group.word) == 2:
-                group = replace(group, weight=group.weight * _LETTERS)
+                group = replace(group, weight=group.weight * _BIGRAM_WEIGHT)
         found.append(group)
     return tuple(found)
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Words that stand next to each other in the question and in a note: a phrase says more than its words.
-#
-# Texts are looked at for the best notes only, and in them only sections that are known to have both words.
-
-
-_FARTHEST = 3
-"""Words between which at most two others stand are a pair."""
-_SHORTEST = 3
-"""Letters that the forms of a word must share for what they share to stand for all of them."""
-_MOST_LETTERS = 10_000
-"""Of a section: no more is looked at."""
-_MOST_PAIRS = 24
-_UNKNOWN = 5.0
-"""The rarity of a word that no note has, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     first: str
     second: str
-    """Words of the question."""
+    """Words of the query."""
     pattern: re.Pattern[str]
 
-    def stands_in(self, text: str) -> bool:
-        """Whether the words stand in a text, which is in lower case, as they do in the question."""
+    def occurs_in(self, text: str) -> bool:
+        """Whether a lower-case text has the words in the same order and distance as the query."""
         found = self.pattern.search(text)
         while found is not None:
             begin = found.start()
@@ -121,8 +118,8 @@ class Pair:
         return False
 
 
-def pairs_in(text: str, groups: Sequence[Group]) -> list[Pair]:
-    """The pairs of a question, in order; of a script without spaces every three letters."""
+def find_pairs(text: str, groups: Sequence[Group]) -> list[Pair]:
+    """The pairs of a query, in order; in scripts without spaces every three letters."""
     known = {group.word: group for group in groups}
     found: dict[tuple[str, str], Pair] = {}
     last: tuple[int, Group] | None = None
@@ -134,25 +131,25 @@ def pairs_in(text: str, groups: Sequence[Group]) -> list[Pair]:
         group = known.get(terms[0]) if terms else None
         if group is None:
             continue
-        if last is not None and last[1] is not group and place - last[0] <= _FARTHEST:
+        if last is not None and last[1] is not group and place - last[0] <= _MAX_DISTANCE:
             between = r"(?:\w+\W+)" * (place - last[0] - 1)
-            pattern = rf"{_begin(last[1])}\w*\W+{between}{_begin(group)}"
+            pattern = rf"{_make_prefix_pattern(last[1])}\w*\W+{between}{_make_prefix_pattern(group)}"
             found.setdefault((last[1].word, group.word), Pair(last[1].word, group.word, re.compile(pattern)))
         last = place, group
-    return list(found.values())[:_MOST_PAIRS]
+    return list(found.values())[:_MAX_PAIRS]
 
 
-def _begin(group: Group) -> str:
-    """How any form of a word begins."""
+def _make_prefix_pattern(group: Group) -> str:
+    """A regular expression for the common prefix of a word's forms; the word where they share too little."""
     forms = (group.word, *group.forms)
     same = takewhile(lambda letters: letters[0] == letters[1], zip(min(forms), max(forms), strict=False))
     shared = sum(1 for _ in same)
-    return re.escape(group.word[:shared] if shared >= _SHORTEST else group.word)
+    return re.escape(group.word[:shared] if shared >= _MIN_PREFIX else group.word)
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
-    """For each pair its weight, the weights being one together, and the units in which it was found."""
+class PairMatches:
+    """For each pair its weight (they sum to 1) and the units in which it was found."""
 
     found: tuple[tuple[float, tuple[int, ...]], ...]
 
@@ -165,7 +162,7 @@ class Together:
         return values
 
     def of_files(self, snapshot: Snapshot) -> NDArray[np.float64]:
-        """The weight of pairs that a note has anywhere."""
+        """The weight of the pairs that a note has in any section."""
         import numpy as np
 
         values = np.zeros(snapshot.file_total)
@@ -174,8 +171,10 @@ class Together:
         return values
 
 
-def look(snapshot: Snapshot, units: NDArray[np.int64], pairs: Sequence[Pair], shares: Sequence[Share]) -> Together:
-    """Look for pairs in some units, which ascend."""
+def match_pairs(
+    snapshot: Snapshot, units: NDArray[np.int64], pairs: Sequence[Pair], shares: Sequence[WordScores]
+) -> PairMatches:
+    """Search `units`, which ascend, for pairs."""
     import numpy as np
 
     by_word = {share.word: share for share in shares}
@@ -185,7 +184,7 @@ def look(snapshot: Snapshot, units: NDArray[np.int64], pairs: Sequence[Pair], sh
     total = 0.0
     for pair in pairs:
         first, second = by_word.get(pair.first), by_word.get(pair.second)
-        weight = min(first.rarity if first else _UNKNOWN, second.rarity if second else _UNKNOWN)
+        weight = min(first.rarity if first else _UNKNOWN_RARITY, second.rarity if second else _UNKNOWN_RARITY)
         total += weight
         if first is None or second is None:
             continue
@@ -197,9 +196,9 @@ def look(snapshot: Snapshot, units: NDArray[np.int64], pairs: Sequence[Pair], sh
         for unit in units[having[pair.first] & having[pair.second]].tolist():
             text = texts.get(unit)
             if text is None:
-                text = texts[unit] = snapshot.unit_text(unit)[:_MOST_LETTERS].lower()
-            if pair.stands_in(text):
+                text = texts[unit] = snapshot.unit_text(unit)[:_MAX_CHARS].lower()
+            if pair.occurs_in(text):
                 here.append(unit)
         if here:
             found.append((weight, tuple(here)))
-    return Together(tuple((weight / (total or 1.0), here) for weight, here in found))
+    return PairMatches(tuple((weight / (total or 1.0), here) for weight, here in found))

@@ -1,4 +1,4 @@
-"""Finds the sections of notes that answer a question: filter → plan → lanes → ranking."""
+"""Finds the sections of notes that answer a query: filter → plan → lanes → ranking."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from lurcher.answer import cursor as cursors
-from lurcher.answer.hits import Focus, Shown, places_of
+from lurcher.answer.hits import Focus, HitList, locate_hits
 from lurcher.answer.page import Findings, Lap
 from lurcher.config import Settings
 from lurcher.corpora.notes import fields, ranking
-from lurcher.corpora.notes import ranking as fused
-from lurcher.corpora.notes.hits import SOURCE, NoteShown
-from lurcher.corpora.notes.link_graph import Vault, vault_of
-from lurcher.corpora.notes.query import NoteQuery, folded, groups_of, phrases_in
+from lurcher.corpora.notes.hits import SOURCE, NoteHits
+from lurcher.corpora.notes.link_graph import Vault, open_vault
+from lurcher.corpora.notes.query import NoteQuery, find_phrases, fold_text, make_groups
 from lurcher.errors import ModelError
 from lurcher.indexing.generation import View
 from lurcher.indexing.workspace import state_of
 from lurcher.lanes import dense
-from lurcher.lanes.base import Found, Request
+from lurcher.lanes.base import LaneResult, Request
 from lurcher.lanes.dense import DenseCosines
-from lurcher.query.expand import query_terms
-from lurcher.query.filters import allowed_files
+from lurcher.query.expand import extract_terms
+from lurcher.query.filters import filter_files
 from lurcher.query.intent import LANGUAGE
 from lurcher.query.plan import Plan
 from lurcher.ranking.context import Context, Ranking
@@ -38,10 +37,10 @@ if TYPE_CHECKING:
 
 _MOMENT = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[T ]+(\d{1,2}:\d{2}(?::\d{2})?)(?:\.\d+)?\s*(Z|[+-]\d{2}:?\d{2})?)?")
 Modified = Callable[[], dict[str, int]]
-"""When files were last written, in seconds, by their paths."""
+"""Returns path → time of the last write, in seconds since 1970."""
 
 
-def found(
+def search_notes(
     snapshot: Snapshot,
     views: Sequence[View],
     query: NoteQuery,
@@ -49,57 +48,57 @@ def found(
     settings: Settings,
     model: Model,
     modified: Modified,
-    print_: cursors.Fingerprint,
+    fingerprint: cursors.Fingerprint,
     lap: Lap,
 ) -> Findings:
-    """The sections in order; `filter` is the query's within the folders that were asked for."""
-    vault = vault_of(snapshot)
+    """Every section that answers the query, in order; `filter` is the query's, narrowed to the folders of the workspace."""
+    vault = open_vault(snapshot)
     notes: list[Degraded] = []
-    allowed = allowed_files(snapshot, filter) & vault.notes
+    allowed = filter_files(snapshot, filter) & vault.notes
     if query.tags:
-        allowed &= vault.tagged(query.tags)
+        allowed &= vault.select_tagged(query.tags)
     if query.since is not None or query.until is not None:
-        allowed &= _dated(snapshot, vault, allowed, query, modified())
+        allowed &= _filter_by_date(snapshot, vault, allowed, query, modified())
     lap("filter")
     mode = "hybrid" if query.mode == "auto" else query.mode
-    plan = Plan(query.text, mode, LANGUAGE, groups_of(snapshot, query.text), ())
+    plan = Plan(query.text, mode, LANGUAGE, make_groups(snapshot, query.text), ())
     lap("plan")
     sections: NDArray[np.bool_] = vault.notes[snapshot.unit_file]
-    may = allowed[snapshot.unit_file]
-    phrases = phrases_in(query.text)
+    allowed_units = allowed[snapshot.unit_file]
+    phrases = find_phrases(query.text)
     if phrases:
-        may = _with_phrases(snapshot, vault, may, phrases)
-    said = fields.score(snapshot, sections, plan.groups if mode != "dense" else ())
+        allowed_units = _filter_by_phrases(snapshot, vault, allowed_units, phrases)
+    words = fields.score_sections(snapshot, sections, plan.groups if mode != "dense" else ())
     lap("lexical")
-    near = _near(Request(snapshot, plan, settings, allowed, model), notes) if mode != "lexical" else None
+    near = _run_dense(Request(snapshot, plan, settings, allowed, model), notes) if mode != "lexical" else None
     if mode == "dense" and near is None:
-        said = fields.score(snapshot, sections, plan.groups)
+        words = fields.score_sections(snapshot, sections, plan.groups)
     lap("dense")
-    lanes: dict[str, Found] = {"fields": said} if near is None else {"fields": said, "dense": near}
+    lanes: dict[str, LaneResult] = {"fields": words} if near is None else {"fields": words, "dense": near}
     context = Context(
         snapshot, plan, settings, lanes, allowed, query.limit, frozenset(), alpha=query.alpha, mmr=query.mmr
     )  # fmt: skip
     if query.fusion is None:
-        ranked = ranking.rank(context, vault, said, near, may)
+        ranked = ranking.rank(context, vault, words, near, allowed_units)
     else:
-        ranked = fused.rank_fused(context, query.fusion, said.scores, near, may)
+        ranked = ranking.rank_fused(context, query.fusion, words.scores, near, allowed_units)
     if mode == "dense" and near is not None and near and len(ranked):
-        notes += _far(near, allowed, ranked, ranking.ALONE)
+        notes += _note_distance(near, allowed, ranked, ranking.ALONE)
     lap("ranking")
     focus = Focus(context)
-    places = places_of(snapshot, ranked, "none" if query.context == "none" else "block", focus)
+    places = locate_hits(snapshot, ranked, "none" if query.context == "none" else "block", focus)
     plain = Query(query.text, query.limit, budget=query.budget, context=query.context, snippet_lines=query.snippet_lines)
-    shown = Shown(snapshot, places, ranked, plain, focus)
+    shown = HitList(snapshot, places, ranked, plain, focus)
     return Findings(
-        (SOURCE,), NoteShown(snapshot, shown, vault, lambda i: ranked.unit(places[i][0])), mode, LANGUAGE,
-        query.fusion or "notes", state_of(snapshot, views), print_,
+        (SOURCE,), NoteHits(snapshot, shown, vault, lambda i: ranked.unit(places[i][0])), mode, LANGUAGE,
+        query.fusion or "notes", state_of(snapshot, views), fingerprint,
         (*notes, *(note for view in views for note in view.degraded)),
     )  # fmt: skip
 
 
-def _near(request: Request, notes: list[Degraded]) -> DenseCosines | None:
+def _run_dense(request: Request, notes: list[Degraded]) -> DenseCosines | None:
     if request.model.path is None and request.plan.mode != "dense":
-        return None  # who wants no model need not be told on each query that there is none
+        return None  # a user without a model needs no note about it on every query
     try:
         return dense.run(request)
     except ModelError as problem:
@@ -107,8 +106,8 @@ def _near(request: Request, notes: list[Degraded]) -> DenseCosines | None:
         return None
 
 
-def _far(near: DenseCosines, allowed: NDArray[np.bool_], ranked: Ranking, alone: float) -> list[Degraded]:
-    """Says so where meaning alone was asked for and nothing has that of the question."""
+def _note_distance(near: DenseCosines, allowed: NDArray[np.bool_], ranked: Ranking, alone: float) -> list[Degraded]:
+    """A note for dense mode where no note is near to the query."""
     import numpy as np
 
     nearest = max(float(np.asarray(near.cards())[np.asarray(allowed)].max(initial=0.0)), near.nearest)
@@ -117,21 +116,21 @@ def _far(near: DenseCosines, allowed: NDArray[np.bool_], ranked: Ranking, alone:
     return [Degraded("dense", "no note is near to the question in meaning; these are the least far", "")]
 
 
-def _dated(
+def _filter_by_date(
     snapshot: Snapshot, vault: Vault, allowed: NDArray[np.bool_], query: NoteQuery, modified: dict[str, int]
 ) -> NDArray[np.bool_]:
-    """Notes of the asked time: by their front matter, else by when their file was written."""
+    """Notes within the query's dates, by their front matter, else by the last write of the file."""
     found: NDArray[np.bool_] = allowed.copy()
     for file in allowed.nonzero()[0].tolist():
-        moment = next((seconds for text in vault.said(file, "date") if (seconds := moment_of(text)) is not None), None)
+        moment = next((seconds for text in vault.read_facts(file, "date") if (seconds := parse_moment(text)) is not None), None)
         if moment is None:
             moment = modified.get(snapshot.path(file), 0)
         found[file] = (query.since is None or moment >= query.since) and (query.until is None or moment <= query.until)
     return found
 
 
-def moment_of(text: str) -> int | None:
-    """A date of a front matter in seconds; without a zone it is in that of this machine. None for what is no date."""
+def parse_moment(text: str) -> int | None:
+    """A date of a front matter in seconds since 1970, local time if it has no zone; None for what is no date."""
     match = _MOMENT.match(text)
     if match is None:
         return None
@@ -144,17 +143,17 @@ def moment_of(text: str) -> int | None:
         return None
 
 
-def _with_phrases(
-    snapshot: Snapshot, vault: Vault, may: NDArray[np.bool_], phrases: tuple[str, ...]
+def _filter_by_phrases(
+    snapshot: Snapshot, vault: Vault, allowed_units: NDArray[np.bool_], phrases: tuple[str, ...]
 ) -> NDArray[np.bool_]:
-    """Units that hold every phrase, in their text, or in the title and headings above them."""
+    """Units that contain every phrase, in their text or in the title and headings above it."""
     import numpy as np
 
-    candidates = may.copy()
+    candidates = allowed_units.copy()
     for phrase in phrases:
-        for term in query_terms(phrase):
+        for term in extract_terms(phrase):
             if not snapshot.knows(term):
-                continue  # of a script without spaces a whole run is a term, which may stand within a longer one
+                continue  # in scripts without spaces a run is a term, and may be part of a longer one
             here = np.zeros(snapshot.unit_total, bool)
             for field in ("body", "above", "comments"):
                 here[snapshot.postings(field, term)[0]] = True
@@ -162,11 +161,11 @@ def _with_phrases(
                 candidates &= here
     found = np.zeros(snapshot.unit_total, bool)
     for unit in np.flatnonzero(candidates).tolist():
-        text = folded(snapshot.unit_text(unit))
+        text = fold_text(snapshot.unit_text(unit))
         if not all(phrase in text for phrase in phrases):
             file, _, _, _, _, named = snapshot.unit(unit)
             above = snapshot.definition(named).qualified if named >= 0 else ""
-            text = f"{folded(vault.title(file))}\n{folded(above)}\n{text}"
+            text = f"{fold_text(vault.title(file))}\n{fold_text(above)}\n{text}"
         found[unit] = all(phrase in text for phrase in phrases)
     return found
 

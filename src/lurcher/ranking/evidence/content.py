@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 def score(context: Context, power: float) -> NDArray[np.float64]:
     found = context.lexical
-    return harmonic(context.snapshot, found.scores, found.files, context.allowed, power)
+    return sum_harmonic(context.snapshot, found.scores, found.files, context.allowed, power)
 
 
-def _divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
+def _load_divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
     """What the first, second, … best unit of a file is divided by."""
     known = snapshot.divisors.get(power)
     if known is None:
@@ -27,12 +27,12 @@ def _divisors(snapshot: Snapshot, power: float) -> NDArray[np.float64]:
     return known
 
 
-def harmonic(
+def sum_harmonic(
     snapshot: Snapshot, scores: NDArray[np.float64], files: FileScores, allowed: NDArray[np.bool_], power: float
 ) -> NDArray[np.float64]:
     """The sum of each allowed file."""
     counts = snapshot.unit_counts
-    divisors = _divisors(snapshot, power)
+    divisors = _load_divisors(snapshot, power)
     kernel = native()
     if kernel is not None:
         sums = np.empty(snapshot.file_total)
@@ -50,7 +50,7 @@ def _reference(
     units = np.flatnonzero((scores > 0) & allowed[unit_file])
     files = unit_file[units]
     values = scores[units]
-    # By score, then stably by file; equal scores may stand in any order, and small file numbers sort in linear time.
+    # By score, then stably by file; the order of equal scores does not matter, and small file numbers sort in linear time.
     order = np.argsort(-values)
     number = files[order].astype(np.uint16 if snapshot.file_total < 1 << 16 else np.int64)
     order = order[np.argsort(number, kind="stable")]

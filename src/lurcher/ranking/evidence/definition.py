@@ -1,4 +1,4 @@
-"""The file defines a name that the query asks for: types count most, then functions, then variables."""
+"""The file defines a name of the query: types count most, then functions, then variables."""
 
 from __future__ import annotations
 

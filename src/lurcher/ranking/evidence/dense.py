@@ -49,7 +49,7 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
         )
         if chosen is None or not len(chosen[1]):
             return None
-        means = _best_units(context, lane, chosen[1])
+        means = _average_nearest_units(context, lane, chosen[1])
         gains: NDArray[np.float64] = kernel.gained(
             chosen[0], others, usable, chosen[1], means, units, OFFSET, STEEPNESS, LOWEST
         )
@@ -63,13 +63,13 @@ def score(context: Context, others: NDArray[np.float64], card: float, units: flo
     pool = np.flatnonzero(compared)
     if not len(pool):
         return None
-    chunks = _best_units(context, lane, pool)
+    chunks = _average_nearest_units(context, lane, pool)
     gained = nearness + units * (OFFSET + STEEPNESS * (chunks.min() - chunks.max()))
     gained[pool] = nearness[pool] + units * (OFFSET + STEEPNESS * (chunks - chunks.max()))
     return np.where(found, np.maximum(gained, -LOWEST * others), np.where(compared, np.maximum(gained, 0.0), 0.0))
 
 
-def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
+def _average_nearest_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -> NDArray[np.float64]:
     """The mean cosine of each file's nearest units. The nearest is remembered for files that no word leads to."""
     units, cosines = lane.units(pool)
     counts = context.snapshot.unit_counts[pool]
@@ -84,7 +84,7 @@ def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -
     left = cosines.copy()
     sums = np.zeros(len(pool))
     for turn in range(UNITS):
-        best = _largest(left, starts, number)
+        best = _find_largest(left, starts, number)
         if not turn:
             context.nearest = units[best]
         there = counts > turn
@@ -94,7 +94,7 @@ def _best_units(context: Context, lane: DenseCosines, pool: NDArray[np.int64]) -
     return means
 
 
-def _largest(values: NDArray[np.float64], starts: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_largest(values: NDArray[np.float64], starts: NDArray[np.int64], number: NDArray[np.int64]) -> NDArray[np.int64]:
     """The position of the largest value of each run, the first of equals. Runs begin at `starts`, `number` tells them apart."""
     highest = np.flatnonzero(values == np.maximum.reduceat(values, starts)[number])[::-1]
     found = np.empty(len(starts), np.int64)

@@ -26,7 +26,7 @@ def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     snapshot = context.snapshot
     parts: list[tuple[NDArray[np.int64], NDArray[np.uint8], float]] = []
     stems: list[tuple[NDArray[np.int64], None, float]] = []
-    for term, quality in matches(context, "name").items():
+    for term, quality in find_explained_terms(context, "name").items():
         owners, counts = snapshot.postings("name", term)
         if len(owners):
             parts.append((owners, counts, quality))
@@ -51,25 +51,25 @@ def score(context: Context) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.maximum(np.minimum(share / size, 1.0), whole), ((counted >= size) | (whole > 0)).astype(float)
 
 
-def matches(context: Context, family: str) -> dict[str, float]:
+def find_explained_terms(context: Context, family: str) -> dict[str, float]:
     """Each term of `family` that some query word explains, with how well."""
     best: dict[str, float] = {}
     for group in context.plan.groups:
         if group.word not in context.own_words:
-            for term, quality in _explained_by(context.snapshot, group, family):
+            for term, quality in _explain_by_word(context.snapshot, group, family):
                 if quality > best.get(term, 0.0):
                     best[term] = quality
     if context.plan.report is None:
-        for joined in _joined(context.plan.text):
+        for joined in _join_neighbours(context.plan.text):
             if context.snapshot.knows(joined):
                 best[joined] = EXACT
     return best
 
 
-def _explained_by(snapshot: Snapshot, group: Group, family: str) -> list[tuple[str, float]]:
-    """The terms that one word explains, with how well: the same for every question that has it."""
-    asked = group.word, group.forms, family
-    known = snapshot.explained.get(asked)
+def _explain_by_word(snapshot: Snapshot, group: Group, family: str) -> list[tuple[str, float]]:
+    """The terms that one word explains, each with a quality; cached, as it is the same for every query with that word."""
+    key = group.word, group.forms, family
+    known = snapshot.explained.get(key)
     if known is None:
         word, best = group.word, {group.word: EXACT}
         for form in group.forms:
@@ -80,12 +80,12 @@ def _explained_by(snapshot: Snapshot, group: Group, family: str) -> list[tuple[s
             for length in range(MIN_PREFIX, len(word)):
                 best.setdefault(word[:length], PREFIX)
         known = [(term, quality) for term, quality in best.items() if snapshot.knows(term)]
-        snapshot.explained.put(asked, known, len(known))
+        snapshot.explained.put(key, known, len(known))
     return known
 
 
 @lru_cache(maxsize=8)
-def _joined(text: str) -> tuple[str, ...]:
+def _join_neighbours(text: str) -> tuple[str, ...]:
     """Neighbouring words written as one: a question's "thread pool" is a file's `threadpool`."""
     found = [word.lower() for word in words(text)]
     return tuple([a + b for a, b in pairwise(found) if a not in STOP_WORDS and b not in STOP_WORDS])

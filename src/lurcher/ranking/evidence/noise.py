@@ -33,17 +33,17 @@ BARREL_DEFINITIONS = 3
 
 
 def score(context: Context) -> NDArray[np.float64]:
-    """One factor per file. Most questions lift nothing, and have the same."""
-    settings, of_roles = context.settings.noise, _factors(context)
-    asked = (*of_roles.values(), settings.barrel, settings.legacy, _named_versions(context))
-    known = context.snapshot.factors.get(asked)
+    """One factor per file, cached: most queries lift nothing and share the same factors."""
+    settings, of_roles = context.settings.noise, _get_role_factors(context)
+    key = (*of_roles.values(), settings.barrel, settings.legacy, _find_named_versions(context))
+    known = context.snapshot.factors.get(key)
     if known is None:
-        known = _worked_out(context, of_roles)
-        context.snapshot.factors.put(asked, known, len(known))
+        known = _compute_factors(context, of_roles)
+        context.snapshot.factors.put(key, known, len(known))
     return known
 
 
-def _worked_out(context: Context, of_roles: dict[int, float]) -> NDArray[np.float64]:
+def _compute_factors(context: Context, of_roles: dict[int, float]) -> NDArray[np.float64]:
     flags = context.snapshot.file_roles
     factors = np.ones(len(flags))
     for role, factor in of_roles.items():
@@ -52,7 +52,7 @@ def _worked_out(context: Context, of_roles: dict[int, float]) -> NDArray[np.floa
         context.snapshot.file_definitions < BARREL_DEFINITIONS
     )
     factors[barrel] *= context.settings.noise.barrel
-    factors[np.array(_superseded(context), np.int64)] *= context.settings.noise.legacy
+    factors[np.array(_find_superseded(context), np.int64)] *= context.settings.noise.legacy
     return factors
 
 
@@ -63,26 +63,26 @@ def why(context: Context, file: int) -> list[StageWhy]:
         return []
     found = [
         StageWhy("noise", factor=factor, note=roles.NAMES[role])
-        for role, factor in _factors(context).items()
+        for role, factor in _get_role_factors(context).items()
         if flags & role and factor != 1.0
     ]
     settings = context.settings.noise
     if flags & roles.BARREL and context.snapshot.file_definitions[file] < BARREL_DEFINITIONS:
         found.append(StageWhy("noise", factor=settings.barrel, note=roles.NAMES[roles.BARREL]))
     version = context.snapshot.superseded.get(file) if flags & roles.VERSIONED else None
-    if version is not None and version not in _named_versions(context):
+    if version is not None and version not in _find_named_versions(context):
         found.append(StageWhy("noise", factor=settings.legacy, note=roles.NAMES[roles.VERSIONED]))
     return found
 
 
-def _factors(context: Context) -> dict[int, float]:
-    """The factor of each role for this query, worked out once."""
+def _get_role_factors(context: Context) -> dict[int, float]:
+    """The factor of each role for this query, computed once."""
     if not context.role_factors:
-        context.role_factors.update(_for_query(context))
+        context.role_factors.update(_choose_role_factors(context))
     return context.role_factors
 
 
-def _for_query(context: Context) -> dict[int, float]:
+def _choose_role_factors(context: Context) -> dict[int, float]:
     settings = context.settings.noise
     factors = {
         roles.TEST: settings.tests,
@@ -94,21 +94,21 @@ def _for_query(context: Context) -> dict[int, float]:
         roles.DATA: DATA,
     }
     if not context.plan.change:
-        asked = {group.word for group in context.plan.groups}
+        words_in_query = {group.word for group in context.plan.groups}
         for role, words in _LIFTED_BY.items():
-            if asked & words:
+            if words_in_query & words:
                 factors[role] = 1.0
     return factors
 
 
-def _superseded(context: Context) -> list[int]:
+def _find_superseded(context: Context) -> list[int]:
     """Files of a version folder that has a later one beside it, unless the query names the version."""
-    named = _named_versions(context)
+    named = _find_named_versions(context)
     return [file for file, version in context.snapshot.superseded.items() if version not in named]
 
 
-def _named_versions(context: Context) -> frozenset[int]:
-    """The versions of such folders that the query names."""
+def _find_named_versions(context: Context) -> frozenset[int]:
+    """The versions of superseded folders that the query names."""
     older = context.snapshot.superseded
     words = [group.word for group in context.plan.groups if group.word[:1] == "v"] if older else ()
     return frozenset(version for version in older.values() if f"v{version}" in words) if words else frozenset()

@@ -1,4 +1,4 @@
-"""The file has the query as it stands, word for word."""
+"""The file contains the query word for word."""
 
 from __future__ import annotations
 

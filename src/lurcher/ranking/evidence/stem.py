@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.query.intent import parts_of
+from lurcher.query.intent import split_qualified_name
 from lurcher.ranking.context import Context
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def score(context: Context) -> NDArray[np.float64]:
     found = np.zeros(context.snapshot.file_total)
     for name in context.plan.names:
-        parts = parts_of(name)
+        parts = split_qualified_name(name)
         if parts:
             owners, _ = context.snapshot.postings("stem", compound(parts[-1]))
             found[owners] = 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.ranking.mentions import files_at
+from lurcher.ranking.mentions import find_files_at
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ def score(context: Context) -> NDArray[np.float64]:
     found = np.zeros(context.snapshot.file_total)
     value = 1.0
     for path in reversed(context.plan.report.frames if context.plan.report else ()):
-        files = files_at(context, path)
+        files = find_files_at(context, path)
         if not files or found[files[0]]:
             continue
         for file in files:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.ranking.evidence.name import matches
+from lurcher.ranking.evidence.name import find_explained_terms
 from lurcher.runtime.arrays import np
 from lurcher.runtime.kernel import native
 from lurcher.runtime.light import TYPE_CHECKING
@@ -19,9 +19,9 @@ def score(context: Context) -> NDArray[np.float64]:
     total = sum(context.lexical.idf.values())
     if not total:
         return np.zeros(snapshot.file_total)
-    rarity = _rarity(context)
+    rarity = _collect_idf(context)
     parts = []
-    for term, quality in matches(context, "types").items():
+    for term, quality in find_explained_terms(context, "types").items():
         owners, counts = snapshot.postings("types", term)
         if len(owners):
             parts.append((owners, counts, quality, quality * rarity.get(term, 0.0)))
@@ -55,8 +55,8 @@ def _reference(
     return found
 
 
-def _rarity(context: Context) -> dict[str, float]:
-    """The IDF of the query word that each term stands for."""
+def _collect_idf(context: Context) -> dict[str, float]:
+    """Term → IDF of the query word of which it is a form."""
     rarity: dict[str, float] = {}
     for group in context.plan.groups:
         idf = context.lexical.idf.get(group.word, 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lurcher.ranking.context import Context
-from lurcher.ranking.mentions import files_at
+from lurcher.ranking.mentions import find_files_at
 from lurcher.runtime.arrays import np
 from lurcher.runtime.light import TYPE_CHECKING, pattern
 
@@ -18,7 +18,7 @@ def score(context: Context) -> NDArray[np.float64]:
     for url in context.plan.report.urls if context.plan.report else ():
         match = _BLOB.search(url)
         if match and "." in match[1].rsplit("/", 1)[-1]:
-            files = files_at(context, match[1])
+            files = find_files_at(context, match[1])
             for file in files:
                 found[file] = max(found[file], 1.0 / len(files))
                 context.notes["url", file] = "a link points to it"

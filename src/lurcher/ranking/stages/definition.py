@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lurcher.query.intent import SYMBOL, parts_of
+from lurcher.query.intent import SYMBOL, split_qualified_name
 from lurcher.ranking.context import Context
 from lurcher.terms.split import compound, name_of
 from lurcher.types import StageWhy
@@ -23,7 +23,7 @@ def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageW
         if match.unit in done or not context.allowed[match.file] or match.strength < 0.5 * strongest:
             continue
         done.add(match.unit)
-        same = compound(name_of(context.snapshot.path(match.file))) == compound(parts_of(match.name)[-1])
+        same = compound(name_of(context.snapshot.path(match.file))) == compound(split_qualified_name(match.name)[-1])
         times = 1 + (factor - 1) * match.strength
         times *= SAME_STEM if same else 1.0
         scores[match.unit] = scores.get(match.unit, lowest) * times

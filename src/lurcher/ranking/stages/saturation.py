@@ -1,4 +1,4 @@
-"""Each further unit of the same file counts half as much as the one before it."""
+"""Each unit of a file after its first is multiplied by another factor: 0.5 by default, then 0.25, and so on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query words that stand in a file's name or its folder: + max · share of words · weight, from a least share on."""
+"""Query words in a file's name or folder: + max · share of the words · weight, if the share is large enough."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def apply(context: Context, scores: dict[int, float], log: dict[int, list[StageW
     for unit in scores:
         file = int(context.snapshot.unit_file[unit])
         if file not in shares:
-            shares[file] = _share(words, context.snapshot.path(file))
+            shares[file] = _compute_share(words, context.snapshot.path(file))
         if shares[file] >= settings.stem_share and shares[file]:
             amount = top * shares[file] * settings.stem
             scores[unit] += amount
             log.setdefault(unit, []).append(StageWhy("stem", amount=amount))
 
 
-def _share(words: list[str], path: str) -> float:
+def _compute_share(words: list[str], path: str) -> float:
     parts = name_parts(name_of(path))
     for folder in folders_of(path)[-1:]:
         parts += name_parts(folder)
-    return sum(any(_alike(word, part) for part in parts) for word in words) / len(words)
+    return sum(any(_is_alike(word, part) for part in parts) for word in words) / len(words)
 
 
-def _alike(word: str, part: str) -> bool:
+def _is_alike(word: str, part: str) -> bool:
     if word == part:
         return True
     short, long = sorted((word, part), key=len)

@@ -121,16 +121,16 @@ def _place_lines(hit: Hit, painter: Painter, path: str) -> Iterable[str]:
         lines = hit.text.replace("\r\n", "\n").rstrip("\n").split("\n")
         first = 0
         if painter.on and len(lines) > _TERMINAL_LINES:
-            from lurcher.answer.excerpts import BELOW, beginning_at, densest
+            from lurcher.answer.excerpts import MAX_LINES_BELOW, cut_around_match, cut_densest
 
             text = hit.text.replace("\r\n", "\n")
             if hit.matches:
                 start_line, end_line = hit.matches[0].start_line, hit.matches[0].end_line
-                _, start, _ = beginning_at(text, hit.start_line, _TERMINAL_LINES, start_line, end_line)
+                _, start, _ = cut_around_match(text, hit.start_line, _TERMINAL_LINES, start_line, end_line)
                 first = start - hit.start_line
             else:
-                kept = (hit.best_line, hit.best_line + BELOW)  # what the hit is named after
-                _, start, _ = densest(text, hit.start_line, _TERMINAL_LINES, terms, kept)
+                kept = (hit.best_line, hit.best_line + MAX_LINES_BELOW)  # what the hit is named after
+                _, start, _ = cut_densest(text, hit.start_line, _TERMINAL_LINES, terms, kept)
                 first = start - hit.start_line
         shown = lines[first : first + _TERMINAL_LINES] if painter.on else lines
         width = len(str(hit.start_line + first + len(shown)))

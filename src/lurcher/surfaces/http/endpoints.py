@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from lurcher.answer.page import with_notes
+from lurcher.answer.page import add_notes
 from lurcher.errors import PathError, QueryError, UsageError
 from lurcher.surfaces import parameters as p
 from lurcher.surfaces.parameters import HTTP, Parameter, check_all
@@ -128,7 +128,7 @@ def _search_early(engine: Engine, values: Values, search: Callable[..., Answer])
         options["sources"] = ["code", "notes"]
         options |= {"author": None, "outcomes": ()}
         missing = (Degraded("history", "nothing of the history is indexed yet", "ask again for the full answer"),)
-    return _answer_data(with_notes(search(values["q"], **options), missing), values)
+    return _answer_data(add_notes(search(values["q"], **options), missing), values)
 
 
 def _answer_data(answer: Answer, values: Values) -> dict[str, Any]:

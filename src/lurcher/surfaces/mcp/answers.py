@@ -44,7 +44,7 @@ class ToolResult:
     @property
     def tokens(self) -> int:
         """About what it costs to read."""
-        return tokens.estimate(self.text)
+        return tokens.estimate_tokens(self.text)
 
 
 def entry_budget(budget: int) -> int:
@@ -161,7 +161,7 @@ def render_outline(answer: OutlineAnswer, budget: int) -> ToolResult:
         symbols = [data for _, data in kept if data is not None]
         files.append({"path": file.path, "language": file.language, "lines": file.lines, "symbols": symbols})
         shown += len(symbols)
-        left -= tokens.count(texts[-1])
+        left -= tokens.count_tokens(texts[-1])
         if len(kept) < len(lines):
             break
     missing = answer.total - shown
@@ -268,7 +268,7 @@ def _take_fitting(items: Sequence[Any], text_of: Callable[[Any], str], left: int
     """The first items that fit, at least one, and how many do not."""
     kept: list[Any] = []
     for item in items:
-        left -= tokens.count(text_of(item)) + 1
+        left -= tokens.count_tokens(text_of(item)) + 1
         if left < 0 and kept:
             break
         kept.append(item)
@@ -288,7 +288,7 @@ def _pack(parts: Sequence[str], budget: int, below: str, degraded: Sequence[Degr
         return f"{above}\n\n{said}" if above and said else above or said
 
     text = whole()
-    while not sure and texts and tokens.count(text) > budget:
+    while not sure and texts and tokens.count_tokens(text) > budget:
         longest = max(range(len(texts)), key=lambda i: len(texts[i]))
         lines = texts[longest].rstrip("\n").split("\n")
         if len(lines) < 4:

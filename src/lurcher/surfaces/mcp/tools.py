@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from lurcher.answer.page import with_notes
+from lurcher.answer.page import add_notes
 from lurcher.engine import Engine
 from lurcher.errors import IndexBuilding, PathError, UsageError
 from lurcher.inspect.answers import ContextAnswer
@@ -132,7 +132,7 @@ def _search(call: Call, given: dict[str, Any]) -> ToolResult:
             # The others need not wait for it.
             options["sources"] = [source for source in SOURCES if source != "history"]
             missing = (Degraded("history", problem.message, problem.hint),)
-    answer = with_notes(scope.served.search(given["query"], **options), missing)
+    answer = add_notes(scope.served.search(given["query"], **options), missing)
     return answers.render_search(scope.with_labels(answer), budget)
 
 

@@ -8,7 +8,7 @@ from lurcher.corpora.history.ranking import factors
 from lurcher.corpora.history.ranking.base import PastContext, PastRanking, in_order, once_each
 from lurcher.corpora.history.ranking.default import KEEP_TERMS
 from lurcher.corpora.history.ranking.fields import Weights, score
-from lurcher.ranking.fusion import fuse
+from lurcher.ranking.fusion import fuse_ranks
 from lurcher.types import LaneWhy, Why
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def rank(context: PastContext) -> PastRanking:
 
     settings = context.settings
     lanes = _lanes(context)
-    fused = fuse([(1.0, best) for best, _ in lanes.values()], settings.classic.rrf_k)
+    fused = fuse_ranks([(1.0, best) for best, _ in lanes.values()], settings.classic.rrf_k)
     first = {commit: place for place, commit in enumerate(fused)}
     # Ties go to whoever appeared first in the lanes.
     best = sorted(fused, key=lambda commit: (-fused[commit], first[commit]))[: settings.history.candidates]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from lurcher.corpora.history.ranking.base import PastContext, PastRanking, in_order, once_each
 from lurcher.corpora.history.ranking.default import KEEP_TERMS
 from lurcher.corpora.history.ranking.fields import Weights, score
-from lurcher.ranking.fusion import choose, scaled
+from lurcher.ranking.fusion import scale_min_max, select_diverse
 from lurcher.types import Degraded, LaneWhy, Why
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def rank(context: PastContext) -> PastRanking:
         context.notes.append(Degraded("dense", "there are no vectors: BM25 alone decides", hint))
     usable = np.flatnonzero(context.allowed)
     hybrid = np.zeros(past.commit_total)
-    hybrid[usable] = alpha * scaled(cosines[usable]) + (1 - alpha) * scaled(bm25[usable])
+    hybrid[usable] = alpha * scale_min_max(cosines[usable]) + (1 - alpha) * scale_min_max(bm25[usable])
     found = usable[(hybrid[usable] > 0) & ((bm25[usable] > 0) | (cosines[usable] > 0))]
     best = found[in_order(past, found, hybrid[found])]
     best = best[once_each(past, best)]
@@ -46,7 +46,7 @@ def rank(context: PastContext) -> PastRanking:
     if context.mmr is not None and context.direction is not None and len(best):
         most = settings.history.candidates
         head = best[:most]
-        order, gains = choose(values[:most], past.commit_vectors(head), context.mmr)
+        order, gains = select_diverse(values[:most], past.commit_vectors(head), context.mmr)
         chosen = {int(head[place]): gain for place, gain in zip(order, gains, strict=True)}
         best = np.concatenate((head[order], best[most:]))
         values = hybrid[best]
