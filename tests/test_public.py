@@ -165,9 +165,11 @@ def test_only_the_configuration_reads_toml() -> None:
 ENVIRONMENT_READERS = {
     "config/load.py",
     "config/folders.py",
-    "__init__.py",  # sets how many threads numpy may start, before anyone imports it
+    "config/trust.py",
+    "start.py",  # sets how many threads numpy may start, before anyone imports it
     "sources/git/command.py",  # hands git an environment that nobody else decides on
     "indexing/workers.py",  # hands the same to its children
+    "runtime/kernel.py",  # whether to use it, decided before any configuration is loaded
 }
 
 

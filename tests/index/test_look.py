@@ -16,7 +16,7 @@ def test_an_answer_without_a_look_of_its_own_reads_as_with_one(repository: Path)
         for question in ("redirects", "Client.retry", "nothing_like_it"):
             bare = engine.search(question, check=False).to_dict()
             assert bare["index"]["fresh"] is False
-            found = look.seen(bare)
+            found = look.complete(bare)
             assert found is not None
             assert {**found, "timings_ms": {}} == {**engine.search(question).to_dict(), "timings_ms": {}}
 
@@ -28,7 +28,7 @@ def test_so_it_does_where_the_index_is_behind(repository: Path) -> None:
         (repository / f"src/new_{number}.py").write_text(f"value_{number} = {number}\n")
     with Engine.open(repository, overrides={"index.refresh_limit": "2"}) as engine:
         look = engine.look()
-        found = look.seen(engine.search("redirects", check=False).to_dict())
+        found = look.complete(engine.search("redirects", check=False).to_dict())
         assert found is not None
         assert found["index"]["stale_paths"] == 4
         assert found["degraded"] == engine.search("redirects").to_dict()["degraded"]
@@ -40,8 +40,8 @@ def test_an_answer_of_another_generation_is_not_touched(repository: Path) -> Non
         look = engine.look()
         (repository / "src/new.py").write_text("value = 1\n")
         engine.refresh()
-        assert look.seen(engine.search("redirects", check=False).to_dict()) is None
-        assert look.seen({"no": "index"}) is None
+        assert look.complete(engine.search("redirects", check=False).to_dict()) is None
+        assert look.complete({"no": "index"}) is None
 
 
 def test_what_answers_depend_on_changes_with_it(repository: Path) -> None:
@@ -66,7 +66,7 @@ def test_several_roots_are_one_look(tmp_path: Path) -> None:
         write_repository(folder)
     with Engine.open(folders) as engine:
         look = engine.look()
-        found = look.seen(engine.search("redirects", check=False).to_dict())
+        found = look.complete(engine.search("redirects", check=False).to_dict())
         assert found is not None
         assert found["index"]["fresh"]
         assert found["degraded"] == []

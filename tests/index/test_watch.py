@@ -488,7 +488,7 @@ def test_changes_that_nobody_told_of_are_found_and_it_looks_from_then_on(root: P
                 time.sleep(0.02)
             time.sleep(0.3)
             write(root, {f"new_{number}.py": f"x = {number}\n"})
-        while not any(isinstance(item, Notice) and "does not tell of every change" in item.message for item in told):
+        while not any(isinstance(item, Notice) and "does not report every change" in item.message for item in told):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     finally:

@@ -174,7 +174,7 @@ def test_whether_it_is_fresh_is_not_claimed(
 def test_a_look_at_the_tree_says_nothing_about_a_store() -> None:
     look = TreeState(IndexState(3, True, 0), (), (), None, 1)
     answer = {"index": {"generation": 3, "fresh": False, "stale_paths": 0, "shared": {"shop": {}}}, "degraded": []}
-    assert look.seen(answer) is answer
+    assert look.complete(answer) is answer
 
 
 def test_another_model_answers_by_words(

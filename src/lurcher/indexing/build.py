@@ -1,4 +1,4 @@
-"""Files → a segment: cut, name, count."""
+"""Builds a segment from files: reads them, cuts them into units, and counts their terms."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def build_segment(
     begin: Callable[[str], None] | None = None,
     first: int = 0,
 ) -> SegmentData:
-    """A segment of `inputs` (path, UTF-8 text), which come in path order; with vectors where there is a table.
+    """A segment of `inputs` (path, UTF-8 text) in path order; with vectors if there is a table.
 
-    Files in `plain` are not given to a grammar; `begin` is told of each file before it is, and of none when all are read.
-    `first` is where the first text stands.
+    Files in `plain` are not parsed by a grammar. `begin` is called with each path before it is parsed, and with "" at the end.
+    `first` is the offset of the first text.
     """
     import numpy as np
 
     counter = make_counter()
-    put = make_row_builder(counter)
+    rows = make_row_builder(counter)
     paths = StringPool()
     languages: dict[str, int] = {}
     files: list[tuple[int, ...]] = []
@@ -69,8 +69,8 @@ def build_segment(
         counter.add("name", number, " ".join(parts))
         counter.add("folder", number, " ".join(folders))
         stems.append((compound(name), int(len(parts) > 1)))
-        first_unit, first_definition, first_string = put.sizes()
-        put.add_file(number, text, parsed)
+        first_unit, first_definition, first_string = rows.sizes()
+        rows.add_file(number, text, parsed)
         for i, words_above in enumerate(parsed.above):
             counter.add("above", first_unit + i, words_above)
         imports.put(number, parsed.imports)
@@ -84,7 +84,7 @@ def build_segment(
         offset += len(text)
     if begin is not None:
         begin("")
-    unit_table, definition_table, strings, keys = put.finish()
+    unit_table, definition_table, strings, keys = rows.finish()
     for stem, _ in stems:
         counter.require(stem)
     for key in keys:
@@ -94,8 +94,8 @@ def build_segment(
     postings["stem"] = _one_term_each(numbers[: len(stems)], [count for _, count in stems])
     postings["definitions"] = _one_term_each(numbers[len(stems) :], [1] * len(keys))
     for field in UNIT_FAMILIES:
-        rows = postings[field]
-        unit_table[field] = np.bincount(rows.owners, rows.counts, len(unit_table)) if len(unit_table) else 0
+        found = postings[field]
+        unit_table[field] = np.bincount(found.owners, found.counts, len(unit_table)) if len(unit_table) else 0
     file_table = np.array(files, FILE)
     for field in ("body", "comments"):
         incomplete = counter.incomplete(field)
@@ -127,8 +127,8 @@ def _flags(text: bytes, parsed: ParsedFile) -> int:
 
 
 def _has_unindexed_words(text: bytes, chunks: tuple[Span, ...]) -> bool:
-    """Whether a search for words of this text among its terms could miss one, as far as the text alone can tell."""
-    # An accent that follows its letter is put onto it before words are read: the letter alone is not found then.
+    """Whether some word of this text may be missing among its terms, as far as the text alone can tell."""
+    # Terms are composed (NFC): a letter followed by a combining accent is not found as the letter alone.
     if not text.isascii() and not unicodedata.is_normalized("NFC", text.decode("utf-8", "replace")):
         return True
     for chunk in chunks:
@@ -144,22 +144,18 @@ def _count_terms(text: str) -> int:
 
 
 def _one_term_each(terms: NDArray[np.uint32], counts: list[int]) -> Postings:
-    """Postings in which each owner, numbered in order, has exactly one term."""
+    """Postings in which each owner has exactly one term; owners are numbered in the order of `terms`."""
     import numpy as np
 
     order = np.argsort(terms, kind="stable")
     return Postings(terms[order], order.astype(np.uint32), np.array(counts, np.uint8)[order])
 
-# ----------------------------------------------------------------------------------------------------------------------
-# The texts that a segment is built of: given, or read by whoever builds it, be that another process.
-
-
 InputFiles = list[tuple[str, bytes | None]]
-"""Path and text; no text where whoever builds them is to read it."""
+"""Path and text of files; None where the builder is to read the text."""
 
 
 class TreeReader(NamedTuple):
-    """Where texts are read from, and which."""
+    """Reads files of a tree within the limits of the settings. Can be sent to a worker process."""
 
     root: str
     max_file_bytes: int
@@ -181,18 +177,18 @@ class TreeReader(NamedTuple):
 
 
 class ReadResult(NamedTuple):
-    """What a file was when its builder read it."""
+    """The result of reading a file."""
 
     path: str
     reason: str
-    """Why it has no text; nothing where it has."""
+    """Why the file is left out; empty if it is not."""
     digest: str | None
     size: int = 0
-    """Of its text."""
+    """Bytes of its text."""
 
 
 def read_inputs(files: InputFiles, tree: TreeReader | None) -> tuple[list[tuple[str, bytes]], list[ReadResult]]:
-    """The files that have a text, read where that is left to do, and what was seen of those."""
+    """The texts of files, read where they are missing, and the results of reading."""
     texts: list[tuple[str, bytes]] = []
     seen: list[ReadResult] = []
     for path, text in files:

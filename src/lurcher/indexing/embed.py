@@ -1,7 +1,11 @@
-"""What of a unit and of a file is given to a model that embeds text.
+"""Makes the vectors of a model that embeds text: vectors of known texts are copied, the others embedded.
 
-A unit is its text under its path and its name; a file's card is its path, the names that it defines, and how it begins. Where
-a text stands in its file is no part of it, so that a unit which only moved is the same text.
+    segments without vectors ──► digests of their texts ──► known vectors copied ──► others embedded ──► sidecar ──► manifest
+
+The text of a unit is its path, its name and its content; that of a file's card is its path, the names it defines, and how it
+begins. Line numbers are no part of it, so a unit that only moved has the same text. Nothing is parsed or counted again. Work is
+saved now and then, so that an interrupted run goes on where it stopped; a provider that fails leaves rows of zeros, which the
+next run fills.
 """
 
 from __future__ import annotations
@@ -34,25 +38,37 @@ if TYPE_CHECKING:
 
 UNITS, CARDS = VECTOR_GROUPS
 CARD_NAMES, CARD_CHARS = 40, 600
-"""Names on a card, and how much of the beginning of its file."""
+"""Names on a card, and characters from the beginning of its file."""
 MAX_CHARS = 20_000
+BATCH = 32
+"""Texts that are embedded together: what servers accept unless set up otherwise."""
+CHECKPOINT_SECONDS = 30.0
+"""Seconds of work before the first save; doubled each time."""
+_WINDOW_BATCHES = 64
+"""Batches whose texts are sorted by length together: a short text in a batch with a long one costs as much."""
+_REFUSAL_STATUSES = (400, 413, 422)
+"""HTTP statuses of servers that refuse a text, or a batch of that size."""
+_MAX_REFUSED = 20
+"""Texts that a server may refuse in a row before that counts as a failure of the server."""
+REFUSED_SCALE = 1e-9
+"""The scale of a refused text: its vector is next to zero, and it is not embedded again."""
 _CARD_KINDS = frozenset(number for number, kind in enumerate(KINDS) if kind in TYPE_KINDS or kind in FUNCTION_KINDS)
 _HEADING = KINDS.index(HEADING)
 
 
 @dataclass(frozen=True, slots=True)
 class TextGroup:
-    """The texts of one group: how many, which of them are needed, and each."""
+    """The texts of one group of vectors."""
 
     group: VectorGroup
     count: int
     needed: NDArray[np.bool_] | None
-    """None: all."""
+    """Which rows need a vector; None: all."""
     text: Callable[[int], str]
 
 
 def describe_segment(container: Container, live: NDArray[np.bool_] | None) -> list[TextGroup]:
-    """The texts of a segment's units and files; dead files need no vectors."""
+    """The texts of the units and files of a segment; dead files need no vectors."""
     segment = Segment(container, live)
     texts = _SegmentTexts(segment)
     units = None if live is None else live[segment.units["file"]]
@@ -98,12 +114,9 @@ class _SegmentTexts:
         data = self._segment.container.section("text", base + start, base + min(end, start + MAX_CHARS))
         return bytes(data).decode("utf-8", "ignore").strip()
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Vectors by the digests of the texts that they are of: what was embedded once is found again, wherever its text is now.
-
 
 class VectorCache:
-    """Vectors by the digests of their texts."""
+    """Vectors of existing sidecars by the digests of their texts."""
 
     def __init__(self, groups: tuple[VectorGroup, ...]) -> None:
         self._groups = groups
@@ -115,7 +128,7 @@ class VectorCache:
         self._index = None
 
     def rows(self, keys: NDArray[np.uint64], dims: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-        """The vectors of texts with these digests; zero for those that are not known."""
+        """The vectors of texts with these digests; zero for unknown ones."""
         import numpy as np
 
         numbers, scales = np.zeros((len(keys), dims), np.int8), np.zeros(len(keys), np.float32)
@@ -144,7 +157,7 @@ class VectorCache:
 
 
 def hash_texts(texts: TextGroup) -> NDArray[np.uint64]:
-    """The digest of every text that is needed; zero for others."""
+    """The digest of every needed text; zero for others."""
     import numpy as np
 
     needed = range(texts.count) if texts.needed is None else np.flatnonzero(texts.needed).tolist()
@@ -155,42 +168,19 @@ def hash_texts(texts: TextGroup) -> NDArray[np.uint64]:
         keys[number] = int.from_bytes(digest[:8], "little"), int.from_bytes(digest[8:], "little")
     return keys
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Brings vectors that lie apart from their segments up to date: what is known by its text is taken over, the rest embedded.
-#
-# segments without vectors ──► digests of their texts ──► known ones copied ──► others embedded ──► file ──► manifest
-#
-# Nothing is parsed or counted. What was embedded is kept every now and then, so that whoever is interrupted goes on from there;
-# a provider that fails leaves rows of zeros, which the next run fills.
-
-
-BATCH = 32
-"""Texts that are embedded together: what servers accept unless set up otherwise."""
-CHECKPOINT_SECONDS = 30.0
-"""Seconds of work after which it is kept for the first time; then after twice as many each time."""
-_WINDOW_BATCHES = 64
-"""Batches whose texts are sorted by length: a short text beside a long one costs as much as that."""
-_REFUSAL_STATUSES = (400, 413, 422)
-"""What servers say to a text, or to so many, that they will not take."""
-_MAX_REFUSED = 20
-"""Texts that a server may refuse one after the other before it is not the texts' fault."""
 
 Describe = Callable[[str, Container], list[TextGroup]]
-"""The texts of the segment of that name."""
+"""Name and container of a segment → its texts."""
 Commit = Callable[[Mapping[str, VectorSidecar]], None]
-
-
-REFUSED_SCALE = 1e-9
-"""The scale of a text that the provider would not take: it is near nothing, and not asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingResult:
     vectors: Mapping[str, VectorSidecar]
     problem: LurcherError | None
-    """Why some vectors are still missing, if a provider failed."""
+    """Why vectors are still missing, if the provider failed."""
     refused: int = 0
-    """Texts that the provider would not take."""
+    """Texts that the provider refused."""
 
 
 def embed_missing(
@@ -206,20 +196,20 @@ def embed_missing(
     seconds: float | None = None,
     most: int = -1,
 ) -> EmbeddingResult:
-    """Vectors for every segment, within so many `seconds`; `commit` makes them part of the index.
+    """Make the missing vectors of all segments, within `seconds`; `commit` makes them part of the index.
 
-    Where more than `most` texts would have to be embedded (-1: any number will do), only what is known is taken over.
+    If more than `most` texts would have to be embedded (-1: no limit), only known vectors are copied.
     """
     return _EmbeddingRun(store, segments, vectors, model, groups, describe, commit, progress, seconds).run(most)
 
 
 @dataclass(slots=True)
 class _GroupRows:
-    """What is known of one group of one segment."""
+    """The vectors of one group of one segment so far."""
 
     texts: TextGroup
     keys: NDArray[np.uint64]
-    """Two numbers for each row."""
+    """The digest of each row as two numbers."""
     numbers: NDArray[np.int8]
     scales: NDArray[np.float32]
     missing: list[int] = field(default_factory=list)
@@ -260,10 +250,10 @@ class _EmbeddingRun:
         """Segments whose vectors are incomplete."""
         self._deadline = None if seconds is None else Deadline.after(seconds)
         self._refused_in_a_row = 0
-        """One after the other."""
+        """Refused texts in a row."""
         self._refused_texts: list[_PendingText] = []
         self._any_accepted = False
-        """Whether any text was not refused."""
+        """Whether any text was accepted."""
 
     def run(self, most: int) -> EmbeddingResult:
         self._load_known()
@@ -284,7 +274,7 @@ class _EmbeddingRun:
         return EmbeddingResult(vectors, problem, len(self._refused_texts))
 
     def _mark_refused(self) -> None:
-        """Texts that were refused, where others were not, are not asked for again."""
+        """Mark refused texts, unless all were refused, so that they are not embedded again."""
         for item in self._refused_texts if self._any_accepted else ():
             for rows, number in item.places:
                 rows.scales[number] = REFUSED_SCALE
@@ -293,7 +283,7 @@ class _EmbeddingRun:
         return any(not rows.scales[rows.missing].all() for parts in self._incomplete.values() for rows in parts)
 
     def _load_known(self) -> None:
-        """Find what is there: whole files as they are, else single rows by their texts."""
+        """Load existing vectors: complete sidecars as they are, else single rows by their texts."""
         import numpy as np
 
         known = VectorCache(self._groups)
@@ -308,7 +298,7 @@ class _EmbeddingRun:
                     self._files[segment] = name
                 known.add(found)
             except (CorruptIndex, OSError):
-                self._files.pop(segment, None)  # what is damaged is made again
+                self._files.pop(segment, None)  # a damaged sidecar is made again
         for segment in self._segments:
             described = self._describe(segment, self._store.container(segment))
             file = self._files.get(segment)
@@ -332,7 +322,7 @@ class _EmbeddingRun:
                 self._incomplete[segment] = parts
 
     def _check_server_model(self) -> None:
-        """Vectors of what a server has now must not stand beside those of what it had before."""
+        """Raise if the server has another model now: vectors of two models must not be mixed."""
         limit = self._deadline or Deadline.after(self._model.settings.seconds)
         now, before = self._model.embedder().served(limit), self._about.get("served", "")
         if before and now and now != before:
@@ -344,7 +334,7 @@ class _EmbeddingRun:
             self._about["served"] = now
 
     def _find_missing(self) -> list[list[_RowPlace]]:
-        """Where vectors are missing, together where that is of the same text: a short file may be its own card."""
+        """The rows without vectors, grouped by text: a short file may equal its card."""
         found: dict[tuple[int, int], list[_RowPlace]] = {}
         for parts in self._incomplete.values():
             for rows in parts:
@@ -367,7 +357,7 @@ class _EmbeddingRun:
                 pause, kept_at = 2 * pause, time.monotonic()
 
     def _batches(self, places: list[list[_RowPlace]]) -> Iterator[list[_PendingText]]:
-        """Texts that are embedded together, of about the same length."""
+        """Batches of texts of about the same length."""
         size = BATCH
         for first in range(0, len(places), size * _WINDOW_BATCHES):
             window = [
@@ -386,7 +376,7 @@ class _EmbeddingRun:
         except ServerError as problem:
             if problem.status not in _REFUSAL_STATUSES or self._refused_in_a_row >= _MAX_REFUSED:
                 raise
-            if len(batch) > 1:  # some of them may do
+            if len(batch) > 1:  # some texts of the batch may be accepted
                 middle = len(batch) // 2
                 self._embed_batch(batch[:middle])
                 self._embed_batch(batch[middle:])
@@ -416,7 +406,7 @@ class _EmbeddingRun:
                 rows.numbers[number], rows.scales[number] = numbers[i], scales[i]
 
     def _save(self, *, final: bool) -> Mapping[str, VectorSidecar]:
-        """Write what there is; vectors of other models are dropped once ours are whole."""
+        """Write the vectors so far; those of other models are dropped once ours are complete."""
         if not self._dims:
             return self._other_models
         wrote = False

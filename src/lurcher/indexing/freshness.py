@@ -1,8 +1,8 @@
 """What changed in a tree since the manifest was written, from names and time stamps alone.
 
-A time stamp is believed if a later change is bound to give another one. A file system's clock ticks: two changes within one
-tick get the same stamp. So what had changed shortly before it was looked at is looked at again, once. The change time
-decides, because no program can set it; the modification time counts beside it for file systems that keep no real change time.
+A time stamp is trusted if any later change must give another one. The clock of a file system ticks, and two changes within one
+tick get the same stamp; so a file that changed shortly before it was read is read again, once. The change time decides,
+because no program can set it; the modification time counts too, for file systems without real change times.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ if TYPE_CHECKING:
 
 
 FINE_NS, COARSE_NS, LONG_NS = 50_000_000, 2_100_000_000, 10_000_000_000
+"""Ticks of file systems with fine stamps and with whole seconds, and a time in which all clocks have ticked."""
 MAX_READ_TO_COUNT = 1000
+"""Changed files that are read to count how many really differ."""
 _KIND, _REGULAR = 0o170000, 0o100000
 
 
 def racy(mtime_ns: int, ctime_ns: int, checked_ns: int) -> bool:
     """Whether a file was touched so shortly before it was read that it may have changed since without a new time stamp.
 
-    A time stamp in whole seconds comes from a file system that keeps no finer ones. A modification time in the future was
-    put there by somebody, and a change would end that.
+    A stamp in whole seconds comes from a file system without finer ones. A modification time in the future was set by a
+    program; a change would set it to the present.
     """
     return ctime_ns >= checked_ns - _tick(ctime_ns) or abs(mtime_ns - checked_ns) <= _tick(mtime_ns)
 
@@ -44,15 +46,14 @@ def _tick(stamp_ns: int) -> int:
 
 
 def settle_signature(new: TreeSignature | None, old: TreeSignature | None, checked_ns: int) -> TreeSignature | None:
-    """A standing with what can be said now about whether it is to be believed.
+    """The new signature, marked as settled if its time stamps can be trusted.
 
-    A stamp that is young by our clock is believed if it was the same in an earlier standing, made long enough before: all
-    clocks have ticked since.
+    A young stamp is trusted if an earlier signature, made long enough before, had the same: all clocks have ticked since.
     """
     if new is None or new.settled:
         return new
     young = any(racy(mtime, ctime, checked_ns) for _, mtime, ctime, _ in new.marks())
-    new = replace(new, folders=Marks.of(new.folders))  # as every look wants them
+    new = replace(new, folders=Marks.of(new.folders))  # the form that checks use
     if young and old is not None and old.same_marks(new):
         return replace(new, started_ns=old.started_ns, settled=new.started_ns - old.started_ns > LONG_NS)
     return replace(new, settled=not young)
@@ -64,7 +65,7 @@ UNCHECKED = Degraded("freshness", "the tree was not compared with the index", ""
 @dataclass(frozen=True, slots=True)
 class Changes:
     suspects: tuple[Entry, ...]
-    """Files that are new or look different; their content decides."""
+    """Files that are new or have other stamps; their content decides."""
     gone: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -72,10 +73,10 @@ class Changes:
 
 
 def check_tree(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> Changes | None:
-    """What changed, by a look at the files that the manifest knows; None where only a listing can tell.
+    """What changed, by checking only the files in the manifest; None where only a listing can tell.
 
-    Every folder on the way to a file is one that the standing has seen to be a real one, so nothing outside of the root is
-    looked at, whatever the manifest says.
+    Every folder on the way to a file is known from the signature to be a real folder, so nothing outside of the root is
+    touched, whatever the manifest says.
     """
     return _with_open_root(root, lambda opened: _check_tree(manifest, root, opened, circumstances, max_file_bytes))
 
@@ -88,7 +89,7 @@ def _check_tree(manifest: Manifest, root: str, opened: int, circumstances: str, 
 
 
 class BackgroundCheck:
-    """The same, going on while something else is done."""
+    """The same check in the background, by a thread of the kernel."""
 
     __slots__ = ("_look", "_manifest", "_max_file_bytes", "_root")
 
@@ -97,7 +98,7 @@ class BackgroundCheck:
 
     @staticmethod
     def start(manifest: Manifest, root: str, circumstances: str, max_file_bytes: int) -> BackgroundCheck | None:
-        """None where only a listing can tell, or nobody can look meanwhile."""
+        """Start a check; None where only a listing can tell, or there is no kernel."""
         rows, kernel = manifest.rows, native() if os.name == "posix" else None
         signature = manifest.signature
         if kernel is None or not isinstance(rows, FileRows) or signature is None:
@@ -113,7 +114,7 @@ class BackgroundCheck:
         return _with_open_root(root, begun)
 
     def finish(self) -> Changes | None:
-        """What has changed; None where that cannot be told."""
+        """Wait for the check and return the changes; None where it cannot tell."""
         kernel, rows = native(), self._manifest.rows
         if kernel is None or not isinstance(rows, FileRows):
             return None
@@ -125,7 +126,7 @@ class BackgroundCheck:
 
 
 def _with_open_root(root: str, look: Callable[[int], Found | None]) -> Found | None:
-    """What somebody sees who looks from the root; None where that fails."""
+    """Call a function with an open descriptor of the root; None where that fails."""
     try:
         opened = os.open(root, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -139,7 +140,7 @@ def _with_open_root(root: str, look: Callable[[int], Found | None]) -> Found | N
 
 
 def _listing_is_current(manifest: Manifest, root: str, opened: int, circumstances: str) -> bool:
-    """Whether a listing would have the same files again, each in a folder that is one."""
+    """Whether a listing would find the same files, each in a real folder."""
     signature = manifest.signature
     if signature is None or not signature.settled or os.stat not in os.supports_dir_fd:
         return False
@@ -171,9 +172,9 @@ def _suspects(
 
 
 def _find_unlike(manifest: Manifest, opened: int) -> Iterable[tuple[str, FileRow]] | None:
-    """Files that may not be as they were: with the kernel those that do not look so, or whose time stamps are young.
+    """Files that may have changed: with the kernel those with other stamps or young ones, else all.
 
-    None where one of them is in none of the folders.
+    None where a file is in none of the known folders.
     """
     rows, folders = manifest.rows, manifest.signature.folders if manifest.signature is not None else {}
     kernel = native() if os.name == "posix" else None
@@ -217,9 +218,9 @@ def compare_listing(manifest: Manifest, listing: Listing) -> Changes:
 
 
 def is_stamp_trusted(row: FileRow, entry: Entry, old_checked_ns: int, checked_ns: int) -> bool | None:
-    """Whether to believe the stamp of a file that was read again and has the same content as before.
+    """Whether to trust the stamp of a file that was read again and has the same content.
 
-    None: it is young by our clock, but had the same stamp so long before that all clocks have ticked since.
+    None: it is young, but the file had the same stamp so long ago that all clocks have ticked since.
     """
     if not racy(entry.mtime_ns, entry.ctime_ns, checked_ns):
         return True
@@ -235,18 +236,17 @@ def count_differing(manifest: Manifest, changes: Changes) -> int:
 
 
 def count_stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text | Skip]) -> int:
-    """How many files are not as the index has them.
+    """How many files differ from what the index has.
 
-    Their content tells, and files with young stamps are always read for that. Only where more than a thousand have other
-    stamps than before, these are counted without a look inside.
+    Content decides. Only where more than a thousand files have other stamps than before, these are counted without reading.
     """
     from lurcher.sources.decode import Text
 
-    look = count_differing(manifest, changes) <= MAX_READ_TO_COUNT
+    read_all = count_differing(manifest, changes) <= MAX_READ_TO_COUNT
     count = len(changes.gone)
     for entry in changes.suspects:
         row = manifest.rows.get(entry.path)
-        if not look and (row is None or row[1:5] != entry[1:5]):
+        if not read_all and (row is None or row[1:5] != entry[1:5]):
             count += 1
             continue
         outcome = read(entry.path)
@@ -258,49 +258,53 @@ def count_stale(manifest: Manifest, changes: Changes, read: Callable[[str], Text
 
 
 class ChangeMonitor(Protocol):
-    """Somebody who knows whether a tree is as it was when it was last looked at."""
+    """Knows whether a tree has changed since it was last checked."""
 
     def is_unchanged(self) -> bool: ...
 
     def start_check(self) -> None:
-        """A look begins."""
+        """A check of the tree begins."""
 
     def finish_check(self, manifest: Manifest, circumstances: str) -> None:
-        """It is over, and the tree is as `manifest` has it."""
+        """The check is over, and the tree is as `manifest` says."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class TreeState:
+    """What a check of all roots found: what answers depend on, for caches of whole answers."""
+
     index: IndexState
     notes: tuple[tuple[Degraded, ...], ...]
-    """Of each root."""
+    """The notes of each root."""
     segments: tuple[tuple[str, ...], ...]
     past: Hashable
-    """Another value whenever an answer about history could be another one."""
+    """A different value whenever answers about history may differ."""
     files: int
 
     @property
     def tree(self) -> Hashable:
-        """Another value whenever an answer about the tree could be another one."""
+        """A different value whenever answers about the tree may differ."""
         return (self.index.generation, self.index.stale_paths, self.segments, self.notes)
 
-    def seen(self, answer: dict[str, Any]) -> dict[str, Any] | None:
-        """An answer that was given without looking at the tree, as it would be with this look; None if it is of another
-        generation, since then the tree has been looked at again meanwhile."""
+    def complete(self, answer: dict[str, Any]) -> dict[str, Any] | None:
+        """An answer that was given without checking the tree, as it would be with this check.
+
+        None if it is of another generation: the index was updated in between.
+        """
         index = answer.get("index")
         if isinstance(index, dict) and index.get("shared"):
-            return answer  # out of a shared store, which this look says nothing about
+            return answer  # from a shared store, about which this check says nothing
         if not isinstance(index, dict) or index["generation"] != self.index.generation:
             return None
         found = {**answer, "index": {**index, "fresh": self.index.fresh, "stale_paths": self.index.stale_paths}}
         if "degraded" in answer:
             notes = iter(self.notes)
-            told: list[dict[str, str]] = []
+            completed: list[dict[str, str]] = []
             for entry in answer["degraded"]:
-                told += [note.to_dict() for note in next(notes, ())] if entry == UNCHECKED.to_dict() else [entry]
-            found["degraded"] = told
+                completed += [note.to_dict() for note in next(notes, ())] if entry == UNCHECKED.to_dict() else [entry]
+            found["degraded"] = completed
         return found
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The import graph of a root, made of what the index keeps, once per generation.
+"""The import graph of a root, made from the index once per generation.
 
-There is one for each ecosystem, since no import leads from one to another: a question about a file resolves what matters to it.
+There is one per ecosystem, since imports do not cross ecosystems: a query about a file resolves only the imports that matter.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from lurcher.storage.snapshot import Snapshot
 
 
 def import_graph_around(snapshot: Snapshot, file: int) -> Graph:
-    """The graph that a file is part of; paths in it are without what tells roots apart."""
+    """The graph that a file belongs to; its paths are without the prefix of the root."""
     key = snapshot.prefix(file), ecosystem_of(snapshot.language(file))
     known: Graph | None = snapshot.graphs.get(key)
     if known is None:
-        # Half of the time would go into looking for garbage among hundreds of thousands of new tuples.
+        # Collecting garbage among hundreds of thousands of new tuples would take half of the time.
         with GC_PAUSED:
             known = snapshot.graphs[key] = _build_graph(snapshot, *key)
     return known

@@ -1,14 +1,13 @@
-"""Whether a tree has been quiet since it was last looked at, asked of the system and not of a thread that listens.
+"""Polls an inotify queue to tell whether a tree has changed since it was last checked; no listener thread.
 
-The kernel puts an event into the queue before the program that changed a file goes on. So a question that finds the queue empty
-knows that nothing was changed before it was asked, and need not look at every file. What brings no event is looked at each
-time (what git reads outside of the tree, files with a second name) or now and then (`BEAT`: a write through mapped memory, a
-file system mounted on a folder). Where any of this cannot be relied on, the tree counts as never quiet.
+Linux queues an event before the program that changed a file goes on. So a query that finds the queue empty knows that nothing
+was changed before it, and need not check every file. What causes no event is checked each time (files that git reads outside
+of the tree, files with several hard links) or every MAX_TRUST_SECONDS (writes through mapped memory, mounts). Where this cannot
+be relied on, the tree never counts as unchanged.
 """
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import os
@@ -16,46 +15,42 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lurcher.sources.signature import Mark, TreeSignature, mark, mark_of
 from lurcher.storage.manifest import Manifest
 
-if TYPE_CHECKING:
-    from lurcher.indexing.root_index import RootIndex
-
 MAX_TRUST_SECONDS = 2.0
-"""Seconds after which the tree is looked at whatever the system says."""
+"""Seconds after which the tree is checked whatever inotify says."""
 
 _LOCAL_FILE_SYSTEMS = frozenset({
     0xEF53, 0x58465342, 0x9123683E, 0x01021994, 0x794C7630, 0x2FC12FC1, 0xF2F52010, 0x858458F6, 0xCA451A4E, 0x52654973,
 })  # fmt: skip
-"""ext, XFS, btrfs, tmpfs, overlay, ZFS, F2FS, ramfs, bcachefs, ReiserFS: no other machine changes files in them."""
+"""Magic numbers of ext, XFS, btrfs, tmpfs, overlay, ZFS, F2FS, ramfs, bcachefs, ReiserFS: local ones."""
 _EVENT_HEADER = struct.Struct("iIII")
 _MODIFY, _ATTRIB, _CLOSE_WRITE, _MOVED, _CREATE, _DELETE, _SELF = 0x2, 0x4, 0x8, 0xC0, 0x100, 0x200, 0xC00
 _CHANGES = _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _CREATE | _DELETE | _SELF
 _ONLY_FOLDERS, _NO_LINKS = 0x01000000, 0x02000000
 _BUFFER_BYTES = 1 << 16
 _MAX_READS = 64
-"""So many buffers of events are taken at a time; more of them is no quiet tree anyway."""
+"""Buffers of events that are read at a time; a tree with more has changed anyway."""
 
 
 class InotifyMonitor:
-    """What the system tells of one tree. Used under its project's lock, and closed once."""
+    """Watches the folders of one tree. Implements `ChangeMonitor`."""
 
     def __init__(self, root: Path) -> None:
-        """Raises OSError where the system cannot tell."""
+        """Raises OSError where inotify cannot be used."""
         if not sys.platform.startswith("linux"):
-            raise OSError(errno.ENOSYS, "only Linux tells of changes in time")
+            raise OSError(errno.ENOSYS, "inotify exists on Linux only")
         self._libc = ctypes.CDLL(None, use_errno=True)
         if _file_system_type(self._libc, root) not in _LOCAL_FILE_SYSTEMS:
             raise OSError(errno.ENOTSUP, "other machines may change this file system")
         self._root = str(root)
         self._queue = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._queue < 0:
-            raise OSError(ctypes.get_errno(), "the system has no queue left")
+            raise OSError(ctypes.get_errno(), "no inotify instance is left")
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._watches: dict[str, int] = {}
@@ -67,16 +62,16 @@ class InotifyMonitor:
         self._is_known_unchanged = False
 
     def __del__(self) -> None:
-        """For an engine that nobody closes."""
+        """For an engine that is never closed."""
         if getattr(self, "_queue", -1) >= 0:
             self._close_queue()
 
     def _is_ours(self) -> bool:
-        """A copy of the process has the same queue: what it took out of it, the other would never hear of."""
+        """A forked process shares the queue: events that it read would be lost for the other one."""
         return os.getpid() == self._process
 
     def is_unchanged(self) -> bool:
-        """Whether the tree is as the last look found it."""
+        """Whether the tree is as the last check found it."""
         with self._lock:
             if not self._is_known_unchanged or not self._is_ours():
                 return False
@@ -85,7 +80,7 @@ class InotifyMonitor:
             return self._is_known_unchanged
 
     def start_check(self) -> None:
-        """The tree is looked at now: whatever has happened before, the look will see."""
+        """The tree is checked now: the check sees whatever happened before."""
         with self._lock:
             self._is_known_unchanged = False
             if self._is_ours():
@@ -93,12 +88,12 @@ class InotifyMonitor:
                 self._checked_at = time.monotonic()
 
     def finish_check(self, manifest: Manifest, circumstances: str) -> None:
-        """The look is over and found the tree as `manifest` has it."""
+        """The check is over and found the tree as `manifest` says."""
         with self._lock:
             try:
                 self._is_known_unchanged = self._is_ours() and self._verify(manifest, circumstances)
             except OSError as error:
-                # No watches left, or a folder that went away meanwhile, which the next look will see.
+                # No watches left, or a folder that vanished, which the next check will see.
                 if error.errno in (errno.ENOSPC, errno.ENOMEM, errno.ENOTSUP):
                     self._close_queue()
                 self._is_known_unchanged = False
@@ -109,9 +104,9 @@ class InotifyMonitor:
             return False
         status = os.stat(self._root)
         self._identity = status.st_dev, status.st_ino
-        news = self._watch(signature.folders)
-        if news and any(os.lstat(os.path.join(self._root, folder)).st_dev != status.st_dev for folder in signature.folders):
-            raise OSError(errno.ENOTSUP, "another file system lies in the tree")
+        new = self._watch(signature.folders)
+        if new and any(os.lstat(os.path.join(self._root, folder)).st_dev != status.st_dev for folder in signature.folders):
+            raise OSError(errno.ENOTSUP, "another file system is mounted in the tree")
         opened = os.open(self._root, os.O_RDONLY | os.O_CLOEXEC)
         try:
             if not signature.holds(self._root, opened, circumstances):
@@ -124,10 +119,10 @@ class InotifyMonitor:
             **_marks_outside(self._root, signature),
             **{os.path.join(self._root, p): m for p, m in self._linked.items()},
         }
-        return not (news or self._saw_events())  # what is watched only from now on has to be looked at once more
+        return not (new or self._saw_events())  # folders that are watched only from now on have to be checked once more
 
     def _watch(self, folders: Iterable[str]) -> bool:
-        """Watch these folders and no others; whether there are new ones among them."""
+        """Watch these folders and no others; True if some are new."""
         known, self._watches = self._watches, {}
         for folder in folders:
             path = os.fsencode(os.path.join(self._root, folder) if folder else self._root)
@@ -139,12 +134,12 @@ class InotifyMonitor:
         numbers = set(self._watches.values())
         for number in set(known.values()) - numbers:
             self._libc.inotify_rm_watch(self._queue, number)
-        news = not numbers <= self._numbers
+        new = not numbers <= self._numbers
         self._numbers = numbers
-        return news
+        return new
 
     def _saw_events(self) -> bool:
-        """Whether there are events of a folder that is watched; they are taken out of the queue."""
+        """Empty the queue; True if there were events of watched folders."""
         if found := self._drain_queue():
             self._linked = None
         return found
@@ -162,11 +157,11 @@ class InotifyMonitor:
             while at + _EVENT_HEADER.size <= len(data):
                 number, _, _, length = _EVENT_HEADER.unpack_from(data, at)
                 at += _EVENT_HEADER.size + length
-                found = found or number < 0 or number in self._numbers  # below 0: events were lost
+                found = found or number < 0 or number in self._numbers  # negative: the queue overflowed
         return True
 
     def _marks_match(self) -> bool:
-        """Whether what brings no events is as it was."""
+        """Whether what causes no events is as it was."""
         try:
             status = os.stat(self._root)
         except OSError:
@@ -176,7 +171,7 @@ class InotifyMonitor:
         )
 
     def _close_queue(self) -> None:
-        """Give back all watches: others may need them, and some of them are as good as none."""
+        """Free all watches: other programs may need them, and watching only a part is useless."""
         if self._queue >= 0:
             os.close(self._queue)
         self._queue = -1
@@ -189,7 +184,7 @@ class InotifyMonitor:
 
 
 def _marks_outside(root: str, signature: TreeSignature) -> dict[str, Mark]:
-    """What the listing depends on and no watched folder tells of."""
+    """Marks of files that the listing depends on and that are in no watched folder."""
     found = {os.path.join(root, path): seen for path, seen in signature.git.items()}
     for path in signature.files:
         if path.rpartition("/")[0] not in signature.folders:
@@ -198,7 +193,7 @@ def _marks_outside(root: str, signature: TreeSignature) -> dict[str, Mark]:
 
 
 def _marks_of_hard_links(manifest: Manifest, opened: int) -> dict[str, Mark]:
-    """Files that have other names too, through which they can be changed without an event here."""
+    """Marks of files with several hard links, which can be changed elsewhere without an event here."""
     found = {}
     for path in manifest.rows:
         status = os.stat(path, dir_fd=opened, follow_symlinks=False)
@@ -208,23 +203,8 @@ def _marks_of_hard_links(manifest: Manifest, opened: int) -> dict[str, Mark]:
 
 
 def _file_system_type(libc: ctypes.CDLL, path: Path) -> int:
-    """The number of the kind of file system that a path is in."""
+    """The magic number of the file system of a path."""
     answer = (ctypes.c_long * 64)()
     if libc.statfs(os.fsencode(path), ctypes.byref(answer)):
-        raise OSError(ctypes.get_errno(), "the file system cannot be told")
+        raise OSError(ctypes.get_errno(), "the type of the file system is unknown")
     return answer[0] & 0xFFFFFFFF
-
-
-@contextlib.contextmanager
-def monitor_trees(indexes: Sequence[RootIndex]) -> Iterator[None]:
-    """While this lasts, trees that can be watched are not looked at for every question."""
-    watches = []
-    for index in indexes:
-        with contextlib.suppress(OSError):
-            index.monitor = InotifyMonitor(index.root.path)
-            watches.append(index.monitor)
-    try:
-        yield
-    finally:
-        for watch in watches:
-            watch.close()

@@ -1,6 +1,8 @@
-"""A segment with vectors of another term table: all else is copied as it is, nothing is parsed or counted again.
+"""Gives an index vectors of the model in use, where it has none or not all: by the term table, or by a provider.
 
-The result has the bytes of a segment that was built with that table.
+With a term table, a segment is copied with other vectors; nothing is parsed or counted again, and the result has the bytes of a
+segment that was built with that table. Vectors of providers go into sidecars (embed.py). Serves indexes of files and of
+commits.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ Sections = Mapping[str, tuple[str, "bytes | memoryview"]]
 
 
 def reembed_segment(container: Container, table: Table, out: ContainerWriter) -> str:
-    """Write a segment of files with vectors by `table`; its digest."""
+    """Write a segment of files with vectors by `table`; returns its digest."""
     from lurcher.vectors.static import embed
 
     data = SegmentData(
@@ -52,11 +54,11 @@ def reembed_segment(container: Container, table: Table, out: ContainerWriter) ->
 
 
 def copy_container(container: Container, sections: Sections, meta: Mapping[str, Any], out: ContainerWriter) -> str:
-    """Write what a container holds, with other `sections`, which lie together, and other entries of `meta`; its digest."""
+    """Copy a container with other `sections`, which are neighbours, and other entries of `meta`; returns its digest."""
     written = False
     for name, kind in container.sections():
         if name in sections:
-            # Of empty ones nobody can tell which came first.
+            # All of them here: empty sections share a position, so their order is unknown.
             for other, content in sections.items() if not written else ():
                 out.add(other, *content)
             written = True
@@ -85,19 +87,16 @@ def read_terms(container: Container) -> list[str]:
 def read_postings(
     container: Container, families: tuple[str, ...], owners: Callable[[Container, str], int]
 ) -> dict[str, Postings]:
-    """Some families of postings, whole."""
+    """All postings of some families."""
     found = {}
     for family in families:
         lists = open_lists(container, family)
         found[family] = read_lists(container, family, lists, 0, len(lists.terms), owners(container, family))
     return found
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Vectors of the model in use, where an index has none or not all: made anew by a term table, or embedded by a provider.
-
 
 class VectorManifest(Protocol):
-    """What a manifest of any index says of its vectors."""
+    """What manifests of files and of commits have in common."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -118,7 +117,7 @@ class OpenedSegments(Protocol):
 
 
 class VectorOwner(Protocol[AnyManifest]):
-    """Who has an index: of files, or of commits."""
+    """An index of files or of commits."""
 
     store: Any
     model: Any
@@ -133,7 +132,7 @@ class VectorOwner(Protocol[AnyManifest]):
 
 @dataclass(frozen=True, slots=True)
 class VectorKind(Generic[AnyManifest]):
-    """What sets the vectors of one index apart from those of another."""
+    """How vectors of files differ from those of commits."""
 
     stage: str
     called: str
@@ -141,20 +140,20 @@ class VectorKind(Generic[AnyManifest]):
     hint: str
     groups: tuple[VectorGroup, ...]
     reembed: Callable[[Container, Table, ContainerWriter], str]
-    """A segment with vectors by a table; its name."""
+    """Writes a segment with vectors by a table; returns its digest."""
     describe: Callable[[AnyManifest], Callable[[str, Container], list[TextGroup]]]
-    """The texts of a segment that a provider embeds."""
+    """Manifest → name and container of a segment → texts for a provider."""
 
 
 def update_vectors(
     holder: VectorOwner[AnyManifest], kind: VectorKind[AnyManifest], manifest: AnyManifest, progress: Progress,
     notes: list[Degraded], refresh: bool, limited: bool,
 ) -> AnyManifest:  # fmt: skip
-    """The index as it is then. What still lacks vectors is told of, and why."""
+    """Make missing vectors; returns the manifest after that. What is still missing is added to `notes`."""
     if isinstance(holder.model, TextModel):
         return _embed(holder, kind, holder.model, manifest, progress, notes, refresh, limited)
     if not refresh:
-        return manifest  # whoever asks for meaning is told
+        return manifest  # the dense lane reports it
     try:
         with holder.store.lock(holder.settings.index.lock_seconds):
             manifest = _reembed_all(holder, kind, holder.current_manifest(), progress)
@@ -167,7 +166,7 @@ def update_vectors(
 def _reembed_all(
     holder: VectorOwner[AnyManifest], kind: VectorKind[AnyManifest], manifest: AnyManifest, progress: Progress
 ) -> AnyManifest:
-    """The same segments with vectors by the table in use."""
+    """Copies of all segments with vectors by the table in use."""
     table = holder.model.table
     names = []
     for number, name in enumerate(manifest.segments):
@@ -238,7 +237,7 @@ class Limits(TypedDict):
 
 
 def query_limits(model: TextModel, limited: bool) -> Limits:
-    """What may be embedded while somebody waits for an answer, and while nobody does."""
+    """Limits for embedding, stricter while somebody waits for an answer."""
     settings = model.settings
     return Limits(seconds=settings.query_seconds if limited else None, most=settings.refresh_units if limited else -1)
 
@@ -246,7 +245,7 @@ def query_limits(model: TextModel, limited: bool) -> Limits:
 def is_worth_embedding(
     model: TextModel, lacking: int, segments: Sequence[Segment], vectors: Mapping[str, VectorSidecar]
 ) -> bool:
-    """Whether anything can be done about missing vectors while somebody waits: they are few, or known from elsewhere."""
+    """Whether to make missing vectors during a query: they are few, or copies of known ones."""
     most = model.settings.refresh_units
     if most < 0 or lacking <= most:
         return True
@@ -262,12 +261,12 @@ def missing_vectors_notes(lacking: int, total: int, problem: LurcherError | None
 
 
 def refused_note(count: int) -> Degraded:
-    told = f"the server refused {format_count(count, 'text')}: there are no vectors of {'it' if count == 1 else 'them'}"
-    return Degraded("dense", told, "lower embedding.tokens, or use a model that reads more")
+    reason = f"the server refused {format_count(count, 'text')}: there are no vectors of {'it' if count == 1 else 'them'}"
+    return Degraded("dense", reason, "lower embedding.tokens, or use a model that reads more")
 
 
 def count_missing(segments: Sequence[Segment], groups: tuple[VectorGroup, ...]) -> tuple[int, int]:
-    """How many rows have no vectors yet, and how many there should be."""
+    """The number of rows without vectors, and of rows that should have one."""
     import numpy as np
 
     lacking = total = 0

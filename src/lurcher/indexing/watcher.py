@@ -1,9 +1,13 @@
-"""Keeps indexes up to date while their trees change: hears of changes from the system, or looks every few seconds.
+"""Keeps indexes up to date while their trees change: by events of the system (watchfiles), or by polling.
 
-    events ──► burst (quiet for a moment?) ──► the update that every query makes, without its limit ──► told
+    events ──► burst (nothing for a moment?) ──► the update that every query makes, without its limit ──► report
 
-What an event says is not believed, only that it is time to look. Whatever goes wrong after the start is told and tried again;
-only a root that is gone, or an index that a newer version has taken over, ends it.
+An event only says that it is time to check the tree; the check finds out what changed. So a burst of any size ends in one
+check, once nothing has happened for a moment, or after a few seconds at the latest. A path that was checked without result (an
+ignored folder, a log) may change all day: it is checked less and less often.
+
+Errors after the start are reported and retried; only a root that is gone, or an index that another version has taken over,
+ends the watch.
 """
 
 from __future__ import annotations
@@ -29,17 +33,22 @@ from lurcher.version import VERSION
 INSTALL = "pip install 'lurcher[watch]'"
 SYSCTL = "sudo sysctl fs.inotify.max_user_watches=524288"
 _LISTEN_SECONDS = 0.2
-"""How long to listen before looking at the clock."""
+"""Seconds to wait for events at a time."""
 _GRACE_SECONDS = 1.0
-"""A root that is away for no longer than this was only being replaced."""
+"""Seconds; a root that is away for no longer was only being replaced."""
 _RETRY_SECONDS, _MAX_RETRY_SECONDS = 1.0, 60.0
 _LOCKED_RETRY_SECONDS = 0.25
 _GIT_SECONDS = 20.0
-"""So long git may take for a branch switch; a lock file that is older was left by a git that died."""
+"""Seconds that git may take for a branch switch; an older lock file was left by a git that died."""
 _MAX_MISSED = 2
-"""So many changes may be found by chance before the system's events are not relied on any more."""
+"""Changes without an event after which events are not relied on any more."""
 _IDLE_SHARE = 20
-"""Looking may take this part of the time."""
+"""Polling may take one part in this many of the time."""
+_IN_GIT = frozenset({".git", ".git/index", ".git/HEAD", ".git/info/exclude"})
+"""Files of git that decide which files a tree has."""
+_IGNORE_FILES = frozenset({".gitignore", ".lurcherignore"})
+_GENERATED = frozenset(GENERATED_FOLDERS)
+_MAX_IRRELEVANT = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,7 @@ class Update:
     removed: int
     ms: float
     first: bool
-    """Whether this is the state at the start, which is told even if nothing was to do."""
+    """Whether this is the state at the start, which is reported even if nothing changed."""
 
     def to_dict(self) -> dict[str, Any]:
         return {**asdict(self), "ms": round(self.ms, 1)}
@@ -63,17 +72,17 @@ class Update:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something to know about the watching itself."""
+    """A message about the watch itself."""
 
     message: str
     hint: str = ""
     serious: bool = False
-    """Whether the index is not being kept up to date for now."""
+    """Whether the index is not kept up to date for now."""
 
 
 Report = Callable[[Update | Notice], None]
 Reopen = Callable[[RootIndex, bool], RootIndex]
-"""The project with its settings as they are now; the second argument says that it must be another one in any case."""
+"""Opens an index again if its settings have changed; in any case if the second argument is true."""
 
 
 def watch_roots(
@@ -84,11 +93,11 @@ def watch_roots(
     progress: Progress,
     intervals: WatchIntervals,
 ) -> None:
-    """Keep the indexes of `projects` up to date until `stop` is set."""
+    """Keep `indexes` up to date until `stop` is set."""
     trees = [_WatchedRoot(index, reopen, report, stop, progress, intervals) for index in indexes]
     events = _EventSource([tree.root for tree in trees], report, stop, intervals)
     try:
-        events.open()  # before the first look, so that nothing is missed in between
+        events.open()  # before the first check, so that nothing is missed
         while any([tree.begin() for tree in trees]) and not stop.wait(_LOCKED_RETRY_SECONDS):
             pass
         while not stop.is_set():
@@ -107,21 +116,21 @@ def watch_roots(
                     tree.update()
             if events.is_listening and sum(tree.missed for tree in trees) >= _MAX_MISSED:
                 events.fall_back_to_polling(
-                    "the system does not tell of every change", f"perhaps it is out of watches; try: {SYSCTL}"
+                    "the system does not report every change", f"perhaps it is out of watches; try: {SYSCTL}"
                 )
     finally:
         events.close()
 
 
 class _EventSource:
-    """Where news come from: watchfiles, if it is there and has watches enough, else a clock."""
+    """Events of watchfiles, if it is installed and has enough watches; else a clock."""
 
     def __init__(self, roots: Sequence[Path], report: Report, stop: threading.Event, intervals: WatchIntervals) -> None:
         self._roots, self._report, self._stop, self._intervals = roots, report, stop, intervals
         self._events: Iterator[set[tuple[Any, str]]] | None = None
         self._polling = False
         self._ignore_denied = False
-        """Whether folders that cannot be watched are passed over: watchfiles does that for any reason or for none."""
+        """Whether folders without permission are skipped; watchfiles does that for all folders or for none."""
 
     @property
     def is_listening(self) -> bool:
@@ -141,10 +150,10 @@ class _EventSource:
             *self._roots, watch_filter=None, debounce=step, step=step // 4, rust_timeout=step, yield_on_timeout=True,
             stop_event=self._stop, ignore_permission_denied=self._ignore_denied,
         )  # fmt: skip
-        self._next()  # only now does it begin
+        self._next()  # watchfiles starts with the first call
 
     def listen(self, cost: float) -> set[str] | None:
-        """The paths that something happened to, after a moment; None where the clock says that it is time to look."""
+        """Wait for events; their paths, or None where it is time to poll."""
         if self._events is None:
             self.open()
         paths = self._next() if self._events is not None else None
@@ -157,7 +166,7 @@ class _EventSource:
         assert self._events is not None
         try:
             return {path for _, path in next(self._events, ())}
-        except FileNotFoundError:  # a root that is gone, which is noticed elsewhere
+        except FileNotFoundError:  # a root is gone, which is noticed elsewhere
             self.close()
         except (OSError, RuntimeError) as error:
             if "ermission denied" in str(error) and not self._ignore_denied:
@@ -165,14 +174,16 @@ class _EventSource:
                 self.open()
                 return set()
             limit = "watch limit" in str(error) or "Too many open files" in str(error)
-            reason = "the system has no watches left for so many folders" if limit else f"the system cannot tell: {error}"
+            reason = f"the system cannot report changes: {error}"
+            if limit:
+                reason = "the system has no watches left for so many folders"
             self.fall_back_to_polling(reason, SYSCTL if limit else "")
         return None
 
     def fall_back_to_polling(self, reason: str, hint: str) -> None:
         self.close()
         self._polling = True
-        self._report(Notice(f"{reason}: looking for changes every {self._intervals.poll:g} s instead", hint))
+        self._report(Notice(f"{reason}: checking for changes every {self._intervals.poll:g} s instead", hint))
 
     def close(self) -> None:
         close = getattr(self._events, "close", None)
@@ -198,9 +209,9 @@ class _WatchedRoot:
         self.root = index.root.path
         self.burst = Burst(self.root, index.store.folder, intervals)
         self.cost = 0.0
-        """Seconds that the last look took which found nothing."""
+        """Seconds that the last check without changes took."""
         self.missed = 0
-        """Changes that were found although nothing was heard of them."""
+        """Changes that were found without an event."""
         self._git_lock = _git_lock(self.root)
         self._identity = self._disk_identity()
         self._rows: Mapping[str, FileRow] = {}
@@ -218,11 +229,11 @@ class _WatchedRoot:
         return max(wanted, self._not_before)
 
     def schedule_check(self, when: float) -> None:
-        """There is reason to look, whatever the burst says."""
+        """Check the tree at that time, whatever the burst says."""
         self._check_at = min(self._check_at, when)
 
     def is_git_busy(self) -> bool:
-        """Whether git is in the middle of something, which is better waited for."""
+        """Whether git is changing the work tree; the update waits for it."""
         if self._git_lock is None:
             return False
         try:
@@ -231,14 +242,14 @@ class _WatchedRoot:
             return False
 
     def begin(self) -> bool:
-        """The first update; True while it has to wait for another writer. What fails now fails for good."""
+        """The first update; True while another process writes. Errors are raised."""
         if not self._begun:
             self._rows = _read_rows(self._index)
             self.update()
         return not self._begun
 
     def was_replaced(self) -> bool:
-        """Whether another folder has taken the root's place; raises if none has."""
+        """Whether another folder has replaced the root; raises if the root is gone."""
         identity = self._disk_identity()
         deadline = time.monotonic() + _GRACE_SECONDS
         while identity is None and time.monotonic() < deadline:
@@ -258,7 +269,7 @@ class _WatchedRoot:
         return status.st_dev, status.st_ino
 
     def update(self) -> None:
-        """Index what changed; tell of it, or of why that could not be done."""
+        """Index what changed, and report it or why that failed."""
         started = time.monotonic()
         by_chance = self.burst.due is None and self._check_at > started
         try:
@@ -283,7 +294,7 @@ class _WatchedRoot:
         try:
             view = self._index.view(self._progress, limited=False)
         except CorruptIndex as damage:
-            self._report(Notice(f"{damage.message}; it is made anew"))
+            self._report(Notice(f"{damage.message}; it is rebuilt"))
             view = self._index.rebuild(self._progress)
         problem = self._index.store.write_error
         if problem:
@@ -296,7 +307,7 @@ class _WatchedRoot:
         return view
 
     def _reopen_index(self) -> None:
-        """The settings may have changed, or another process may have made the index with others than ours."""
+        """Open the index again if settings have changed, or if another process made it with other settings."""
         self._index = self._reopen(self._index, False)
         self.burst.index = self._index.store.folder
         if not self._begun or not self._index.was_replaced():
@@ -305,14 +316,14 @@ class _WatchedRoot:
             self._index.store.read(self._index.fingerprint)
         except OutdatedIndex as problem:
             if Container.open(self._index.store.folder / NAME).meta["fingerprint"].get("version") != VERSION:
-                # To make it anew would only undo what the other version does, and so on with every change.
+                # Rebuilding would undo what the other version does, which would rebuild in turn.
                 raise OutdatedIndex(f"{problem.message}, by another process", "start the watch again") from problem
             self._index = self._reopen(self._index, True)
         except (IndexError_, OSError):
-            pass  # the update will find out, and mend it
+            pass  # the update reports or repairs it
 
     def _check_unlocked(self) -> None:
-        """Better than inside of the update, which would neither say so nor listen to `stop`."""
+        """Raise if another process writes, rather than wait in the update, which neither reports nor stops."""
         try:
             pid = find_holder(self._index.store.folder)
         except OSError:  # a file system without locks
@@ -321,7 +332,7 @@ class _WatchedRoot:
             raise IndexLocked(f"another process{f' ({pid})' if pid else ''} is writing the index")
 
     def _retry_later(self, notice: Notice, seconds: float) -> None:
-        """Say so, once, and try again."""
+        """Report a message once, and try again."""
         if notice.message != self._last_message:
             self._report(notice)
             self._last_message = notice.message
@@ -349,7 +360,7 @@ class _WatchedRoot:
 
 
 def _git_lock(root: Path) -> Path | None:
-    """The file that is there while git changes the work tree at `root`; None where git has no folder for it."""
+    """The lock file of git for the work tree at `root`; None where there is no git folder."""
     folder = root / ".git"
     try:
         if folder.is_file():  # a linked work tree, or a sub-module
@@ -360,7 +371,7 @@ def _git_lock(root: Path) -> Path | None:
 
 
 def _read_rows(index: RootIndex) -> Mapping[str, FileRow]:
-    """What the index on disk knows before it is brought up to date."""
+    """The rows of the index on disk, before the first update."""
     try:
         manifest = index.store.read(index.fingerprint)
     except (IndexError_, OSError):
@@ -369,7 +380,7 @@ def _read_rows(index: RootIndex) -> Mapping[str, FileRow]:
 
 
 def _count_changes(before: Mapping[str, FileRow], after: Mapping[str, FileRow]) -> tuple[int, int, int]:
-    """How many files were added to the index, changed in it and removed from it."""
+    """Numbers of files that were added, changed and removed."""
     if before is after:
         return 0, 0, 0
     old = {path: row.digest for path, row in before.items() if row.segment != NO_SEGMENT}
@@ -377,42 +388,28 @@ def _count_changes(before: Mapping[str, FileRow], after: Mapping[str, FileRow]) 
     kept = old.keys() & new.keys()
     return len(new) - len(kept), sum(old[path] != new[path] for path in kept), len(old) - len(kept)
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Which events of a watched tree matter, and when it is time to look at the tree.
-#
-# An event only says that something happened; the tree itself says what. So a burst of any size ends in one look, once it has
-# been quiet for a moment, or at the latest after a few seconds. A path that was looked at in vain (an ignored folder, a log)
-# can go on changing all day: it is asked for less and less.
-
-
-_IN_GIT = frozenset({".git", ".git/index", ".git/HEAD", ".git/info/exclude"})
-"""What in git's own folder decides which files a tree has."""
-_IGNORE_FILES = frozenset({".gitignore", ".lurcherignore"})
-_GENERATED = frozenset(GENERATED_FOLDERS)
-_MAX_IRRELEVANT = 20_000
-
 
 @dataclass(frozen=True, slots=True)
 class WatchIntervals:
-    """All in seconds."""
+    """When to check a tree, in seconds."""
 
     quiet: float = 0.2
-    """So long nothing may happen before the tree is looked at."""
+    """Time without events before a check."""
     latest: float = 3.0
-    """So long it may go on before it is looked at all the same."""
+    """The longest burst before a check."""
     slow: float = 4.0
-    """The same for what was looked at in vain; doubled each time."""
+    """Delay for paths that were checked without result; doubled each time."""
     slowest: float = 60.0
     follow: float = 2.0
-    """After a change the tree is looked at once more: a system may lose events when there are many."""
+    """Delay of a second check after a change: systems lose events when there are many."""
     beat: float = 60.0
-    """And now and then, whatever was heard."""
+    """Interval of checks without events."""
     poll: float = 2.0
-    """How often it is looked at where nothing can be heard."""
+    """Interval of polling, where there are no events."""
 
 
 class Burst:
-    """What was heard of one tree since it was last looked at."""
+    """The events of one tree since it was last checked."""
 
     def __init__(self, root: Path, index: Path, intervals: WatchIntervals) -> None:
         self._base = str(root).rstrip("/") + "/"
@@ -428,7 +425,7 @@ class Burst:
         self._slow = intervals.slow
 
     def set_files(self, files: Mapping[str, object]) -> None:
-        """Take note of the files that the index knows now."""
+        """Set the files that the index has now."""
         if files is self._files:
             return
         self._files = files
@@ -441,7 +438,7 @@ class Burst:
         self._folders = folders
 
     def add_events(self, paths: Iterable[str], now: float) -> None:
-        """Something happened to these, which are absolute."""
+        """Add events of absolute paths."""
         index = f"{self.index}/"
         for path in paths:
             if not f"{path}/".startswith(self._base) or f"{path}/".startswith(index):
@@ -457,7 +454,7 @@ class Burst:
             self._last = now
 
     def _key(self, path: str) -> str | None:
-        """What to remember if a look because of `path` is in vain; None where there is no need to look."""
+        """The key under which a check because of `path` is remembered if it finds nothing; None if no check is needed."""
         if path in self._files:
             return path
         parts = path.split("/")
@@ -470,13 +467,13 @@ class Burst:
         for part in parts:
             folder = f"{folder}/{part}" if folder else part
             if folder not in self._folders:
-                # The first folder that holds nothing that is indexed, or the new file itself.
+                # The first folder without indexed files, or the new file itself.
                 return None if part in _GENERATED else folder
         return folder
 
     @property
     def due(self) -> float | None:
-        """When to look; None where there is no reason to."""
+        """When to check the tree; None if there is no reason."""
         times = []
         if self._first is not None:
             times.append(min(self._last + self._intervals.quiet, self._first + self._intervals.latest))
@@ -485,7 +482,7 @@ class Burst:
         return min(times, default=None)
 
     def mark_checked(self, files: Mapping[str, object]) -> None:
-        """The tree was looked at, and `files` are what the index knows since then."""
+        """The tree was checked; the index has `files` now."""
         self.set_files(files)
         if self._slow_first is not None:
             self._slow = min(self._slow * 2, self._intervals.slowest)
@@ -502,7 +499,7 @@ class Burst:
         self._first = self._slow_first = None
 
     def _holds(self, key: str) -> bool:
-        """Whether there is something at `key`: what is gone, or a folder with nothing in it yet, may still become a file."""
+        """Whether `key` exists and is not an empty folder; otherwise it may still become an indexed file."""
         try:
             return bool(os.listdir(self._base + key))
         except NotADirectoryError:

@@ -1,10 +1,10 @@
-"""Building shards in parallel: plain child processes that read jobs from a pipe and end when it closes.
+"""Builds shards in parallel: worker processes that read jobs from a pipe and end when it closes.
 
-A child is a fresh interpreter started in lurcher's own folder, or a copy of this process where that is sound (forked.py), so
-neither the caller's main module nor anything in the repository is ever imported by it. It reads its files itself, and what it
-built goes to a file of its own, so that memory holds a few shards at a time however large the tree. A child that a grammar
-brings down costs its file the grammar, nothing else. (One that takes too long is given up by the parser itself, or ends with a
-process of its own: chunking/grammar.py.)
+A worker is a new interpreter started in lurcher's own folder, or a fork of this process where that is safe (runtime/fork.py);
+so it imports neither the caller's main module nor anything of the repository. It reads its files itself and writes a part of
+the segment to a scratch file, so that memory holds a few shards at a time however large the tree is. If a grammar crashes a
+worker, the file is cut by lines, and nothing else is lost. (A grammar that takes too long is stopped by the parser, or together
+with a process of its own.)
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 _COMMAND = "from lurcher.indexing.workers import serve; serve()"
 SECONDS, SECONDS_ALONE = 120.0, 15.0
-"""How long a child may take for a shard, which takes it a second or two, and for a single file."""
+"""Time limits of a worker for a shard, which takes a second or two, and for a single file."""
 _JOBS_AHEAD = 2
-"""Jobs that a child has at a time."""
+"""Jobs that a worker has at a time."""
 MEMORY_BYTES = 4 << 30
-"""Bytes that a child may have; a grammar that is lost in a text takes all that there is."""
+"""Address space of a worker; a grammar that runs wild would take all memory."""
 _CRASH_STATUSES = {
     -getattr(signal, name) for name in ("SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE") if hasattr(signal, name)
 }
@@ -59,23 +59,23 @@ class Job(NamedTuple):
     """Path and digest of the term table."""
     plain: frozenset[str]
     target: str | None
-    """The file to write to; the bytes are the answer where there is none."""
+    """The file to write to; None: return the bytes."""
     tree: TreeReader | None = None
     text_offset: int | None = None
-    """Where the texts will begin among those of the whole, if they follow each other there and nothing unforeseen is read."""
+    """The offset that the texts will have in the whole, if all files are read as expected; None: unknown."""
 
 
 class JobResult(NamedTuple):
     data: bytes | None
-    """The segment, unless it went to the job's target."""
+    """The segment, unless it was written to the target of the job."""
     problem: OSError | None
-    """Why it did not."""
+    """Why it could not be written."""
     seen: list[ReadResult]
-    """The files that were read for it."""
+    """The files that were read."""
     is_empty: bool
-    """Whether none of the files has a text: there is no segment then."""
+    """Whether no file has a text, so that there is no segment."""
     stamp: Stamp | None = None
-    """Of the target, as it was written."""
+    """The stamp of the target."""
 
 
 def run_job(job: Job, table: Table | None, begin: Callable[[str], None] | None = None) -> JobResult:
@@ -95,7 +95,7 @@ def run_job(job: Job, table: Table | None, begin: Callable[[str], None] | None =
 
 
 class WorkerPool:
-    """Builds shards with this process and some children; the results come in the shards' order, whatever their number."""
+    """Builds shards in this process and in workers; the results have the order of the shards."""
 
     def __init__(
         self,
@@ -109,10 +109,10 @@ class WorkerPool:
         note_results: Callable[[list[ReadResult]], None] = lambda seen: None,
         text_offset: Callable[[InputFiles], int | None] = lambda files: None,
     ) -> None:
-        """`scratch` names a new file to write to, `give_up` is told that one could not be written, `done` counts files.
+        """`scratch` names a new file, `on_write_error` is called when one cannot be written, `done` counts files.
 
-        Files that come without a text are read from `tree`, and `see` is told what they were. `place` tells where the texts
-        of a shard will most likely begin among all, if they stay together.
+        Files without a text are read from `tree`, and `note_results` gets the results. `text_offset` returns the offset that
+        the texts of a shard will probably have in the whole, or None.
         """
         self._chunk_chars = chunk_chars
         self._table = table
@@ -129,9 +129,9 @@ class WorkerPool:
     def build(
         self, shards: Iterator[tuple[InputFiles, frozenset[str]]], workers: int, prepare: Callable[[], None] | None = None
     ) -> list[Container]:
-        """One segment per shard of files, some of them not for a grammar. Shards are taken as they are needed.
+        """One part per shard of (files, files that must not be parsed). Shards are taken as they are needed.
 
-        Children that are copies of this process have what `prepare` has loaded.
+        `prepare` loads what forked workers should share.
         """
         self._shards = ((number, files, plain) for number, (files, plain) in enumerate(shards))
         children = _start_workers(workers - 1, self._table, prepare)
@@ -145,11 +145,11 @@ class WorkerPool:
                 thread.join()
             if self._failed is not None:
                 raise self._failed
-            # What a child did not deliver, for whatever reason but a grammar's.
+            # What workers did not deliver for other reasons than a crash.
             for number, job in self._undelivered:
                 self._store_result(number, job, run_job(job, self._table, self._begin))
         except BaseException as error:
-            # An interrupted build must not wait for shards that nobody wants any more.
+            # An interrupted build must not wait for its workers.
             self._failed = error
             for child in children:
                 child.kill()
@@ -189,19 +189,19 @@ class WorkerPool:
             elif not built.is_empty:
                 path = Path(job.target or "")
                 self._results[number] = Container.open(path, built.stamp)
-                remove_file(path)  # what is mapped stays, and nothing is left behind if we end early
+                remove_file(path)  # it stays mapped, and nothing is left behind if we end early
             self._done(len(job.files))
 
     def _clean_up(self) -> None:
-        """Remove what children wrote and nobody took, and what they were writing when they ended."""
+        """Remove scratch files that nobody opened, and unfinished ones."""
         with self._lock:
             for target in self._targets:
                 remove_scratch(target)
 
     def _feed(self, child: Worker) -> None:
-        """Give a child one shard after the other, in a thread of its own.
+        """Send one shard after the other to a worker; runs in a thread.
 
-        It has the next one before it is done with the last: this process is busy building too, and takes a while to answer.
+        The worker gets the next job before it is done with the last: this process is busy building too and answers late.
         """
         waiting: deque[tuple[int, Job]] = deque()
         try:
@@ -226,12 +226,12 @@ class WorkerPool:
                     return
                 waiting.popleft()
                 self._store_result(number, job, built)
-        except BaseException as error:  # told by the thread that waits for us
+        except BaseException as error:  # raised by the thread that waits for us
             self._failed = error
 
 
 def find_crashing_files(job: Job) -> frozenset[str]:
-    """Those of a job's files that bring down a process which gives them to a grammar."""
+    """The files of a job that crash a process when they are parsed."""
     found = set()
     child = Worker()
     try:
@@ -248,7 +248,7 @@ def find_crashing_files(job: Job) -> frozenset[str]:
 
 
 def _start_workers(count: int, table: Table | None, prepare: Callable[[], None] | None) -> list[Worker]:
-    """Up to `count` children: as many as the system lets us have."""
+    """Start up to `count` workers, as many as the system allows."""
     children: list[Worker] = []
     copies = count > 0 and can_fork()
     if copies and prepare is not None:
@@ -261,7 +261,7 @@ def _start_workers(count: int, table: Table | None, prepare: Callable[[], None] 
 
 class Worker:
     def __init__(self, process: ForkedChild | None = None) -> None:
-        """One that is started afresh, unless there is a process already."""
+        """Use a forked process, or start a new interpreter."""
         self._stuck = self._killed = False
         self._changing = threading.Lock()
         self._process: ForkedChild | subprocess.Popen[bytes] = process or self._start_process()
@@ -275,7 +275,7 @@ class Worker:
         )  # fmt: skip
 
     def restart(self) -> None:
-        """Begin anew, unless it was killed meanwhile: what is started after that would write files that nobody removes."""
+        """Start again, unless it was killed: a new process would write files that nobody removes."""
         with self._changing:
             if not self._killed:
                 self.close()
@@ -283,26 +283,26 @@ class Worker:
                 self._process = self._start_process()
 
     def run(self, job: Job, seconds: float | None = None) -> JobResult | None:
-        """The job done; None where the child did not live to tell, took too long, or told nonsense."""
+        """Do a job; None if the worker died, took too long, or returned garbage."""
         self.send(job)
         return self.receive(seconds)
 
     def send(self, job: Job) -> None:
-        """Hand over a job, to be done after those before it; that a child is dead shows when it is asked for the result."""
+        """Send a job; a dead worker is noticed when its result is received."""
         assert self._process.stdin is not None
         with contextlib.suppress(Exception), self._limit(SECONDS):
             _send(self._process.stdin, job)
 
     def receive(self, seconds: float | None = None) -> JobResult | None:
-        """The first job that is not received yet, done; None as `run` has it."""
+        """The result of the oldest job; None as for `run`."""
         assert self._process.stdout is not None
         with contextlib.suppress(Exception), self._limit(SECONDS if seconds is None else seconds):
             return JobResult(*_receive(self._process.stdout))
-        return None  # whatever it was: somebody else does the job then
+        return None  # whatever it was: this process does the job then
 
     @contextlib.contextmanager
     def _limit(self, seconds: float) -> Iterator[None]:
-        """The child ends after so long."""
+        """Kill the worker if the block takes longer."""
         limit = Timer(seconds, self._kill_stuck)
         limit.start()
         try:
@@ -315,7 +315,7 @@ class Worker:
         self._process.kill()
 
     def crashed(self) -> bool:
-        """Whether the child came to the kind of end that broken native code brings, or to none."""
+        """Whether the worker died of a signal that broken native code causes, or hung."""
         status = wait_for_exit(self._process, 5)
         return status is not None and (status in _CRASH_STATUSES or self._stuck)
 
@@ -336,7 +336,7 @@ class Worker:
 
 
 def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None, table: Table | None = None) -> None:
-    """The child's side: build what comes in until the pipe closes, which also ends a build that nobody waits for."""
+    """The side of the worker: build until the pipe closes, which also ends a job in progress."""
     gc.disable()  # as the parent does while it builds
     _limit_memory()
     jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -350,7 +350,7 @@ def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None, tabl
             _send(target, tuple(run_job(job, table)))
             trim_heap()
     finally:
-        os._exit(1)  # an ordinary end would wait for the thread that listens
+        os._exit(1)  # a normal exit would wait for the listening thread
 
 
 def _limit_memory() -> None:
@@ -364,7 +364,7 @@ def _limit_memory() -> None:
 
 
 def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Job]) -> None:
-    """Take jobs as they come; when the pipe closes the parent is done, or dead."""
+    """Queue incoming jobs; when the pipe closes, the parent is done or dead."""
     with contextlib.suppress(EOFError):
         while True:
             jobs.put(Job(*_receive(source)))
@@ -372,7 +372,7 @@ def _listen(source: IO[bytes], jobs: queue.SimpleQueue[Job]) -> None:
 
 
 def _open_table(path: str, digest: str) -> Table:
-    """The table that the parent has open too, and not one that has taken its name since."""
+    """The table that the parent has open; an error if the file was replaced since."""
     table = Table.open(Path(path))
     if table.digest != digest:
         raise ModelError(f"model file {Path(path).name} has changed", "run the command again")

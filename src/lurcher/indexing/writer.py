@@ -1,9 +1,8 @@
-"""Brings an index up to date: reads what changed, builds a segment of it, and swaps the manifest.
+"""Writes a generation: reads what changed, builds a segment of it, and replaces the manifest.
 
-    listing ──► changes ──► shards of text ──► parts ──► segment ──► manifest (the commit) ──► sweep
+    listing ──► changes ──► shards of text ──► parts ──► segment ──► manifest (the commit) ──► removal of old files
 
-Work is proportional to the change, and memory to a few shards. Nothing that exists is touched before the new manifest is in
-place.
+Work is proportional to the change, and memory to a few shards. No existing file is touched before the new manifest is in place.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ if TYPE_CHECKING:
 SHARD_BYTES = 2_000_000
 MIN_SHARD_BYTES = 150_000
 SHARD_SHARE = 4
-"""A shard is no larger than this part of what is left, or the process that takes the last one is waited for."""
+"""A shard is at most this part of the remaining bytes, so that the last shards are small and all processes end together."""
 PARALLEL_BYTES = 3_000_000
-"""Below this a child process costs more than it saves."""
+"""Bytes below which a worker costs more than it saves."""
 MAX_WORKERS = 3
-"""Unless the settings say otherwise: each takes more than 100 MB of memory."""
+"""The default limit: each worker takes more than 100 MB of memory."""
 _MIN_LANGUAGE_SHARE = 100
-"""A language with less than this part of the bytes is left to the process that meets it."""
+"""Grammars of languages with less than one part in this many of the bytes are not loaded ahead."""
 READ_SHARE = 0.8
 """The part of `index.first_answer_seconds` in which a first build starts on further files; the rest is for the files it has
 started on, and for the answer."""
@@ -74,20 +73,19 @@ def write_generation(
     progress: Progress,
     until: float | None = None,
 ) -> Manifest:
-    """The generation after `generation`. Where nothing but time stamps changed, the segments stay as they are.
+    """Write the generation after `generation`. If only time stamps changed, the segments stay as they are.
 
-    `fingerprint` says what new segments are made with; it is the index's own but where the model is out of reach.
-    `checked_ns` is before the first look at any file: whatever changes from then on, even while it is read, gets a time
-    stamp that is not believed or is another one than that in `listing`.
-    After `until`, on the monotonic clock, no more files are taken up than were already: the others wait for the next update.
+    `fingerprint` is that of new segments. `checked_ns` is before the first stat of any file: what changes from then on, even
+    while it is read, gets a time stamp that is not trusted or differs from that in `listing`. After `until`, on the monotonic
+    clock, no further files are started; they wait for the next update.
     """
     tree = TreeReader(str(root), max_file_bytes, follow_symlinks, secrets)
     changed = _ChangedFiles(tree, current, changes, checked_ns, progress, until)
     maker = _SegmentMaker(store, chunk_chars, table, workers, changed)
     name = maker.segment()
     rows = changed.rows
-    waiting, in_waves = changed.waiting, current.is_partial
-    if name is None and not changes.gone and not changed.rows_changed and current.generation and not in_waves:
+    waiting, was_partial = changed.waiting, current.is_partial
+    if name is None and not changes.gone and not changed.rows_changed and current.generation and not was_partial:
         return current
     segments = list(current.segments)
     if name is not None:
@@ -101,25 +99,25 @@ def write_generation(
         generation + 1 if content_changed or not current.generation else generation,
         fingerprint if name or not current.generation else current.fingerprint, tuple(segments), rows,
         {**listing.skipped, WAITING: waiting} if waiting else listing.skipped, checked_ns, frozenset(changed.settled),
-        # What the list of files depends on does not tell that some of them are waiting.
+        # A signature would not tell that files are waiting.
         None if waiting else settle_signature(listing.signature, current.signature, checked_ns), current.vectors,
         merged(current.grammars, store.container(name).meta["languages"]) if name else current.grammars,
         examples=listing.examples,
     )  # fmt: skip
-    manifest = _compact(store, _sort_rows(manifest), whole=in_waves and not waiting)
+    manifest = _compact(store, _sort_rows(manifest), whole=was_partial and not waiting)
     store.commit(manifest)
     return manifest
 
 
 def preload_modules(embeds: bool) -> None:
-    """Load what a first index takes beside this module, which is loaded on the way otherwise."""
+    """Import the modules that a first build needs, while something else is waited for."""
     modules = ["numpy", "lz4.block", "lurcher.indexing.workers", *["lurcher.vectors.static"] * embeds]
     for name in modules:
         import_module(name)
 
 
 class _ChangedFiles:
-    """Reads what may have changed, in path order or the most telling first, and gives the texts that did in shards."""
+    """Reads files that may have changed, in path order or by priority, and yields new texts in shards."""
 
     def __init__(
         self,
@@ -139,11 +137,11 @@ class _ChangedFiles:
         self._checked_ns = checked_ns
         self._in_order = in_order
         self._shard_offsets: dict[str, int] = {}
-        """Bytes of text before each shard, by its first path, if every text is as long as its file."""
+        """Bytes of text before each shard, by its first path, assuming that every text is as long as its file."""
         self._excess_bytes = 0
-        """How much longer the texts are that were read so far."""
+        """By how many bytes the texts read so far are longer than their files."""
         self._unread: dict[str, Entry] = {}
-        """Files that are on their way to whoever builds and reads them."""
+        """Files that a builder is going to read."""
         self._progress = progress
         self._done = 0
         self.rows = dict(current.rows)
@@ -156,11 +154,11 @@ class _ChangedFiles:
 
     @property
     def size(self) -> int:
-        """Bytes to read in all."""
+        """Total bytes to read."""
         return sum(entry.size for entry in self._suspects)
 
     def load_grammars(self) -> None:
-        """Load the grammars that most of the files need: every process would do so itself, each for its own shards."""
+        """Load the grammars that most files need, so that forked workers share them."""
         from lurcher.chunking.code import load_grammar
 
         sizes: dict[str, int] = {}
@@ -172,12 +170,12 @@ class _ChangedFiles:
             load_grammar(detect(f"x.{extension}", b""))
 
     def count_done(self, files: int) -> None:
-        """Count files that are through."""
+        """Count finished files."""
         self._done += files
         self._progress("indexing", self._done, len(self._suspects))
 
     def text_offset(self, files: InputFiles) -> int | None:
-        """Where the texts of a shard will begin among all: certain but for those that are being read; None without order."""
+        """The offset of the texts of a shard in the whole, if unread files are as long as expected; None if unordered."""
         return self._shard_offsets.pop(files[0][0]) + self._excess_bytes if self._in_order else None
 
     def shards(self) -> Iterator[InputFiles]:
@@ -186,13 +184,13 @@ class _ChangedFiles:
         filled, before, left = 0, 0, self.size
         most = _shard_bytes(left)
         for number, entry in enumerate(self._suspects):
-            # However little time there is: every update brings something new, or all would wait for ever.
+            # Every update adds something, however little time there is, or a first build would never end.
             late = self._until is not None and time.monotonic() > self._until
             if late and self.new:
                 self.waiting = len(self._suspects) - number
                 break
             left -= entry.size
-            # What has a row may well be the same as ever; anything else has a text for whoever builds it, most likely.
+            # A file with a row may be unchanged, so it is read here; a new file is left to the builder.
             at_once = late or entry.path in self.rows
             text = self._read(entry) if at_once else None
             if at_once and text is None:
@@ -222,14 +220,14 @@ class _ChangedFiles:
         return outcome.data if self._record(entry, reason, outcome.digest) and isinstance(outcome, Text) else None
 
     def note_results(self, seen: list[ReadResult]) -> None:
-        """What files were that somebody else has read."""
+        """Record the results of files that a builder has read."""
         for path, reason, digest, size in seen:
             entry = self._unread.pop(path)
             self._excess_bytes += size - (entry.size if entry.size <= self.tree.max_file_bytes else 0)
             self._record(entry, reason, digest)
 
     def _record(self, entry: Entry, reason: str, found: str | None) -> bool:
-        """Note what a file is now, and why it has no text if so; whether it has one that is new."""
+        """Record the state of a file, with the reason if it is left out; True if it has a new text."""
         self.settled.discard(entry.path)
         old = self.rows.get(entry.path)
         digest = bytes.fromhex(found) if found else bytes(16)
@@ -250,7 +248,7 @@ class _ChangedFiles:
         return False
 
     def _keep_row(self, entry: Entry, old: FileRow | None, row: FileRow) -> None:
-        """A file that needs no new segment: its row as it is now, and whether its time stamp can be believed from now on."""
+        """Keep a file that needs no new segment, and record whether its time stamp can be trusted from now on."""
         belief = False if old is None else is_stamp_trusted(old, entry, self._current.checked_ns, self._checked_ns)
         self.rows_changed = self.rows_changed or row != old or belief is not False
         self.rows[entry.path] = row
@@ -275,12 +273,12 @@ def _path(file: tuple[str, bytes | None]) -> str:
 
 
 def _shard_bytes(left: int) -> int:
-    """How large the next shard may be: the last ones are small, so that all processes end at about the same time."""
+    """The size of the next shard: the last ones are small, so that all processes end at about the same time."""
     return min(SHARD_BYTES, max(left // SHARD_SHARE, min(MIN_SHARD_BYTES, SHARD_BYTES)))
 
 
 class _SegmentMaker:
-    """Makes one segment of what was read: at once where that is little, else in parts that are merged."""
+    """Makes one segment of the new texts: at once if they are few, else in parts that are merged."""
 
     def __init__(self, store: IndexFolder, chunk_chars: int, table: Table | None, workers: int, changed: _ChangedFiles) -> None:
         self._store, self._chunk_chars, self._table, self._workers = store, chunk_chars, table, workers
@@ -288,7 +286,7 @@ class _SegmentMaker:
 
     def segment(self) -> str | None:
         """The name of the segment; None where no text is new."""
-        # Building makes millions of small objects and no cycles: looking for cycles would cost a tenth of the time.
+        # A build makes millions of small objects and no cycles; collecting would take a tenth of the time.
         with GC_PAUSED:
             return self._segment()
 
@@ -308,7 +306,7 @@ class _SegmentMaker:
             self._changed.count_done(len(first))
             return name
         following = itertools.chain((first, second), shards)
-        del first, second  # gone as soon as they are built
+        del first, second  # so that they are freed once they are built
         parts = self._parts((shard, self._plain(shard)) for shard in following)
         trim_heap()
         if not parts:
@@ -329,12 +327,12 @@ class _SegmentMaker:
         return pool.build(shards, workers, self._changed.load_grammars)
 
     def _begin(self, path: str) -> None:
-        """A grammar gets a file now; none, where there is no path."""
+        """Record the file that is parsed now; "" for none."""
         if self._store.held_lock is not None:
             self._store.held_lock.note_parsing(path)
 
     def _plain(self, shard: InputFiles) -> frozenset[str]:
-        """The file that the last writer died of, if it is among these and brings down a child too."""
+        """The file at which the last writer died, if it is in this shard and crashes a worker too."""
         suspect = self._store.held_lock.suspect if self._store.held_lock is not None else ""
         file = next((item for item in shard if item[0] == suspect), None) if suspect else None
         if file is None:
@@ -345,7 +343,7 @@ class _SegmentMaker:
 
 
 def _compact(store: IndexFolder, manifest: Manifest, *, whole: bool) -> Manifest:
-    """Drop dead segments, and merge when there are many, when much of them is dead, or when they make a `whole` now."""
+    """Drop dead segments; merge if there are many, if much is dead, or if a first build is now complete (`whole`)."""
     live = live_rows_by_segment(manifest)
     containers = [store.container(name) for name in manifest.segments]
     counts = [int(container.meta["files"]) for container in containers]
@@ -386,7 +384,7 @@ def _compact(store: IndexFolder, manifest: Manifest, *, whole: bool) -> Manifest
 
 
 def _sort_rows(manifest: Manifest) -> Manifest:
-    """Rows in path order, as a manifest read from disk has them."""
+    """The manifest with rows in path order, as one read from disk has them."""
     return _replace(manifest, manifest.segments, {path: manifest.rows[path] for path in sorted(manifest.rows)})
 
 

@@ -1,7 +1,7 @@
-"""Arrays of numbers for the query path: `np` is numpy, or the kernel's small arrays, which know what queries need.
+"""Arrays for the query path: `np` is the kernel's arrays, which have the functions that queries use, or else numpy.
 
-Loading numpy takes longer than answering, so where the kernel is there nothing on the way to an answer asks for it. Both give
-the same numbers to the last bit. Small arrays are buffers: code that works with numpy takes them as they are.
+Importing numpy takes longer than answering a query, so queries do without it where the kernel is in use. Both give the same
+numbers to the last bit. The kernel's arrays are buffers, which numpy accepts as they are.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _Numpy:
-    """numpy, loaded when something of it is first asked for."""
+    """numpy, imported on first use."""
 
     def __getattr__(self, name: str) -> Any:
         import numpy
@@ -29,30 +29,30 @@ class _Numpy:
 
 
 class _Maximum:
-    """What numpy's `maximum` is."""
+    """numpy's `maximum`."""
 
     def __init__(self, kernel: Any) -> None:
         self.at = kernel.maximum_at
         self.reduceat = kernel.maximum_reduceat
-        self._of_two = kernel.maximum
+        self._call = kernel.maximum
 
     def __call__(self, left: Any, right: Any) -> Any:
-        return self._of_two(left, right)
+        return self._call(left, right)
 
 
 class _Minimum:
-    """What numpy's `minimum` is."""
+    """numpy's `minimum`."""
 
     def __init__(self, kernel: Any) -> None:
         self.accumulate = kernel.minimum_accumulate
-        self._of_two = kernel.minimum
+        self._call = kernel.minimum
 
     def __call__(self, left: Any, right: Any) -> Any:
-        return self._of_two(left, right)
+        return self._call(left, right)
 
 
-class _Small:
-    """The part of numpy's face that queries look at, by the kernel."""
+class _KernelArrays:
+    """The functions of numpy that queries use, by the kernel."""
 
     inf = float("inf")
     bool_, int8, uint8, uint16, int32, uint32 = "bool", "int8", "uint8", "uint16", "int32", "uint32"
@@ -71,8 +71,8 @@ class _Small:
     def ones(self, count: int, kind: Any = "float64") -> Any:
         return self.full(count, 1, kind)  # type: ignore[attr-defined]
 
-    def searchsorted(self, array: Any, wanted: Any, side: str = "left") -> Any:
-        return self.asarray(array).searchsorted(wanted, side)  # type: ignore[attr-defined]
+    def searchsorted(self, array: Any, values: Any, side: str = "left") -> Any:
+        return self.asarray(array).searchsorted(values, side)  # type: ignore[attr-defined]
 
     def append(self, array: Any, value: Any) -> Any:
         return self.concatenate((array, self.asarray([value], array.dtype)))  # type: ignore[attr-defined]
@@ -82,4 +82,4 @@ class _Small:
 
 
 if not TYPE_CHECKING:
-    np = _Numpy() if native() is None else _Small(native())
+    np = _Numpy() if native() is None else _KernelArrays(native())

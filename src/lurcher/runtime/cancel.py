@@ -1,6 +1,6 @@
-"""Ends work that nobody waits for any more. Servers say when; loops that may run long call `check`.
+"""Ends work that nobody waits for any more: servers say when, and loops that may run long call `check_cancelled`.
 
-What is watched belongs to a thread: work that is handed to another thread is not ended with it.
+Cancellation belongs to a thread: work that is handed to another thread goes on.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _thread_state = _local()
 
 
 class Cancelled(BaseException):
-    """Nobody waits for the answer; no handler of ordinary errors may take this for one."""
+    """Nobody waits for the answer. A BaseException, so that no handler of ordinary errors catches it."""
 
 
 def run_cancellable(work: Callable[[], Result], stop: Event, seconds: float | None = None) -> Result:
-    """Do some work in this thread that ends early once `stop` is set, or `seconds` from now."""
+    """Run `work` in this thread; it ends early once `stop` is set, or after `seconds`."""
     before = getattr(_thread_state, "watched", None)
     _thread_state.watched = (stop, seconds, None if seconds is None else monotonic() + seconds)
     try:
@@ -37,7 +37,7 @@ def run_cancellable(work: Callable[[], Result], stop: Event, seconds: float | No
 
 
 def check_cancelled() -> None:
-    """Raise where the work of this thread is to end."""
+    """Raise Cancelled or DeadlineExceeded if the work of this thread is to end."""
     watched = getattr(_thread_state, "watched", None)
     if watched is None:
         return
@@ -45,4 +45,4 @@ def check_cancelled() -> None:
     if stop.is_set():
         raise Cancelled
     if end is not None and monotonic() > end:
-        raise DeadlineExceeded(f"the question took longer than {seconds:g} s", "narrow it to a folder or a language")
+        raise DeadlineExceeded(f"the query took longer than {seconds:g} s", "narrow it to a folder or a language")

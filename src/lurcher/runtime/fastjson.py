@@ -1,7 +1,7 @@
-"""Digests and JSON by the C code of the standard library, without the modules around it.
+"""BLAKE2b and JSON straight from the C modules of the standard library.
 
-They take longer to load than a query takes to use them: `hashlib` brings all of OpenSSL, `json` regular expressions. The
-results are those of `hashlib.blake2b`, `json.loads` and `json.dumps`, which are used where that code is not to be had.
+`hashlib` loads OpenSSL and `json` loads `re`, which takes longer than a query needs them. Results are those of
+`hashlib.blake2b`, `json.loads` and `json.dumps`, which are used where the C modules are not available.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BLANKS = " \t\n\r"
 
 
 class _Options:
-    """How JSON is read, as `json.JSONDecoder` has it."""
+    """The options of `json.JSONDecoder` that the C scanner reads."""
 
     strict = True
     object_hook = object_pairs_hook = None
@@ -34,7 +34,7 @@ class _Options:
 
 
 def loads(data: str | bytes) -> Any:
-    """What a JSON text in UTF-8 says; ValueError where it is none."""
+    """Decode JSON text; ValueError if it is not valid."""
     scan = _scanner()
     text = data if isinstance(data, str) else data.decode("utf-8")
     if scan is None:
@@ -44,23 +44,23 @@ def loads(data: str | bytes) -> Any:
     try:
         value, end = scan(text, len(text) - len(text.lstrip(_BLANKS)))
     except StopIteration:
-        raise ValueError("there is nothing to read") from None
+        raise ValueError("no JSON value") from None
     if text[end:].strip(_BLANKS):
-        raise ValueError("there is more than one value")
+        raise ValueError("more than one JSON value")
     return value
 
 
 def dumps(
     value: Any, *, ensure_ascii: bool = True, separators: tuple[str, str] = (", ", ": "), sort_keys: bool = False
 ) -> str:
-    """A value as one line of JSON."""
-    make = _encoder()
-    if make is None:
+    """Encode a value as one line of JSON."""
+    encoder = _encoder()
+    if encoder is None:
         import json
 
         return json.dumps(value, ensure_ascii=ensure_ascii, separators=separators, sort_keys=sort_keys)
     between, behind = separators
-    text: str = "".join(make(ensure_ascii, behind, between, sort_keys)(value, 0))
+    text: str = "".join(encoder(ensure_ascii, behind, between, sort_keys)(value, 0))
     return text
 
 
@@ -82,14 +82,14 @@ def _encoder() -> Callable[..., Callable[[Any, int], tuple[str, ...]]] | None:
     except ImportError:
         return None
 
-    def made(ensure_ascii: bool, behind: str, between: str, sort_keys: bool) -> Callable[[Any, int], tuple[str, ...]]:
+    def make(ensure_ascii: bool, behind: str, between: str, sort_keys: bool) -> Callable[[Any, int], tuple[str, ...]]:
         escape = encode_basestring_ascii if ensure_ascii else encode_basestring
         found: Callable[[Any, int], tuple[str, ...]]
         found = make_encoder({}, _unknown, escape, None, behind, between, sort_keys, False, True)
         return found
 
     try:
-        return made if "".join(made(True, ":", ",", True)({"a": [1]}, 0)) == '{"a":[1]}' else None
+        return make if "".join(make(True, ":", ",", True)({"a": [1]}, 0)) == '{"a":[1]}' else None
     except TypeError:
         return None
 

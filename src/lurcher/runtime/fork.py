@@ -1,10 +1,10 @@
-"""A copy of this process as a child: it has loaded already what a fresh one would take a fifth of a second to load.
+"""Forks this process: a fork has loaded already what a new interpreter would take a fifth of a second to load.
 
-Copies build shards, and one lists the files of a tree while this process loads what a first index needs.
+Forks build shards, and one lists the files of a tree while this process imports what a first build needs.
 
-A copy is only sound where nothing else runs in the process: of several threads it would have one, and every lock that another
-one held. So it is for a program that is ours alone (process.py), before its first thread, where that is known to work;
-everywhere else children are started afresh.
+Forking is only safe in a process without other threads: the fork would have one of them, and the locks that the others held.
+So it is used in lurcher's own commands (runtime/process.py), on Linux, before the first thread; everywhere else children are
+new interpreters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def can_fork() -> bool:
 
 
 def _count_threads() -> int:
-    """How many threads the system counts: libraries have some that Python does not know."""
+    """The number of threads according to the system: libraries have some that Python does not know."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
@@ -42,10 +42,10 @@ def _count_threads() -> int:
 
 
 class ForkedChild:
-    """What of `subprocess.Popen` a worker needs."""
+    """A forked child with the interface of `subprocess.Popen` that a worker needs."""
 
     def __init__(self, serve: Callable[[IO[bytes], IO[bytes]], None]) -> None:
-        """The child calls `serve` with where jobs come from and where results go, and never returns from it."""
+        """The child calls `serve` with a stream of jobs and one for results, and exits when it returns."""
         jobs_out, jobs_in = os.pipe()
         results_out, results_in = os.pipe()
         try:
@@ -67,10 +67,10 @@ class ForkedChild:
         self._status: int | None = None
 
     def wait(self, timeout: float | None = None) -> int:
-        """How it ended: the number of the signal, negative, where one ended it."""
+        """The exit code; negative for a signal."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while self._status is None:
-            with contextlib.suppress(ChildProcessError):  # somebody else has taken the news
+            with contextlib.suppress(ChildProcessError):  # somebody else has waited for it
                 pid, status = os.waitpid(self._pid, 0 if deadline is None else os.WNOHANG)
                 if pid == 0:
                     if deadline is not None and time.monotonic() >= deadline:
@@ -89,7 +89,7 @@ class ForkedChild:
 
 
 class ForkedCall(Generic[Value]):
-    """Something that a copy of this process finds out, while this one does something else."""
+    """A call that runs in a fork while this process does something else."""
 
     def __init__(self, call: Callable[[], Value]) -> None:
         out, into = os.pipe()
@@ -111,7 +111,7 @@ class ForkedCall(Generic[Value]):
         self._stream: IO[bytes] = open(out, "rb")  # noqa: SIM115
 
     def result(self) -> Value | None:
-        """What it found; None where it did not live to tell."""
+        """The result; None where the fork failed."""
         status = 1
         try:
             data = self._stream.read()
@@ -121,14 +121,14 @@ class ForkedCall(Generic[Value]):
             raise
         finally:
             self._stream.close()
-            with contextlib.suppress(ChildProcessError):  # somebody else has taken the news
+            with contextlib.suppress(ChildProcessError):  # somebody else has waited for it
                 status = os.waitpid(self._pid, 0)[1]
         found: Value | None = None if status else pickle.loads(data)
         return found
 
 
 def _detach(kept: set[int]) -> None:
-    """Hold nothing of the parent's but its memory: no terminal, no lock, no pipe to another child, no handler of signals."""
+    """Drop what the child inherits besides memory: terminal, locks, pipes to other children, signal handlers."""
     for name in _SIGNALS:
         signal.signal(getattr(signal, name), signal.SIG_DFL)
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""Paths as strings, for what every query does with them: `pathlib` takes longer to load than a query takes."""
+"""The few path functions that every query needs, on strings: importing `pathlib` takes too long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.EBADF, errno.ELOOP)
 
 
 def exists(path: str) -> bool:
-    """Whether something is at a path; OSError where that cannot be told, as for a folder that may not be entered."""
+    """Whether a path exists; OSError where that is unknown, as in a folder that may not be entered."""
     try:
         os.stat(path)
     except OSError as error:
@@ -22,5 +22,5 @@ def exists(path: str) -> bool:
 
 
 def is_inside(path: str, folder: str) -> bool:
-    """Whether an absolute path is that of a folder, or of something below it, by its name alone."""
+    """Whether an absolute path is a folder or lies below it, by name alone."""
     return path == folder or path.startswith(folder if folder.endswith("/") else f"{folder}/")

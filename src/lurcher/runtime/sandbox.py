@@ -1,9 +1,9 @@
-"""Runs foreign code in a child process, with a limit of processor time and of memory for each call.
+"""Runs native code of others in a child process, with limits of processor time and memory for each call.
 
-A grammar is native code. While it runs, Python hears of nothing, and some run for ever on broken text or take all memory. The
-kernel's parser counts its steps and stops by itself; tree-sitter and ast-grep can only be stopped together with their process.
+Grammars are native code, which Python cannot interrupt, and some run for ever on broken text or take all memory. The kernel's
+parser counts its steps and stops by itself; tree-sitter and ast-grep can only be stopped by ending their process.
 
-Children wait for the next call and end when their parent closes the pipe or dies.
+Children wait for further calls and end when their parent closes the pipe or dies.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from pathlib import Path
 from typing import IO, Any
 
 CPU_SECONDS = 1.5
-"""Of processor time for one call. A file of the largest size takes less than one."""
+"""Processor time for one call. The largest file takes less than a second."""
 MEMORY_BYTES = 500 << 20
-"""Bytes of address space that a child may have."""
+"""Address space of a child."""
 WALL_SECONDS = 20.0
-"""Seconds that a call may take where the system has no timer for processor time."""
+"""Wall-clock limit on systems without a timer for processor time."""
 _MAX_IDLE = 4
-"""Children that wait for further calls."""
+"""Children that are kept for further calls."""
 _LENGTH = struct.Struct("<Q")
 _COMMAND = "from lurcher.runtime.sandbox import serve; serve()"
 
 
 class SandboxFailure(Exception):
-    """A call took too much time or memory, or brought its process down."""
+    """A call took too much time or memory, or crashed."""
 
 
 def can_start_child() -> bool:
-    """Whether this program can start another one like it."""
+    """Whether this program knows its interpreter."""
     return bool(sys.executable)
 
 
 def call(function: str, *arguments: Any) -> Any:
-    """What `module:name` returns for these arguments; its errors are raised here.
+    """Call `module:name` in a child and return its result, or raise its error.
 
-    Thread-safe: each thread has a child of its own for the time of a call.
+    Thread-safe: a child serves one call at a time.
     """
     child = _take()
     try:
@@ -103,7 +103,7 @@ class _Child:
 _lock = threading.Lock()
 _idle: list[_Child] = []
 _foreign: list[_Child] = []
-"""Those of the process that we are a copy of: theirs to use, and not even to be closed."""
+"""Children of the process that we were forked from, which must not be used or closed here."""
 
 
 def _take() -> _Child:
@@ -133,7 +133,7 @@ def _release(child: _Child) -> None:
 
 
 def close() -> None:
-    """End the children that wait."""
+    """End the idle children."""
     with _lock:
         children = [child for child in _idle if child.owner == os.getpid()]
         _idle.clear()
@@ -142,9 +142,9 @@ def close() -> None:
 
 
 def serve(source: IO[bytes] | None = None, target: IO[bytes] | None = None) -> None:
-    """The child's side: do what is asked until the pipe closes."""
+    """The side of the child: answer calls until the pipe closes."""
     source, target = source or sys.stdin.buffer, target or sys.stdout.buffer
-    for name in ("SIGINT", "SIGTERM"):  # from the terminal or a service manager; the parent decides, and its end is ours
+    for name in ("SIGINT", "SIGTERM"):  # sent to the whole group; the parent decides, and we end with it
         signal.signal(getattr(signal, name), signal.SIG_IGN)
     _limit_memory()
     with contextlib.suppress(EOFError, BrokenPipeError):
@@ -167,7 +167,7 @@ def _run_call(function: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
 
 
 def _set_timer(seconds: float) -> None:
-    """End this process after so much processor time: nobody handles the signal."""
+    """End this process after so much processor time, by a signal without a handler."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
@@ -184,7 +184,7 @@ def _limit_memory() -> None:
 
 
 def send(stream: IO[bytes], value: Any) -> None:
-    """One message of a pipe between processes of ours."""
+    """Write one message to a pipe between our processes."""
     data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     stream.write(_LENGTH.pack(len(data)))
     stream.write(data)
@@ -192,7 +192,7 @@ def send(stream: IO[bytes], value: Any) -> None:
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """The next one; EOFError where there is none."""
+    """Read the next message; EOFError at the end."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError

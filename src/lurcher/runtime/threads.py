@@ -1,4 +1,4 @@
-"""Work in threads beside this one, for what the kernel does: it lets other threads run meanwhile."""
+"""Calls in background threads, for functions of the kernel, which release the GIL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _THREADS = 2
 
 
 class BackgroundCall(Generic[Value]):
-    """A call that is made in a thread of its own, at once; later, by who asks for its result, where there is no kernel."""
+    """A call in a thread of its own. Without the kernel it is made when its result is requested."""
 
     def __init__(self, call: Callable[[], Value]) -> None:
         self._call = call
@@ -26,17 +26,17 @@ class BackgroundCall(Generic[Value]):
             self._thread = threading.Thread(target=self._run)
             try:
                 self._thread.start()
-            except RuntimeError:  # there can be no more threads
+            except RuntimeError:  # no more threads are available
                 self._thread = None
 
     def _run(self) -> None:
         try:
             self._values.append(self._call())
-        except BaseException as error:  # raised where the result is asked for
+        except BaseException as error:  # raised by result()
             self._failed = error
 
     def join(self) -> None:
-        """Wait until nothing of it runs any more."""
+        """Wait for the end of the call."""
         if self._thread is not None:
             self._thread.join()
 
@@ -50,7 +50,7 @@ class BackgroundCall(Generic[Value]):
 
 
 def run_in_order(calls: Iterable[Callable[[], Value]]) -> Iterator[Value]:
-    """What calls return, in their order; the next ones are made while somebody looks at the last."""
+    """The results of calls in order; the next calls run while the caller uses a result."""
     running: deque[BackgroundCall[Value]] = deque()
     try:
         for call in calls:

@@ -1,4 +1,4 @@
-"""How long each part of an answer took, and waiting whatever happens to the clocks."""
+"""A stopwatch for the parts of an answer, and waiting that survives changes of the system clock."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 
 class Waitable(Protocol):
-    """A process, as `subprocess` has it."""
+    """A process like `subprocess.Popen`."""
 
     def wait(self, timeout: float | None = None) -> int: ...
 
 
 class Stopwatch:
-    """Laps by name, in milliseconds; laps of one name add up."""
+    """Named laps in milliseconds; laps with one name add up."""
 
     def __init__(self, before: Mapping[str, float] | None = None) -> None:
-        """Goes on from a total that was told `before`."""
+        """Continue from an earlier result of `total`."""
         self._laps = dict(before or ())
         self._last = time.perf_counter()
         self._started = self._last - self._laps.pop("total", 0.0) / 1000
 
     def lap(self, name: str) -> None:
-        """What was done since the last lap had this name."""
+        """End a lap and add its time to this name."""
         now = time.perf_counter()
         self._laps[name] = self._laps.get(name, 0.0) + (now - self._last) * 1000
         self._last = now
@@ -39,20 +39,20 @@ _MAX_POLL_SECONDS = 0.02
 
 
 def pause(seconds: float) -> None:
-    """Do nothing for so long.
+    """Sleep for a duration.
 
-    The system is told how long, not until when: where a clock jumps in between, `time.sleep` may fail, or last for days.
+    `select` gets a duration. `time.sleep` waits for a point in time and may fail or last for days if a clock jumps.
     """
     import select
 
     try:
         select.select((), (), (), max(0.0, seconds))
-    except OSError:  # a system where there must be something to wait for
+    except OSError:  # systems where select needs a file
         time.sleep(max(0.0, seconds))
 
 
 def wait_for_exit(process: Waitable, seconds: float) -> int | None:
-    """How a process ended, if it does so in time; `subprocess` itself would sleep."""
+    """The exit code of a process; None if it does not end in time. Polls with `pause`, where `subprocess` would sleep."""
     from subprocess import TimeoutExpired
 
     waited, moment = 0.0, 0.001

@@ -293,7 +293,7 @@ class Service:
         if look is None and endpoint.early is not None and self._building.is_set() and endpoint.asks_tree(values):
             return self._answer_early(endpoint, values)
         if look is not None and endpoint.asks_index(values):
-            found = look.seen(endpoint.run(self.engine, values, False))
+            found = look.complete(endpoint.run(self.engine, values, False))
             if found is not None:
                 return found
         value: dict[str, Any] = endpoint.run(self.engine, values, True)
