@@ -9,8 +9,6 @@
 
 from __future__ import annotations
 
-import os
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from lurcher.engine import Engine
@@ -19,11 +17,6 @@ if TYPE_CHECKING:
     from lurcher.version import VERSION as __version__
 
 __all__ = ["Answer", "Engine", "Hit", "LurcherError", "__version__"]
-
-# The arrays here are small: a pool of BLAS threads costs more at start-up than it ever gives back.
-for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(_variable, "1")
-
 
 _WHERE = {
     "Answer": "lurcher.types", "Engine": "lurcher.engine", "Hit": "lurcher.types", "LurcherError": "lurcher.errors",

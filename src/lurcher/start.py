@@ -45,6 +45,8 @@ _LARGEST = 16_000_000
 def main() -> int:
     """The command that this process was started for."""
     gc.disable()  # while modules are loaded, of which none goes away
+    for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")  # our arrays are small: a pool of threads costs more than it gives
     bundle = Bundle(_place(), ordered=sys.argv[1:2] == ["search"])
     sys.meta_path.insert(0, bundle)
     from lurcher.surfaces.cli import main as command

@@ -8,9 +8,8 @@ import pickle
 import pytest
 
 from lurcher import config
-from lurcher.config import Settings, sections
-from lurcher.config.load import SECRETS
-from lurcher.config.schema import fields_by_key
+from lurcher.config import Settings, sections, trust
+from lurcher.config.schema import SECRETS, fields_by_key
 from lurcher.runtime.light import fields, replace
 
 MOST = 90
@@ -62,5 +61,5 @@ def test_they_compare_by_their_values() -> None:
 def test_variables_that_hold_secrets_are_not_settings() -> None:
     assert set(SECRETS) == {"embedding", "sparse", "reranker", "judge", "store"}
     assert config.load(None, environ=dict.fromkeys(SECRETS.values(), "secret")) == Settings()
-    assert config.read_secret("judge", {"LURCHER_JUDGE_KEY": " sesame\n"}) == "sesame"
-    assert config.read_secret("judge", {}) == ""
+    assert trust.read_secret("judge", {"LURCHER_JUDGE_KEY": " sesame\n"}) == "sesame"
+    assert trust.read_secret("judge", {}) == ""

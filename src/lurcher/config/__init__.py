@@ -3,16 +3,8 @@
 Only what every query needs is imported here. `folders`, `user_file` and `trust` are imported where they are used.
 """
 
-from lurcher.config.load import (
-    PROJECT_FILE,
-    PYPROJECT,
-    apply,
-    load,
-    read_secret,
-    user_file_path,
-    wants_colour,
-)
-from lurcher.config.schema import Settings, sections
+from lurcher.config.load import apply, load, user_file_path, wants_colour
+from lurcher.config.schema import PROJECT_FILE, PYPROJECT, Settings, sections
 
 __all__ = [
     "PROJECT_FILE",
@@ -20,7 +12,6 @@ __all__ = [
     "Settings",
     "apply",
     "load",
-    "read_secret",
     "sections",
     "user_file_path",
     "wants_colour",

@@ -10,7 +10,7 @@ import sys
 from _collections_abc import Mapping
 from math import isfinite
 
-from lurcher.config.schema import Settings, fields_by_key, sections
+from lurcher.config.schema import PROJECT_FILE, PYPROJECT, SECRETS, Settings, fields_by_key, sections
 from lurcher.errors import ConfigError
 from lurcher.runtime.light import TYPE_CHECKING, Field, replace
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-PROJECT_FILE = "lurcher.toml"
-PYPROJECT = "pyproject.toml"
 _MAX_FILE_BYTES = 1_000_000
 
 
@@ -143,17 +141,9 @@ def user_file_path(environ: Mapping[str, str] | None = None) -> str | None:
     return os.path.join(base, "lurcher", "config.toml") if base else None
 
 
-SECRETS = {section: f"LURCHER_{section.upper()}_KEY" for section in ("embedding", "sparse", "reranker", "judge", "store")}
-"""The environment variable that holds the key of each service. Fixed, so that no file can name another secret."""
 _NOT_SETTINGS = {"LURCHER_CONFIG", "LURCHER_KERNEL", *SECRETS.values()}
 _SHORT_NAMES = {"LURCHER_STORE": "store.url"}
 """Variables that are not named after section and setting."""
-
-
-def read_secret(section: str, environ: Mapping[str, str] | None = None) -> str:
-    """The key for the service of a section, never stored or shown; empty where it is not set."""
-    environ = os.environ if environ is None else environ
-    return environ.get(SECRETS[section], "").strip()
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -29,6 +29,12 @@ def setting(
     return field(default=default, metadata={"doc": doc, "low": low, "high": high, "choices": choices, "stage": stage})
 
 
+PROJECT_FILE = "lurcher.toml"
+PYPROJECT = "pyproject.toml"
+SECRETS = {section: f"LURCHER_{section.upper()}_KEY" for section in ("embedding", "sparse", "reranker", "judge", "store")}
+"""The environment variable that holds the key of each service. Fixed, so that no file can name another secret."""
+
+
 @dataclass(frozen=True)
 class IndexSettings:
     dir: str = setting("", "Folder under which each root gets its index; empty: `.lurcher` at the root.")

@@ -7,11 +7,14 @@ time and memory than the defaults do. `TABLE` has a rule for every setting; a pr
 
 from __future__ import annotations
 
-from lurcher.config.load import PROJECT_FILE, PYPROJECT, SECRETS, read_secret
+import os
+
+from lurcher.config.schema import PROJECT_FILE, PYPROJECT, SECRETS
 from lurcher.errors import ConfigError, Template
 from lurcher.runtime.light import TYPE_CHECKING, dataclass
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
     from urllib.parse import SplitResult
 
@@ -60,6 +63,12 @@ def refusal(key: str, value: Any, origin: str) -> ConfigError | None:
         f"{origin}: {key} {rule.why}, which a project cannot",
         Template("{*}set it yourself: in your own settings, as LURCHER_{*}, or with {set}", rule.allowed, variable),
     )
+
+
+def read_secret(section: str, environ: Mapping[str, str] | None = None) -> str:
+    """The key for the service of a section, never stored or shown; empty where it is not set."""
+    environ = os.environ if environ is None else environ
+    return environ.get(SECRETS[section], "").strip()
 
 
 def user_setting(settings: Settings, key: str) -> str:

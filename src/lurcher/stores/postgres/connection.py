@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import psycopg
 from psycopg import conninfo, errors
 
-from lurcher.config import Settings, read_secret
-from lurcher.config.trust import user_setting
+from lurcher.config import Settings
+from lurcher.config.trust import read_secret, user_setting
 from lurcher.errors import ConfigError, StoreError
 from lurcher.stores.postgres import schema as schemas
 

@@ -67,7 +67,7 @@ def print_answer(answer: Answer, locate: Locate, *, explain: bool, timings: bool
 
 def _hit_lines(hit: Hit, painter: Painter, shown: Callable[[str], str]) -> Iterable[str]:
     if hit.source == "history":
-        from lurcher.surfaces.cli.print_history import commit_lines
+        from lurcher.surfaces.cli.print_commit import commit_lines
 
         return commit_lines(hit, painter)
     if hit.library is not None:  # its version matters, not where it is installed
