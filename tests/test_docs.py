@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lurcher.config import Settings, load
-from lurcher.config.load import SECRETS
+from lurcher.config.loader import SECRETS
 from lurcher.config.removed import REMOVED
 from lurcher.surfaces.cli.flags import COMMANDS, parse
 from lurcher.surfaces.cli.reference import render, services

@@ -159,11 +159,11 @@ def test_only_surfaces_know_the_command_line_and_the_network() -> None:
 
 def test_only_the_configuration_reads_toml() -> None:
     manifests = {"languages/resolution.py"}  # reads those of other projects, which are data to it
-    assert importers("tomllib", "tomli") == {"config/load.py"} | manifests
+    assert importers("tomllib", "tomli") == {"config/loader.py"} | manifests
 
 
 ENVIRONMENT_READERS = {
-    "config/load.py",
+    "config/loader.py",
     "config/folders.py",
     "config/trust.py",
     "start.py",  # sets how many threads numpy may start, before anyone imports it

@@ -1,9 +1,9 @@
-"""Settings: declared in `schema`, read by `load` from files, environment and flags, limited for projects by `trust`.
+"""Settings: declared in `schema`, read by `loader` from files, environment and flags, limited for projects by `trust`.
 
 Only what every query needs is imported here. `folders`, `user_file` and `trust` are imported where they are used.
 """
 
-from lurcher.config.load import apply, load, user_file_path, wants_colour
+from lurcher.config.loader import apply, load, user_file_path, wants_colour
 from lurcher.config.schema import PROJECT_FILE, PYPROJECT, Settings, sections
 
 __all__ = [

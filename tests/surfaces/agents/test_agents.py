@@ -38,7 +38,7 @@ def _client(key: str) -> Client:
 def _said(project: Path, client: Client) -> Any:
     text = client.file(project).read_text()
     if client.toml:
-        from lurcher.config.load import parse_toml
+        from lurcher.config.loader import parse_toml
 
         data: Any = parse_toml(text.encode(), "test")
     else:

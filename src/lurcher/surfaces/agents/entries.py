@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from lurcher.config.load import parse_toml
+from lurcher.config.loader import parse_toml
 from lurcher.errors import ConfigError
 from lurcher.surfaces.agents import jsonc
 from lurcher.surfaces.agents.clients import COMMAND, Client
