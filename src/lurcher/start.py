@@ -131,6 +131,8 @@ class Bundle:
         while self._made < end:
             name = self._order[self._made]
             self._made += 1
+            if name.rpartition(".")[0] not in sys.modules:
+                continue  # its package imports it
             spec = None if name in sys.modules else self._spec(name)
             if spec is None:
                 if not self._places:  # one of them has changed, and what it needs may have too
