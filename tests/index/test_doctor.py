@@ -359,17 +359,19 @@ def test_a_check_that_fails_itself_is_a_problem_and_the_others_go_on(indexed: Pa
 
 
 def test_a_missing_grammar_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = installation.import_module
+    original = installation.load_capsule
 
-    def without(name: str) -> Any:
-        if name == "tree_sitter_lua":
-            raise ImportError("No module named 'tree_sitter_lua'")
-        return original(name)
+    def without(module: str, function: str) -> Any:
+        if module in ("tree_sitter_lua", "tree_sitter_ocaml"):
+            raise ImportError(f"No module named '{module}'")
+        return original(module, function)
 
-    monkeypatch.setattr(installation, "import_module", without)
-    bad, good = installation.grammars()
+    monkeypatch.setattr(installation, "load_capsule", without)
+    bad, good, note = installation.grammars()
     assert (bad.state, bad.hint) == (PROBLEM, "run: pip install tree-sitter-lua")
-    assert "19 languages" in good.message
+    assert "26 languages" in good.message
+    assert (note.state, note.hint) == ("note", "run: pip install 'lurcher[languages]'")
+    assert note.message.endswith(": ocaml, ocaml-interface")
 
 
 def test_an_index_that_is_rewritten_meanwhile_is_looked_at_again(indexed: Path, monkeypatch: pytest.MonkeyPatch) -> None:

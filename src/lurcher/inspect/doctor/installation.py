@@ -59,12 +59,10 @@ def grammars() -> Iterator[Finding]:
         try:
             Language(load_capsule(module, function))
             good.append(language.name)
-        except ImportError as error:
-            if language.optional:
-                without.append(language.name)
-            else:
-                yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
         except Exception as error:  # files of that language are cut by lines then
+            if language.optional and isinstance(error, ImportError):
+                without.append(language.name)
+                continue
             yield Finding("grammars", PROBLEM, f"no grammar for {language.name}: {error}", f"run: pip install {package}")
     yield Finding("grammars", OK, f"{format_count(len(good), 'language')}: {', '.join(sorted(good))}")
     if without:
