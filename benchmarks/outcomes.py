@@ -22,11 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history.outcomes.evidence import messages
-from lurcher.corpora.history.outcomes.fixes import fixes
-from lurcher.corpora.history.outcomes.reverts import reversals
-from lurcher.corpora.history.outcomes.verdicts import judge
-from lurcher.sources.git.log import LogSettings, list_commits, read
+from lurcher.corpora.history.outcomes.fixes import find_fixes
+from lurcher.corpora.history.outcomes.reverts import find_reverts
+from lurcher.corpora.history.outcomes.verdicts import decide_verdicts
+from lurcher.sources.git.log import LogSettings, list_commits, read_commits, read_messages
 
 NAMES = ("express", "flask", "click", "datasette", "tantivy", "requests", "rack", "axum")
 _BY_HASH = re.compile(r"[Tt]his reverts commit\s+([0-9a-f]{40})")
@@ -63,18 +62,18 @@ def _place(folder: Path, name: str) -> Path | None:
 
 
 def _measure(top: Path, show: int) -> dict[str, Any]:
-    told = messages(top)
+    told = read_messages(top)
     shas = list_commits(top, "HEAD", LogSettings())
     assert told is not None and shas is not None
     started = time.process_time()
-    back = reversals(told)
+    back = find_reverts(told)
     reverts_seconds = time.process_time() - started
-    commits = list(read(top, shas, LogSettings()))
+    commits = list(read_commits(top, shas, LogSettings()))
     started = time.process_time()
-    evidence = fixes(commits, OutcomeSettings())
+    evidence = find_fixes(commits, OutcomeSettings())
     fixes_seconds = time.process_time() - started
-    verdicts = judge(told, evidence, OutcomeSettings())
-    loose_mix = judge(told, evidence, OutcomeSettings(strictness="loose"))
+    verdicts = decide_verdicts(told, evidence, OutcomeSettings())
+    loose_mix = decide_verdicts(told, evidence, OutcomeSettings(strictness="loose"))
     expected = _expected(top)
     # A title that a merge and the commit in it share means the merge to us: the commit is then found as what it brought.
     pairs = {(entry.sha, entry.by) for entries in back.values() for entry in entries}
@@ -95,8 +94,8 @@ def _measure(top: Path, show: int) -> dict[str, Any]:
         "reverts_only_ours": len(named - expected),
         "by": dict(sorted(Counter(entry.how for entries in back.values() for entry in entries).items())),
         "undone": sum(not entry.stands for entries in back.values() for entry in entries),
-        "verdicts": verdicts.mix(),
-        "verdicts_by_the_loose_rule": loose_mix.mix(),
+        "verdicts": verdicts.counts(),
+        "verdicts_by_the_loose_rule": loose_mix.counts(),
         "loose_rate": round(len({fix.earlier for fix in evidence}) / total, 4),
         "strict_rate": round(len(strict) / total, 4),
         "strict_rate_from_confidence": {

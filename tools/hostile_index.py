@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from lurcher.corpora.history.index import PastProject
+from lurcher.corpora.history.index import HistoryIndex
 from lurcher.engine import Engine
 from lurcher.errors import LurcherError
 from lurcher.storage.container import BLOCK_LIST_SUFFIX, PACKED, Container, checksum
@@ -81,7 +81,7 @@ def _no_repair(progress: Any = silent) -> None:
     raise Damaged
 
 
-def _no_new_history(self: PastProject, *arguments: Any) -> Any:
+def _no_new_history(self: HistoryIndex, *arguments: Any) -> Any:
     raise Damaged
 
 
@@ -107,7 +107,7 @@ class Hostile:
             folder: {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix or path.name == "manifest"}
             for folder in (self._folder, self._past)
         }
-        self._anew, PastProject._anew = PastProject._anew, _no_new_history  # type: ignore[method-assign]
+        self._rebuild, HistoryIndex._rebuild = HistoryIndex._rebuild, _no_new_history  # type: ignore[method-assign]
 
     def _commit(self) -> None:
         def git(*arguments: str) -> None:
@@ -251,7 +251,7 @@ class Hostile:
         return struct.pack(f"<{len(numbers)}I", *numbers)
 
     def close(self) -> None:
-        PastProject._anew = self._anew  # type: ignore[method-assign]
+        HistoryIndex._rebuild = self._rebuild  # type: ignore[method-assign]
         self._held.cleanup()
 
 

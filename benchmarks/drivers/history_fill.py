@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from lurcher import config
-from lurcher.corpora.history.index import FOLDER, PastProject
+from lurcher.corpora.history.index import FOLDER, HistoryIndex
 from lurcher.vectors.model import model_of
 
 
@@ -25,7 +25,7 @@ def main() -> None:
     options = parser.parse_args()
     settings = config.load(None, {"history.max_commits": options.most})
     model = model_of(settings, options.repository)
-    project = PastProject(options.repository, settings, options.index / FOLDER, model, "benchmark")
+    project = HistoryIndex(options.repository, settings, options.index / FOLDER, model, "benchmark")
     begun = time.perf_counter()
     view = project.view(lambda what, done, total: None, seconds=options.seconds)
     filled = time.perf_counter() - begun
@@ -34,10 +34,10 @@ def main() -> None:
         begun = time.perf_counter()
         project.view(lambda what, done, total: None, refresh=False)
         again.append(1000 * (time.perf_counter() - begun))
-    past = view.past
+    history = view.history
     print(json.dumps({
-        "seconds": round(filled, 3), "commits": past.commit_count, "total": past.total, "hunks": past.hunk_total,
-        "segments": len(past.segments), "megabytes": round(sum(part.container.size for part in past.segments) / 1e6, 1),
+        "seconds": round(filled, 3), "commits": history.commit_count, "total": history.total, "hunks": history.hunk_total,
+        "segments": len(history.segments), "megabytes": round(sum(part.container.size for part in history.segments) / 1e6, 1),
         "look_ms": round(statistics.median(again), 3),
     }))  # fmt: skip
 

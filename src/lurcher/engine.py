@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.doctor.checks import Finding
     from lurcher.inspect.examples import Examples
-    from lurcher.inspect.explain import ExplainAnswer, Judged, Near
+    from lurcher.inspect.explain import ExplainAnswer, OutcomeLookup, RelatedLookup
     from lurcher.inspect.file_view import FileAnswer, GraphAnswer
     from lurcher.inspect.inspection import Inspection
-    from lurcher.inspect.line_ages import HeatAnswer
+    from lurcher.inspect.line_ages import LineAgesAnswer
     from lurcher.inspect.why import WhyAnswer
     from lurcher.stores.corpus import StoreCorpus
 
@@ -515,7 +515,7 @@ class Engine:
         inspection = self._inspection("what to know before an edit", progress, refresh=refresh, check=check)
         return inspection.brief(self._history, target, budget)
 
-    def heat(self, path: str | Path) -> HeatAnswer:
+    def heat(self, path: str | Path) -> LineAgesAnswer:
         """How old each line of a file of the index is, and which commit wrote it."""
         return self._inspection("which commits wrote a file").line_ages(path)
 
@@ -526,8 +526,8 @@ class Engine:
         last: int | None = None,
         *,
         limit: int | None = None,
-        outcome: Judged | None = None,
-        related: Near | None = None,
+        outcome: OutcomeLookup | None = None,
+        related: RelatedLookup | None = None,
     ) -> ExplainAnswer:
         """The commits that wrote lines `first` to `last` of a file (default: all), the newest first; needs no index.
 
@@ -588,14 +588,14 @@ class Engine:
         Questions that are asked without `check` right after it have the answers that they would have with it.
         """
         from lurcher.indexing.freshness import TreeState
-        from lurcher.sources.git.refs import head_of
+        from lurcher.sources.git.refs import read_head
 
         views = self._workspace.views(progress)
         return TreeState(
             state_of(self._workspace.snapshot(views), views),
             tuple(view.degraded for view in views),
             tuple(view.manifest.segments for view in views),
-            tuple((head_of(index.top), index.identity()) for index in self._history.indexes),
+            tuple((read_head(index.top), index.identity()) for index in self._history.indexes),
             sum(view.snapshot.file_count for view in views),
         )
 

@@ -15,6 +15,9 @@ HEADING = "heading"
 """The kind of definition that a heading of a note is."""
 HEADING_PATH = " › "
 """Stands between a heading and those above it."""
+REVERTED, HOTFIXED, SUCCESS = "reverted", "hotfixed", "success"
+VERDICTS = (REVERTED, HOTFIXED, SUCCESS)
+"""What can become of a commit."""
 
 # -- what chunking makes of a file ------------------------------------------------------------------------------------
 

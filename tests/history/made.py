@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from lurcher.sources.git.parse import Change, Commit, Hunk
+from lurcher.sources.git.commit import Change, Commit, Hunk
 
 EMAIL = "ada@example.org"
 

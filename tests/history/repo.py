@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from lurcher import config
-from lurcher.corpora.history.fill import FIRST
-from lurcher.corpora.history.index import PastProject
-from lurcher.corpora.history.reader import Past
+from lurcher.corpora.history.index import HistoryIndex
 from lurcher.corpora.history.segment import FAMILIES
-from lurcher.sources.git.log import LogSettings, Losses, list_commits, read, resolve
-from lurcher.sources.git.parse import Commit
+from lurcher.corpora.history.snapshot import HistorySnapshot
+from lurcher.corpora.history.update import FIRST_BATCH
+from lurcher.sources.git.commit import Commit
+from lurcher.sources.git.log import LogSettings, Losses, list_commits, read_commits, resolve_commit
 from lurcher.vectors.model import model_of
 
 BEGIN = 1_700_000_000
-assert FIRST == 500
+assert FIRST_BATCH == 500
 
 
 class Repo:
@@ -80,10 +80,10 @@ class Repo:
     def read(self, *names: str, losses: Losses | None = None, **settings: Any) -> list[Commit]:
         """What we read: of the named commits, or of all that HEAD leads to."""
         options = replace(LogSettings(), **settings)
-        tip = resolve(self.top, "HEAD")
+        tip = resolve_commit(self.top, "HEAD")
         shas = list(names) or (list_commits(self.top, tip, options) if tip else [])
         assert shas is not None
-        return list(read(self.top, shas, options, losses))
+        return list(read_commits(self.top, shas, options, losses))
 
     def one(self, **settings: Any) -> Commit:
         """The commit at HEAD."""
@@ -95,11 +95,11 @@ def silent(what: str, done: int, total: int) -> None:
     pass
 
 
-def project(top: Path, folder: Path | None = None, batch: int = PastProject.batch, **settings: Any) -> PastProject:
+def project(top: Path, folder: Path | None = None, batch: int = HistoryIndex.batch, **settings: Any) -> HistoryIndex:
     """The history of a repository, with its index inside or in a folder elsewhere."""
     loaded = config.load(None, {f"history.{name}": value for name, value in settings.items()})
     place = None if folder is None else "elsewhere"
-    made = PastProject(top, loaded, (folder or top / ".lurcher") / "history", model_of(loaded, top), place)
+    made = HistoryIndex(top, loaded, (folder or top / ".lurcher") / "history", model_of(loaded, top), place)
     made.batch = batch
     return made
 
@@ -107,27 +107,27 @@ def project(top: Path, folder: Path | None = None, batch: int = PastProject.batc
 WORDS = ("fix", "add", "alpha", "beta", "gamma", "value", "limit", "test", "py", "src", "number", "return", "line", "one")
 
 
-def said(past: Past, words: Iterable[str] = WORDS) -> dict[str, Any]:
+def said(history: HistorySnapshot, words: Iterable[str] = WORDS) -> dict[str, Any]:
     """All that a history index can be asked, told by hashes, so that it does not matter how the index grew."""
-    names = [past.sha(number) for number in range(past.commit_total)]
-    order = past.newest_first.tolist()
+    names = [history.sha(number) for number in range(history.commit_total)]
+    order = history.newest_first.tolist()
     hunk_names = {}
     for commit in order:
-        first = int(past.first_hunk[commit])
-        for place in range(int(past.commit_hunks[commit])):
+        first = int(history.first_hunk[commit])
+        for place in range(int(history.commit_hunks[commit])):
             hunk_names[first + place] = names[commit], place
     found: dict[str, Any] = {
         "order": [names[i] for i in order],
-        "total": past.total,
-        "commits": {names[i]: past.commit(i) for i in order},
-        "same": {names[i]: names[int(past.same_change[i])] for i in order},
-        "hunks": {name: (past.hunk(hunk)[1:], past.hunk_text(hunk)) for hunk, name in hunk_names.items()},
+        "total": history.total,
+        "commits": {names[i]: history.commit(i) for i in order},
+        "same": {names[i]: names[int(history.same_change[i])] for i in order},
+        "hunks": {name: (history.hunk(hunk)[1:], history.hunk_text(hunk)) for hunk, name in hunk_names.items()},
     }
     for family in FAMILIES:
-        lengths, mean = past.lengths(family)
+        lengths, mean = history.lengths(family)
         owner = hunk_names if family in ("hunk", "symbols") else {i: names[i] for i in order}
         found[f"lengths {family}"] = {name: float(lengths[i]) for i, name in owner.items()}, round(mean, 9)
         for word in words:
-            owners, counts = past.postings(family, word)
+            owners, counts = history.postings(family, word)
             found[f"{family} {word}"] = {owner[i]: n for i, n in zip(owners.tolist(), counts.tolist(), strict=True)}
     return found

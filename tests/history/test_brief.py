@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from lurcher.corpora.history.file_commits import touching
+from lurcher.corpora.history.related_commits import commits_of_file
 from lurcher.errors import PathError, QueryError
 from tests.history.repo import Repo, project, silent
 
@@ -28,10 +28,10 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def test_commits_are_followed_through_renames(repo: Repo) -> None:
-    past = project(repo.top).view(silent, seconds=None).past
-    subjects = [past.subject(touch.commit) for touch in touching(past, "net/client.py")]
+    history = project(repo.top).view(silent, seconds=None).history
+    subjects = [history.subject(touch.commit) for touch in commits_of_file(history, "net/client.py")]
     assert subjects == ["Retry sends", "Move it again", "Move it once", "Add a client"]
-    assert touching(past, "nowhere.py") == []
+    assert commits_of_file(history, "nowhere.py") == []
 
 
 def test_a_page_about_a_file(repo: Repo) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.corpora.history.dates import check, parse, resolver
 from lurcher.errors import FilterError
+from lurcher.query.dates import check_range, commit_date_resolver, parse_date
 from tests.history.made import Repository
 
 UTC = timezone.utc
@@ -18,7 +18,7 @@ NOW = int(datetime(2024, 3, 31, 12, tzinfo=UTC).timestamp())
 
 
 def read(text: str, until: bool = False) -> str:
-    seconds = parse(text, now=NOW, until=until, zone=UTC)
+    seconds = parse_date(text, now=NOW, until=until, zone=UTC)
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
@@ -62,7 +62,7 @@ def test_moments_and_spans(text: str, expected: str) -> None:
 
 def test_a_date_without_a_zone_is_in_the_one_given() -> None:
     east = timezone(timedelta(hours=9))
-    assert parse("2024-01-02", now=NOW, zone=UTC) - parse("2024-01-02", now=NOW, zone=east) == 9 * 3600
+    assert parse_date("2024-01-02", now=NOW, zone=UTC) - parse_date("2024-01-02", now=NOW, zone=east) == 9 * 3600
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_date_without_a_zone_is_in_the_one_given() -> None:
 )
 def test_what_is_no_date_says_what_would_be_one(text: str) -> None:
     with pytest.raises(FilterError) as caught:
-        parse(text, now=NOW)
+        parse_date(text, now=NOW)
     assert "30d" in caught.value.hint and "--since" in caught.value.message
     assert "\0" not in caught.value.message
 
@@ -82,28 +82,28 @@ def test_names_go_to_the_resolver_and_hostile_ones_do_not() -> None:
         asked.append(name)
         return 77 if name == "v1.2" else None
 
-    assert parse("v1.2", now=NOW, resolve=resolve) == 77
+    assert parse_date("v1.2", now=NOW, resolve=resolve) == 77
     with pytest.raises(FilterError, match="neither a date nor a tag"):
-        parse("v9", now=NOW, resolve=resolve, until=True)
+        parse_date("v9", now=NOW, resolve=resolve, until=True)
     for hostile in ("--output=/tmp/x", "-1", "a b", "a:b", "x" * 300, "v\ud800"):
         with pytest.raises(FilterError):
-            parse(hostile, now=NOW, resolve=resolve)
+            parse_date(hostile, now=NOW, resolve=resolve)
     assert asked == ["v1.2", "v9"]
 
 
 @given(st.text(max_size=40), st.booleans())
 def test_any_text_is_a_time_or_an_error(text: str, until: bool) -> None:
     try:
-        assert isinstance(parse(text, now=NOW, until=until, zone=UTC), int)
+        assert isinstance(parse_date(text, now=NOW, until=until, zone=UTC), int)
     except FilterError as error:
         assert error.hint
 
 
 def test_since_after_until() -> None:
-    check(1, 2)
-    check(None, 2)
+    check_range(1, 2)
+    check_range(None, 2)
     with pytest.raises(FilterError):
-        check(3, 2)
+        check_range(3, 2)
 
 
 def test_tags_and_commits_of_a_repository(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_tags_and_commits_of_a_repository(tmp_path: Path) -> None:
     when = repository.clock
     repository.git("tag", "-a", "v1.0", "-m", "one")
     repository.commit("More", a__txt="2\n")
-    resolve = resolver(repository.path)
+    resolve = commit_date_resolver(repository.path)
     assert resolve("v1.0") == resolve(sha[:10]) == resolve("HEAD~1") == when
     assert resolve("v2.0") is None
     assert resolve("--all") is None

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from lurcher import Engine
 from lurcher.config.schema import BlameSettings
 from lurcher.corpora.history.outcomes.verdicts import Evidence, Outcome
-from lurcher.corpora.history.patch_view import excerpt
 from lurcher.errors import PathError, QueryError
-from lurcher.inspect.explain import Related, explain
-from lurcher.sources.git.blame import parse, runs, unquoted
-from lurcher.sources.git.parse import Hunk
+from lurcher.inspect.explain import Related, explain, make_excerpt
+from lurcher.sources.git.blame import line_runs, parse_blame, unquote_path
+from lurcher.sources.git.commit import Hunk
 from tests.history.made import EMAIL, Repository
 
 
@@ -337,7 +336,7 @@ def test_porcelain_is_parsed_as_documented() -> None:
         b'summary S\nprevious bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb "o\\tld"\nfilename new\n\tone\r\n'
         b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 4 2\n\taaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa 1 1\n"
     )
-    found = parse(output)
+    found = parse_blame(output)
     assert [(line.number, line.original, line.path, line.text) for line in found.lines] == [
         (1, 3, "new", "one"), (2, 4, "new", "a" * 40 + " 1 1"),
     ]  # fmt: skip
@@ -348,18 +347,18 @@ def test_porcelain_is_parsed_as_documented() -> None:
 @given(st.binary(max_size=300))
 @example(b"\\8")
 def test_any_output_is_survived(output: bytes) -> None:
-    parse(output)
-    unquoted(b'"' + output + b'"')
+    parse_blame(output)
+    unquote_path(b'"' + output + b'"')
 
 
 @given(st.sets(st.integers(1, 60)))
 def test_runs_cover_exactly_the_numbers(numbers: set[int]) -> None:
-    assert {n for first, last in runs(sorted(numbers)) for n in range(first, last + 1)} == numbers
+    assert {n for first, last in line_runs(sorted(numbers)) for n in range(first, last + 1)} == numbers
 
 
 def test_an_excerpt_shows_the_lines_asked_about() -> None:
     hunk = Hunk(1, 10, "", ("old",), tuple(f"new {i}" for i in range(10, 60)))
-    shown = excerpt("a", (hunk,), [40], 5)
+    shown = make_excerpt("a", (hunk,), [40], 5)
     assert shown is not None
     assert (shown.start_line, shown.text.split("\n")[:2], shown.left_out) == (40, ["-old", "+new 40"], 46)
-    assert excerpt("a", (hunk,), [99], 5) is None
+    assert make_excerpt("a", (hunk,), [99], 5) is None

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history.outcomes.classify_subject import mends, reads_as_fix, says_fix
-from lurcher.corpora.history.outcomes.fixes import Fix, Window, fixes
-from lurcher.sources.git.parse import Change, Commit
+from lurcher.corpora.history.classify import describes_fix, mentions_fix, reads_as_fix
+from lurcher.corpora.history.outcomes.fixes import Fix, FixWindow, find_fixes
+from lurcher.sources.git.commit import Change, Commit
 from tests.history.made import change, commit, sha_of
 
 SETTINGS = OutcomeSettings()
@@ -19,7 +19,7 @@ BETTER = "total = price * max(count, 0)"
 
 def found(*commits: Commit, settings: OutcomeSettings = SETTINGS) -> list[Fix]:
     """Given oldest first, as one writes them."""
-    return fixes(list(reversed(commits)), settings)
+    return find_fixes(list(reversed(commits)), settings)
 
 
 def pair(subject: str, *changes: Change, path: str = "src/cart.py") -> list[Fix]:
@@ -95,14 +95,14 @@ def test_a_large_fix_that_passes_over_a_line_is_not_sure() -> None:
     ],
 )
 def test_what_a_subject_says(subject: str, expected: bool) -> None:
-    assert mends(subject, SETTINGS.words) is expected
+    assert describes_fix(subject, SETTINGS.words) is expected
 
 
 def test_words_are_a_setting_and_whole() -> None:
-    assert says_fix("Fixes a thing", "fix hotfix") and says_fix("hot-patching: Patched", "patch")
-    assert not says_fix("Fixture for prefixes", "fix")
-    assert says_fix("Mend it", "mend, repair") and not says_fix("Fix it", "mend, repair")
-    assert not says_fix("Fix it", " ")
+    assert mentions_fix("Fixes a thing", "fix hotfix") and mentions_fix("hot-patching: Patched", "patch")
+    assert not mentions_fix("Fixture for prefixes", "fix")
+    assert mentions_fix("Mend it", "mend, repair") and not mentions_fix("Fix it", "mend, repair")
+    assert not mentions_fix("Fix it", " ")
 
 
 def test_reads_as_fix() -> None:
@@ -162,11 +162,11 @@ histories = st.lists(st.tuples(st.sampled_from(["Fix it", "Add it", "Fix a typo"
 def test_newer_commits_later_give_what_one_pass_gives(history: list[Commit], seam: int, size: int) -> None:
     small = OutcomeSettings(window=size)
     older, newer = history[seam:], history[:seam]
-    told = fixes(older, small)
-    window = Window(small)
+    told = find_fixes(older, small)
+    window = FixWindow(small)
     told += [fix for entry in newer for fix in window.feed(entry)]
     told += [fix for entry in older[:size] for fix in window.feed(entry, known=True)]
-    assert sorted(told, key=repr) == sorted(fixes(history, small), key=repr)
+    assert sorted(told, key=repr) == sorted(find_fixes(history, small), key=repr)
 
 
 @settings(max_examples=150, deadline=None)
@@ -174,8 +174,8 @@ def test_newer_commits_later_give_what_one_pass_gives(history: list[Commit], sea
 def test_older_commits_later_give_what_one_pass_gives(history: list[Commit], seam: int, size: int) -> None:
     small = OutcomeSettings(window=size)
     newer, older = history[:seam], history[seam:]
-    told = fixes(newer, small)
-    window = Window(small)
+    told = find_fixes(newer, small)
+    window = FixWindow(small)
     assert [fix for entry in newer[-size:] for fix in window.feed(entry, known=True)] == []
     told += [fix for entry in older for fix in window.feed(entry)]
-    assert sorted(told, key=repr) == sorted(fixes(history, small), key=repr)
+    assert sorted(told, key=repr) == sorted(find_fixes(history, small), key=repr)

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lurcher.corpora.history import fill
-from lurcher.corpora.history.index import PastProject, PastView
-from lurcher.corpora.history.reader import Past
+from lurcher.corpora.history import update
+from lurcher.corpora.history.index import HistoryIndex, HistoryView
+from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import PathError
 from lurcher.sources.git import log
 from lurcher.storage import disk
@@ -28,7 +28,7 @@ LINES = "".join(f"def alpha_{i}(value):\n    return value + {i}\n\n" for i in ra
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fill, "FIRST", 5)
+    monkeypatch.setattr(update, "FIRST_BATCH", 5)
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def grown(repo: Repo, count: int) -> Repo:
     return repo
 
 
-def filled(top: Path, folder: Path, **options: Any) -> Past:
+def filled(top: Path, folder: Path, **options: Any) -> HistorySnapshot:
     """An index of all commits, made at once."""
-    return project(top, folder, **options).view(silent, seconds=None).past
+    return project(top, folder, **options).view(silent, seconds=None).history
 
 
 def fresh(repo: Repo, tmp_path: Path, **options: Any) -> dict[str, Any]:
@@ -57,15 +57,15 @@ def fresh(repo: Repo, tmp_path: Path, **options: Any) -> dict[str, Any]:
 
 
 def test_what_comes_out_is_what_git_told(repo: Repo, tmp_path: Path) -> None:
-    past = filled(repo.top, tmp_path / "i", batch=3)
+    history = filled(repo.top, tmp_path / "i", batch=3)
     commits = repo.read()
-    assert [past.commit(i) for i in past.newest_first.tolist()] == commits
-    assert past.coverage == 1.0
-    assert past.commit_count == past.total == 17
-    number = past.number_of(commits[3].sha[:10])
-    assert number is not None and past.sha(number) == commits[3].sha
-    assert past.number_of(commits[3].sha[:11].upper()) == number
-    assert past.number_of("0000000000") is None and past.number_of("no hash") is None and past.number_of("") is None
+    assert [history.commit(i) for i in history.newest_first.tolist()] == commits
+    assert history.coverage == 1.0
+    assert history.commit_count == history.total == 17
+    number = history.number_of(commits[3].sha[:10])
+    assert number is not None and history.sha(number) == commits[3].sha
+    assert history.number_of(commits[3].sha[:11].upper()) == number
+    assert history.number_of("0000000000") is None and history.number_of("no hash") is None and history.number_of("") is None
 
 
 def test_units_fields_and_columns(tmp_path: Path) -> None:
@@ -77,12 +77,12 @@ def test_units_fields_and_columns(tmp_path: Path) -> None:
         "src/pool.py": changed + "class RetryPolicy:\n    pass\n", "tests/test_pool.py": "x = assertion_word\n",
         "docs/guide.md": "documentation words\n", "CHANGES.rst": "changelog words\n",
     })  # fmt: skip
-    past = filled(repo.top, tmp_path / "i")
-    newest = int(past.newest_first[0])
+    history = filled(repo.top, tmp_path / "i")
+    newest = int(history.newest_first[0])
 
     def has(family: str, word: str) -> bool:
-        owners = past.postings(family, word)[0]
-        commits = past.hunk_commit[owners] if family in ("hunk", "symbols") else owners
+        owners = history.postings(family, word)[0]
+        commits = history.hunk_commit[owners] if family in ("hunk", "symbols") else owners
         return newest in commits.tolist()
 
     assert has("subject", "gethttpresponse") and has("subject", "response") and not has("body", "response")
@@ -93,40 +93,40 @@ def test_units_fields_and_columns(tmp_path: Path) -> None:
     assert has("tests", "assertion") and not has("tests", "cached")
     assert has("hunk", "old") and has("hunk", "documentation") and has("hunk", "changelog")
     assert has("symbols", "retrypolicy") and has("symbols", "alpha")
-    kinds = {view.path: view.kind for view in past.changes_of(newest)}
+    kinds = {view.path: view.kind for view in history.changes_of(newest)}
     assert kinds == {"src/pool.py": "code", "tests/test_pool.py": "test", "docs/guide.md": "docs", "CHANGES.rst": "changelog"}
-    hunks = [past.hunk(i) for view in past.changes_of(newest) if view.path == "src/pool.py" for i in view.hunks]
+    hunks = [history.hunk(i) for view in history.changes_of(newest) if view.path == "src/pool.py" for i in view.hunks]
     assert [(hunk.name, hunk.language) for hunk in hunks] == [("alpha_4", "python"), ("alpha_11", "python")]
-    first = next(i for view in past.changes_of(newest) if view.path == "src/pool.py" for i in view.hunks)
-    assert past.hunk_lines(first) == (("    return value + 4",), ("    return cached_value + 4",))
-    assert past.document_frequency("subject", "cache") == 1
-    assert past.lengths("subject")[0][newest] == len("cache the gethttpresponse get http response result".split())
+    first = next(i for view in history.changes_of(newest) if view.path == "src/pool.py" for i in view.hunks)
+    assert history.hunk_lines(first) == (("    return value + 4",), ("    return cached_value + 4",))
+    assert len(history.postings("subject", "cache")[0]) == 1
+    assert history.lengths("subject")[0][newest] == len("cache the gethttpresponse get http response result".split())
 
 
 def test_vectors_point_at_what_was_asked_for(repo: Repo, tmp_path: Path) -> None:
     made = project(repo.top, tmp_path / "i", batch=4)
-    past = made.view(silent, seconds=None).past
+    history = made.view(silent, seconds=None).history
     table = made.model.table
-    assert table is not None and past.dims == table.dims
+    assert table is not None and history.dims == table.dims
     whole = filled(repo.top, tmp_path / "j", batch=1000)
     direction = to_direction(table.vectors(["limit", "number"], QUERY).astype(float).sum(axis=0))
-    by_name = {past.sha(i): value for i, value in enumerate(past.commit_cosines(direction).tolist())}
+    by_name = {history.sha(i): value for i, value in enumerate(history.commit_cosines(direction).tolist())}
     assert by_name == {whole.sha(i): value for i, value in enumerate(whole.commit_cosines(direction).tolist())}
-    assert len(past.hunk_cosines(direction)) == past.hunk_total
-    some = past.live_hunks.nonzero()[0][::3]
-    assert past.cosines_of_hunks(some, direction).tolist() == past.hunk_cosines(direction)[some].tolist()
+    assert len(history.hunk_cosines(direction)) == history.hunk_total
+    some = history.live_hunks.nonzero()[0][::3]
+    assert history.cosines_of_hunks(some, direction).tolist() == history.hunk_cosines(direction)[some].tolist()
 
 
 def test_the_newest_come_first_and_the_rest_follows(repo: Repo, tmp_path: Path) -> None:
     made = project(repo.top, tmp_path / "i", batch=4)
     view = made.view(silent, seconds=0)
-    assert view.past.commit_count == 5
-    assert [view.past.sha(i) for i in view.past.newest_first.tolist()] == [commit.sha for commit in repo.read()[:5]]
+    assert view.history.commit_count == 5
+    assert [view.history.sha(i) for i in view.history.newest_first.tolist()] == [commit.sha for commit in repo.read()[:5]]
     assert view.coverage == pytest.approx(5 / 17)
     assert [note.reason for note in view.degraded] == ["5 of 17 commits are indexed"]
-    counts = [made.view(silent, seconds=0).past.commit_count for _ in range(15)]
+    counts = [made.view(silent, seconds=0).history.commit_count for _ in range(15)]
     assert counts[-1] == 17 and counts == sorted(counts)
-    assert said(made.view(silent).past) == fresh(repo, tmp_path)
+    assert said(made.view(silent).history) == fresh(repo, tmp_path)
 
 
 def test_one_look_at_files_tells_that_nothing_changed(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,9 +134,9 @@ def test_one_look_at_files_tells_that_nothing_changed(repo: Repo, tmp_path: Path
     before = made.view(silent, seconds=None)
     monkeypatch.setattr("subprocess.Popen", None)
     again = made.view(silent)
-    assert again.past is before.past
+    assert again.history is before.history
     assert again.fresh
-    assert project(repo.top, tmp_path / "i").view(silent).past.commit_count == 17
+    assert project(repo.top, tmp_path / "i").view(silent).history.commit_count == 17
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -149,7 +149,7 @@ def test_head_is_found_wherever_git_keeps_it(repo: Repo, tmp_path: Path, packed:
     repo.commit("more", {"x": "1\n"})
     stale = made.view(silent, refresh=False)
     assert not stale.fresh and "HEAD has moved" in stale.degraded[0].reason
-    assert made.view(silent).past.commit_count == 18
+    assert made.view(silent).history.commit_count == 18
 
 
 def test_only_new_commits_are_read(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_only_new_commits_are_read(repo: Repo, tmp_path: Path, monkeypatch: pyte
     new = [repo.commit(f"further {i}", {"src/a.py": f"one = {i}\n"}) for i in range(2)]
     view = made.view(silent)
     assert asked == new[::-1]
-    assert said(view.past) == fresh(repo, tmp_path)
+    assert said(view.history) == fresh(repo, tmp_path)
 
 
 @pytest.mark.parametrize("back", [60, 300, 100_000])
@@ -172,9 +172,9 @@ def test_a_clock_that_went_wrong_does_not_disturb_the_order(repo: Repo, tmp_path
         repo.commit(f"early {i}", {f"early{i}.py": f"one = {i}\n"})
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "--no-ff", "-m", "late", "side")
-    past = made.view(silent, seconds=None).past
-    assert said(past) == fresh(repo, tmp_path)
-    rank = {past.sha(i): place for place, i in enumerate(past.newest_first.tolist())}
+    history = made.view(silent, seconds=None).history
+    assert said(history) == fresh(repo, tmp_path)
+    rank = {history.sha(i): place for place, i in enumerate(history.newest_first.tolist())}
     for commit in repo.read():
         assert all(rank[commit.sha] < rank[parent] for parent in commit.parents if parent in rank)
 
@@ -182,13 +182,13 @@ def test_a_clock_that_went_wrong_does_not_disturb_the_order(repo: Repo, tmp_path
 def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The commits that are read from now on."""
     asked: list[str] = []
-    real = log.read
+    real = log.read_commits
 
     def read(top: Path, shas: list[str], *rest: Any) -> Any:
         asked.extend(shas)
         return real(top, shas, *rest)
 
-    monkeypatch.setattr(log, "read", read)
+    monkeypatch.setattr(log, "read_commits", read)
     return asked
 
 
@@ -231,10 +231,10 @@ def test_a_rewritten_history(
     view = made.view(silent, seconds=None)
     now = {commit.sha for commit in repo.read()}
     assert set(asked) == now - before
-    assert said(view.past) == fresh(repo, tmp_path)
-    assert view.past.total == len(now)
+    assert said(view.history) == fresh(repo, tmp_path)
+    assert view.history.total == len(now)
     repo.git("checkout", "-q", "-B", "main", sorted(before)[0])
-    assert said(made.view(silent, seconds=None).past) == fresh(repo, tmp_path), "and back again"
+    assert said(made.view(silent, seconds=None).history) == fresh(repo, tmp_path), "and back again"
 
 
 def test_the_old_tip_may_be_gone(repo: Repo, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_the_old_tip_may_be_gone(repo: Repo, tmp_path: Path) -> None:
     amended(repo)
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
-    assert said(made.view(silent).past) == fresh(repo, tmp_path)
+    assert said(made.view(silent).history) == fresh(repo, tmp_path)
 
 
 def test_a_picked_commit_is_one_change(repo: Repo, tmp_path: Path) -> None:
@@ -255,11 +255,11 @@ def test_a_picked_commit_is_one_change(repo: Repo, tmp_path: Path) -> None:
     repo.git("cherry-pick", "-x", original)
     picked = repo.head
     repo.git("merge", "-q", "--no-ff", "-m", "back", "release")
-    past = filled(repo.top, tmp_path / "i")
-    first, second = past.number_of(original), past.number_of(picked)
+    history = filled(repo.top, tmp_path / "i")
+    first, second = history.number_of(original), history.number_of(picked)
     assert first is not None and second is not None
-    assert past.same_change[first] == past.same_change[second] == first
-    assert sum(past.same_change[i] != i for i in range(past.commit_total)) == 1
+    assert history.same_change[first] == history.same_change[second] == first
+    assert sum(history.same_change[i] != i for i in range(history.commit_total)) == 1
 
 
 def test_few_segments_however_it_grew(repo: Repo, tmp_path: Path) -> None:
@@ -269,34 +269,34 @@ def test_few_segments_however_it_grew(repo: Repo, tmp_path: Path) -> None:
         repo.commit(f"further {i}", {"src/a.py": f"one = {i}\n"})
         assert len(made.view(silent).manifest.segments) <= 8
     assert len(list((tmp_path / "i/history").glob("*.segment"))) <= 8, "what is no longer named is swept away"
-    assert said(made.view(silent).past) == fresh(repo, tmp_path)
+    assert said(made.view(silent).history) == fresh(repo, tmp_path)
 
 
 def test_settings_decide(repo: Repo, tmp_path: Path) -> None:
     few = project(repo.top, tmp_path / "i", max_commits=7).view(silent, seconds=None)
-    assert (few.past.commit_count, few.past.total) == (7, 17)
+    assert (few.history.commit_count, few.history.total) == (7, 17)
     assert [note.hint for note in few.degraded] == [""]
     merged(repo)
     plain = project(repo.top, tmp_path / "i").view(silent, seconds=None)
-    assert plain.past.commit_count == 18
+    assert plain.history.commit_count == 18
     other = project(repo.top, tmp_path / "i", first_parent=True)
     view = other.view(silent, seconds=None)
     assert "first_parent" in view.degraded[0].reason and "rebuilt" in view.degraded[0].reason
-    assert view.past.commit_count == 18 and view.past.subject(int(view.past.newest_first[0])) == "merge it"
+    assert view.history.commit_count == 18 and view.history.subject(int(view.history.newest_first[0])) == "merge it"
     repo.commit("later", {"x": "1\n"})
-    assert other.view(silent).past.commit_count == 19
+    assert other.view(silent).history.commit_count == 19
     everything = project(repo.top, tmp_path / "j", merges=True).view(silent, seconds=None)
-    assert everything.past.commit_count == 20
+    assert everything.history.commit_count == 20
 
 
 def test_no_commit_and_no_repository(tmp_path: Path) -> None:
     empty = Repo(tmp_path / "empty")
     made = project(empty.top)
     view = made.view(silent)
-    assert (view.past.commit_count, view.coverage, view.degraded, view.fresh) == (0, 1.0, (), True)
-    assert view.past.newest_first.tolist() == [] and view.past.postings("subject", "x")[0].tolist() == []
+    assert (view.history.commit_count, view.coverage, view.degraded, view.fresh) == (0, 1.0, (), True)
+    assert view.history.newest_first.tolist() == [] and view.history.postings("subject", "x")[0].tolist() == []
     empty.commit("first", {"a": "1\n"})
-    assert made.view(silent).past.commit_count == 1
+    assert made.view(silent).history.commit_count == 1
     with pytest.raises(PathError, match="no git history"):
         project(tmp_path).view(silent)
 
@@ -305,13 +305,13 @@ def test_a_shallow_clone_and_its_deepening(repo: Repo, tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth", "4", f"file://{repo.top}", str(tmp_path / "shallow"))
     clone = Repo.at(tmp_path / "shallow")
     made = project(clone.top, tmp_path / "i")
-    past = made.view(silent).past
-    assert past.commit_count == past.total == 4
-    last = int(past.newest_first[-1])
-    assert past.changes_of(last) == [], "without its parent nobody knows what it changed"
+    history = made.view(silent).history
+    assert history.commit_count == history.total == 4
+    last = int(history.newest_first[-1])
+    assert history.changes_of(last) == [], "without its parent nobody knows what it changed"
     clone.git("fetch", "-q", "--unshallow")
-    assert said(made.view(silent).past) == fresh(repo, tmp_path)
-    assert said(made.view(silent).past) == fresh(repo, tmp_path)
+    assert said(made.view(silent).history) == fresh(repo, tmp_path)
+    assert said(made.view(silent).history) == fresh(repo, tmp_path)
 
 
 def test_bare_and_further_work_trees(repo: Repo, tmp_path: Path) -> None:
@@ -320,17 +320,17 @@ def test_bare_and_further_work_trees(repo: Repo, tmp_path: Path) -> None:
     assert said(filled(tmp_path / "bare.git", tmp_path / "i")) == expected
     repo.git("worktree", "add", "-q", "-b", "there", str(tmp_path / "there"))
     made = project(tmp_path / "there", tmp_path / "j")
-    assert said(made.view(silent, seconds=None).past) == expected
+    assert said(made.view(silent, seconds=None).history) == expected
     there = Repo.at(tmp_path / "there")
     there.commit("only there", {"q": "1\n"})
-    assert made.view(silent).past.commit_count == 18
+    assert made.view(silent).history.commit_count == 18
 
 
 def test_a_partial_clone_says_what_is_missing(repo: Repo, tmp_path: Path) -> None:
     repo.git("config", "uploadpack.allowFilter", "true")
     repo.git("clone", "-q", "--filter=blob:none", f"file://{repo.top}", str(tmp_path / "partial"))
     view = project(tmp_path / "partial", tmp_path / "i", batch=3).view(silent, seconds=None)
-    assert view.past.commit_count == 17
+    assert view.history.commit_count == 17
     assert any("this clone lacks" in note.reason for note in view.degraded)
     assert project(tmp_path / "partial", tmp_path / "i", batch=3).view(silent).degraded == view.degraded
 
@@ -381,14 +381,14 @@ def test_killed_at_any_step_and_resumed(repo: Repo, tmp_path: Path) -> None:
 def test_killed_at_any_moment_goes_on_where_it_was(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     child = os.fork()
     if child == 0:
-        slow = log.read
+        slow = log.read_commits
 
         def read(*rest: Any) -> Any:
             for commit in slow(*rest):
                 time.sleep(0.05)
                 yield commit
 
-        log.read = read
+        log.read_commits = read
         try:
             filled(repo.top, tmp_path / "i", batch=2)
         finally:
@@ -400,7 +400,7 @@ def test_killed_at_any_moment_goes_on_where_it_was(repo: Repo, tmp_path: Path, m
     found = made.read_from_disk()
     known = found[1].commit_count if found else 0
     asked = spied(monkeypatch)
-    assert said(made.view(silent, seconds=None).past) == fresh(repo, tmp_path)
+    assert said(made.view(silent, seconds=None).history) == fresh(repo, tmp_path)
     assert len(asked) == 17 - known + 17, "what was there is not read again; the second 17 are those of the fresh index"
 
 
@@ -424,7 +424,7 @@ def test_two_that_fill_at_once(repo: Repo, tmp_path: Path) -> None:
                 os._exit(3)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
-    assert said(project(repo.top, tmp_path / "i", batch=2).view(silent).past) == fresh(repo, tmp_path)
+    assert said(project(repo.top, tmp_path / "i", batch=2).view(silent).history) == fresh(repo, tmp_path)
 
 
 def test_who_asks_while_another_fills_gets_what_is_there(repo: Repo, tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ def test_who_asks_while_another_fills_gets_what_is_there(repo: Repo, tmp_path: P
     other = project(repo.top, tmp_path / "i", batch=2)
     with made.store.lock(1):
         view = other.view(silent)
-    assert view.past.commit_count == 5
+    assert view.history.commit_count == 5
     assert any("is writing the index" in note.reason for note in view.degraded)
 
 
@@ -455,7 +455,7 @@ def test_damage_is_noticed_and_mended(repo: Repo, tmp_path: Path, what: str, sha
         assert made.repair(silent), "damage that only shows when it is read"
     view = made.view(silent, seconds=None)
     assert view.degraded == ()
-    assert said(view.past) == fresh(repo, tmp_path)
+    assert said(view.history) == fresh(repo, tmp_path)
     assert not made.repair(silent)
 
 
@@ -469,7 +469,7 @@ def test_damage_that_shows_only_when_the_history_moves(repo: Repo, tmp_path: Pat
     amended(repo)
     view = made.view(silent, seconds=None)
     assert any("fails its checksum; it was rebuilt" in note.reason for note in view.degraded)
-    assert said(view.past) == fresh(repo, tmp_path)
+    assert said(view.history) == fresh(repo, tmp_path)
 
 
 def test_a_segment_that_is_gone_or_another_one(repo: Repo, tmp_path: Path) -> None:
@@ -481,7 +481,7 @@ def test_a_segment_that_is_gone_or_another_one(repo: Repo, tmp_path: Path) -> No
     assert any("another name" in note.reason for note in view.degraded)
     for path in (tmp_path / "i/history").glob("*.segment"):
         path.unlink()
-    assert said(project(repo.top, tmp_path / "i").view(silent, seconds=None).past) == fresh(repo, tmp_path)
+    assert said(project(repo.top, tmp_path / "i").view(silent, seconds=None).history) == fresh(repo, tmp_path)
 
 
 def test_an_index_that_came_with_the_repository_is_not_believed(repo: Repo, tmp_path: Path) -> None:
@@ -497,10 +497,10 @@ def test_where_nothing_can_be_written_memory_serves(repo: Repo, tmp_path: Path) 
     (tmp_path / "file").write_text("not a folder")
     made = project(repo.top, tmp_path / "file", batch=4)
     view = made.view(silent, seconds=None)
-    assert said(view.past) == fresh(repo, tmp_path)
+    assert said(view.history) == fresh(repo, tmp_path)
     assert any("in memory only" in note.reason for note in view.degraded)
     repo.commit("more", {"x": "1\n"})
-    assert made.view(silent).past.commit_count == 18
+    assert made.view(silent).history.commit_count == 18
 
 
 def test_clear_and_rebuild(repo: Repo, tmp_path: Path) -> None:
@@ -508,10 +508,10 @@ def test_clear_and_rebuild(repo: Repo, tmp_path: Path) -> None:
     first = made.view(silent, seconds=None)
     again = made.rebuild(silent)
     assert again.manifest.generation > first.manifest.generation
-    assert said(again.past) == said(first.past)
+    assert said(again.history) == said(first.history)
     assert made.clear() and not made.clear()
     assert not made.has_index()
-    assert made.view(silent, seconds=None).past.commit_count == 17
+    assert made.view(silent, seconds=None).history.commit_count == 17
 
 
 ACTS = st.sampled_from(["commit", "commit", "rename", "amend", "back", "merge", "pick", "look", "look"])
@@ -529,10 +529,10 @@ def test_grown_in_steps_is_as_made_at_once(
         act_on(repo, act, number, made, seconds)
     while not (view := made.view(silent, seconds=seconds)).manifest.complete:
         pass
-    assert said(view.past) == said(filled(repo.top, folder / "j", batch=1000))
+    assert said(view.history) == said(filled(repo.top, folder / "j", batch=1000))
 
 
-def act_on(repo: Repo, act: str, number: int, made: PastProject, seconds: float | None) -> PastView | None:
+def act_on(repo: Repo, act: str, number: int, made: HistoryIndex, seconds: float | None) -> HistoryView | None:
     if act == "look":
         return made.view(silent, seconds=seconds)
     if act == "rename":

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.corpora.history.file_kind import KINDS, kind_of, left_out
+from lurcher.sources.git.commit import KINDS, is_generated_or_vendored, kind_of
 
 
 @pytest.mark.parametrize(
@@ -28,4 +28,4 @@ def test_kinds_of_files(path: str, kind: str) -> None:
     ],
 )  # fmt: skip
 def test_what_nobody_wrote(path: str, left: bool) -> None:
-    assert left_out(path) is left
+    assert is_generated_or_vendored(path) is left

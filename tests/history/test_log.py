@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from lurcher.sources.git.commit import ADDED, DELETED, MODIFIED, RENAMED, RETYPED
 from lurcher.sources.git.log import Losses
-from lurcher.sources.git.parse import ADDED, DELETED, MODIFIED, RENAMED, RETYPED
 from tests.history.repo import BEGIN, Repo
 
 
@@ -213,7 +213,7 @@ def test_what_machines_wrote_is_left_out(repo: Repo) -> None:
     })  # fmt: skip
     changes = {change.path: change for change in repo.one().changes}
     assert {path for path, change in changes.items() if change.hunks} == {"real.py"}
-    assert {path for path, change in changes.items() if change.cut} == set(changes) - {"real.py"}
+    assert {path for path, change in changes.items() if change.truncated} == set(changes) - {"real.py"}
     assert all(change.added >= 1 for change in changes.values()), "lines are counted all the same"
 
 
@@ -228,7 +228,7 @@ def test_a_huge_diff_is_capped_code_first_and_counted_whole(repo: Repo) -> None:
     assert kept["c/tests/test_x.py"] > 10_000
     assert kept["a/data.json"] == 0
     assert [changes[path].added for path in ("a/data.json", "b/notes.md", "c/tests/test_x.py")] == [3000] * 3
-    assert [changes[path].cut for path in sorted(changes)] == [True, True, True, False]
+    assert [changes[path].truncated for path in sorted(changes)] == [True, True, True, False]
     assert commit.patch_id == repo.one(diff_bytes=100).patch_id, "the cap does not decide which changes are the same"
 
 
@@ -332,7 +332,7 @@ def test_a_partial_clone_tells_what_it_has_and_never_fetches(repo: Repo, tmp_pat
     mixed = next(commit for commit in found if commit.subject == "commit 3")
     changes = {change.path: change for change in mixed.changes}
     assert changes["kept.py"].hunks[0].added == ("kept = 1",)
-    assert changes["old.py"].cut and not changes["old.py"].hunks
+    assert changes["old.py"].truncated and not changes["old.py"].hunks
     assert sorted((tmp_path / "partial/.git").rglob("*.pack")) == objects
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lurcher.sources.git.parse import split_message, text_of
+from lurcher.sources.git.commit import decode_text, split_message
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_message_in_its_parts(message: str, subject: str, body: str, trailers:
 
 @given(st.binary(max_size=200))
 def test_any_bytes_become_text(raw: bytes) -> None:
-    text = text_of(raw)
+    text = decode_text(raw)
     assert text.encode("utf-8", "strict") is not None
     assert text.count("\n") == raw.count(b"\n")
     assert raw.isascii() <= (text == raw.decode("ascii", "replace"))

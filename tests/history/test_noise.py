@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from lurcher.corpora.history.noise import FACTORS, TRAITS, traits
-from lurcher.sources.git.parse import Change
+from lurcher.config.schema import RecencySettings
+from lurcher.corpora.history.classify import FACTORS, TRAITS, commit_traits, noise_factor
+from lurcher.corpora.history.ranking.base import recency_factor
+from lurcher.sources.git.commit import Change
 from tests.history.made import change, commit
 
 
 def of(subject: str, *changes: Change) -> tuple[str, ...]:
-    return traits(commit(2, subject, changes=changes))
+    return commit_traits(commit(2, subject, changes=changes))
 
 
 def touched(*paths: str, lines: int = 1) -> list[Change]:
@@ -91,7 +93,7 @@ def test_requirements_are_no_documents() -> None:
 
 
 def test_merges_and_empty_commits() -> None:
-    assert traits(commit(3, "Merge branch 'x'", parents=(1, 2))) == ("merge",)
+    assert commit_traits(commit(3, "Merge branch 'x'", parents=(1, 2))) == ("merge",)
     assert of("Nothing changed") == ()
 
 
@@ -116,3 +118,12 @@ def test_a_little_white_space_may_be_a_fix_and_moved_code_is_no_format() -> None
 def test_every_kind_of_noise_has_a_factor_below_one() -> None:
     assert list(FACTORS) == list(TRAITS)
     assert all(0 < factor < 1 for factor in FACTORS.values())
+    assert noise_factor(()) == 1.0
+    assert noise_factor(("docs", "reformat")) == pytest.approx(0.8 * 0.7)
+
+
+def test_recency_by_hand() -> None:
+    settings, day = RecencySettings(), 86_400
+    assert recency_factor(1000 * day, 1000 * day, settings) == pytest.approx(1.05)
+    assert recency_factor(910 * day, 1000 * day, settings) == pytest.approx(1 + 0.05 * 0.36787944)
+    assert recency_factor(2000 * day, 1000 * day, settings) == pytest.approx(1.05)

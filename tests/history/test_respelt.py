@@ -1,4 +1,4 @@
-"""Files whose names change in nothing but capitals: one file, with one past."""
+"""Files whose names change in nothing but capitals: one file, with one history."""
 
 from __future__ import annotations
 

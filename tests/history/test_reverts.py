@@ -9,24 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lurcher.corpora.history.noise import traits
-from lurcher.corpora.history.outcomes.classify_subject import mends
-from lurcher.corpora.history.outcomes.evidence import messages
-from lurcher.corpora.history.outcomes.revert_claims import claims, reason
-from lurcher.corpora.history.outcomes.reverts import Reversal, reversals
-from lurcher.sources.git.parse import Commit
+from lurcher.corpora.history.classify import commit_traits, describes_fix
+from lurcher.corpora.history.outcomes.reverts import Revert, extract_reason, find_claims, find_reverts
+from lurcher.sources.git.commit import Commit
+from lurcher.sources.git.log import read_messages
 from tests.history.made import Repository, commit, sha_of
 
 A, B, C = (sha_of(number) for number in (1, 2, 3))
 
 
 def shas(subject: str, body: str = "", trailers: tuple[tuple[str, str], ...] = ()) -> list[str]:
-    return [claim.value for claim in claims(subject, body, trailers) if claim.how == "sha"]
+    return [claim.value for claim in find_claims(subject, body, trailers) if claim.how == "sha"]
 
 
-def found(*commits: Commit) -> dict[str, tuple[Reversal, ...]]:
+def found(*commits: Commit) -> dict[str, tuple[Revert, ...]]:
     """Given oldest first, as one writes them."""
-    return reversals(list(reversed(commits)))
+    return find_reverts(list(reversed(commits)))
 
 
 def taken_back(*commits: Commit) -> set[str]:
@@ -216,24 +214,24 @@ def test_who_when_and_why() -> None:
     ],
 )
 def test_the_reason(subject: str, body: str, expected: str) -> None:
-    assert reason(subject, body) == expected
+    assert extract_reason(subject, body) == expected
 
 
 @given(st.text(max_size=200), st.text(max_size=400))
 def test_any_text_is_survived(subject: str, body: str) -> None:
-    claims(subject, body)
-    claims(f'Revert "{subject}', f"This reverts commit {body}")
-    reason(subject, body)
+    find_claims(subject, body)
+    find_claims(f'Revert "{subject}', f"This reverts commit {body}")
+    extract_reason(subject, body)
 
 
 def test_hostile_messages_take_little_time() -> None:
     started = time.process_time()
     many = "This reverts commit " + "a1b2c3d " * 20_000
     for text in ("revert " * 20_000, many, 'Revert "' * 5_000, "reverts (" + "(" * 50_000, "- " * 50_000 + "revert"):
-        claims(text, text)
-        reason(text, text)
-        mends(text, "fix")
-        traits(commit(1, text))
+        find_claims(text, text)
+        extract_reason(text, text)
+        describes_fix(text, "fix")
+        commit_traits(commit(1, text))
     assert time.process_time() - started < 5
 
 
@@ -243,17 +241,17 @@ def test_in_a_real_repository(tmp_path: Path) -> None:
     added = repository.commit("Add a line", a__txt="1\n2\n")
     repository.git("revert", "--no-edit", "HEAD")
     reverting = repository.git("rev-parse", "HEAD")
-    told = messages(repository.path)
+    told = read_messages(repository.path)
     assert told is not None and len(told) == 3
-    assert [(entry.by, entry.how, entry.stands) for entry in reversals(told)[added]] == [(reverting, "sha", True)]
+    assert [(entry.by, entry.how, entry.stands) for entry in find_reverts(told)[added]] == [(reverting, "sha", True)]
     repository.clock += 10
     repository.git("revert", "--no-edit", "HEAD")
-    again = messages(repository.path)
+    again = read_messages(repository.path)
     assert again is not None
-    entries = reversals(again)
+    entries = find_reverts(again)
     assert not entries[added][0].stands
     assert entries[reverting][0].stands
 
 
 def test_no_repository_no_messages(tmp_path: Path) -> None:
-    assert messages(tmp_path) is None
+    assert read_messages(tmp_path) is None

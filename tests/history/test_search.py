@@ -1,4 +1,4 @@
-"""Questions about the past, as an engine answers them: on a small real repository with a known story."""
+"""Questions about the history, as an engine answers them: on a small real repository with a known story."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from lurcher.corpora.history.outcomes.revert_claims import claims
+from lurcher.corpora.history.outcomes.reverts import find_claims
 from tests.history.repo import Repo
 
 CART = "def total(price, count):\n    return price * count\n"
@@ -46,7 +46,7 @@ def test_a_commit_that_was_taken_back_is_known(repo: Repo) -> None:
 
 def test_a_hash_that_was_broken_in_two_is_joined() -> None:
     whole = "3f" * 32
-    (claim,) = claims("Take it back", f"This reverts commit {whole[:50]}\n{whole[50:]}.")
+    (claim,) = find_claims("Take it back", f"This reverts commit {whole[:50]}\n{whole[50:]}.")
     assert claim.value == whole
 
 

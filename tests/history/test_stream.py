@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from lurcher.sources.git import command
 from lurcher.sources.git import parse as streams
 from lurcher.sources.git.log import _GLOBAL, _PATCHES, _TREES
-from lurcher.sources.git.parse import Broken, Parsed, Parser, Stream
+from lurcher.sources.git.parse import Parsed, ParseError, Parser, RecordStream
 from tests.history.repo import Repo
 
 
@@ -39,24 +39,24 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         repo.commit("empty"),
         repo.commit("gone", {"a.py": None}),
     ]
-    status, output = command.ask(repo.top, *_GLOBAL, *_TREES, *_PATCHES, questions="\n".join(names).encode() + b"\n")
+    status, output = command.run_with_input(repo.top, *_GLOBAL, *_TREES, *_PATCHES, data="\n".join(names).encode() + b"\n")
     assert status == 0
     return output
 
 
 @given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=5))
 def test_pieces_do_not_matter(told: bytes, sizes: list[int]) -> None:
-    whole = list(Parser(Stream(chunks(told, [1 << 20])), 20_000))
+    whole = list(Parser(RecordStream(chunks(told, [1 << 20])), 20_000))
     assert len(whole) == 4
-    assert list(Parser(Stream(chunks(told, sizes)), 20_000)) == whole
+    assert list(Parser(RecordStream(chunks(told, sizes)), 20_000)) == whole
 
 
 def test_wherever_it_ends_no_commit_is_told_in_part(told: bytes) -> None:
-    whole = list(Parser(Stream(chunks(told, [1 << 20])), 20_000))
+    whole = list(Parser(RecordStream(chunks(told, [1 << 20])), 20_000))
     for end in range(len(told)):
         found: list[Parsed] = []
-        with contextlib.suppress(Broken):
-            found.extend(Parser(Stream(chunks(told[:end], [64])), 20_000))
+        with contextlib.suppress(ParseError):
+            found.extend(Parser(RecordStream(chunks(told[:end], [64])), 20_000))
             # That a commit ends here cannot be told from a stop between two lines: whoever reads asks how git ended.
             del found[-1:]
         assert found == whole[: len(found)]
@@ -64,16 +64,16 @@ def test_wherever_it_ends_no_commit_is_told_in_part(told: bytes) -> None:
 
 @given(data=st.binary(max_size=400))
 def test_noise_is_refused(data: bytes) -> None:
-    with pytest.raises(Broken):
-        list(Parser(Stream(chunks(b"\x1e" + data + b"\n", [7])), 20_000))
+    with pytest.raises(ParseError):
+        list(Parser(RecordStream(chunks(b"\x1e" + data + b"\n", [7])), 20_000))
 
 
 def test_overlong_lines_and_fields_are_cut_and_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "LONGEST", 10)
-    monkeypatch.setattr(streams, "LONGEST_FIELD", 20)
+    monkeypatch.setattr(streams, "MAX_LINE", 10)
+    monkeypatch.setattr(streams, "MAX_FIELD", 20)
     data = b"x" * 5000 + b"\n" + b"short\n" + b"f" * 5000 + b"\0" + b"y" * 11 + b"\nend\n"
     for size in (3, 7, 4096, 1 << 20):
-        stream = Stream(chunks(data, [size]))
+        stream = RecordStream(chunks(data, [size]))
         assert stream.line() == b"x" * 10
         assert stream.lines(1) == [b"short"]
         assert stream.field() == b"f" * 20
@@ -103,7 +103,7 @@ def test_who_stops_reading_leaves_no_process_behind(tmp_path: Path) -> None:
         patch.setattr(command, "start", start)
         names = log.list_commits(repo.top, "HEAD", LogSettings())
         assert names is not None
-        reading = log.read(repo.top, names, LogSettings())
+        reading = log.read_commits(repo.top, names, LogSettings())
         assert next(reading).subject == "2"
         reading.close()  # type: ignore[attr-defined]
     assert [process.poll() is not None for process in started] == [True] * len(started)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from lurcher.corpora.history.symbols import defined_names, heading_name
+from lurcher.corpora.history.build import defined_names, heading_name
 
 
 @pytest.mark.parametrize(

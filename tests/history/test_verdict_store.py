@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 
 from lurcher import config
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history import fill
-from lurcher.corpora.history.index import PastProject, PastView
-from lurcher.corpora.history.outcomes import build
-from lurcher.corpora.history.outcomes.fix_candidates import fixes_of, found_fixes, order_of, unchanged
-from lurcher.corpora.history.outcomes.fixes import fixes
-from lurcher.corpora.history.outcomes.store import KeptVerdicts
+from lurcher.corpora.history import update
+from lurcher.corpora.history.index import HistoryIndex, HistoryView
+from lurcher.corpora.history.outcomes import store
+from lurcher.corpora.history.outcomes.fixes import commit_order, decode_fixes, find_fixes, find_indexed_fixes, match_positions
+from lurcher.corpora.history.outcomes.store import StoredVerdicts
 from lurcher.storage import disk
 from lurcher.vectors.model import model_of
 from tests.history.repo import Repo, project, silent
@@ -30,23 +29,23 @@ MENDED = CART.replace("price * count", "price * max(count, 0)")
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fill, "FIRST", 4)
+    monkeypatch.setattr(update, "FIRST_BATCH", 4)
 
 
-def judged_by(top: Path, folder: Path, **outcomes: Any) -> PastProject:
+def judged_by(top: Path, folder: Path, **outcomes: Any) -> HistoryIndex:
     loaded = config.load(None, {f"outcomes.{name}": value for name, value in outcomes.items()})
-    return PastProject(top, loaded, folder / "history", model_of(loaded, top), "elsewhere")
+    return HistoryIndex(top, loaded, folder / "history", model_of(loaded, top), "elsewhere")
 
 
-def looked(top: Path, folder: Path, **outcomes: Any) -> PastView:
+def looked(top: Path, folder: Path, **outcomes: Any) -> HistoryView:
     return judged_by(top, folder, **outcomes).view(silent, seconds=None)
 
 
-def told(view: PastView) -> dict[str, Any]:
+def told(view: HistoryView) -> dict[str, Any]:
     """All outcomes by hash, and their mix."""
-    past = view.past
-    shas = [past.sha(number) for number in past.newest_first.tolist()]
-    return {**{sha: view.verdicts.of(sha) for sha in shas}, "mix": view.verdicts.mix()}
+    history = view.history
+    shas = [history.sha(number) for number in history.newest_first.tolist()]
+    return {**{sha: view.verdicts.outcome_of(sha) for sha in shas}, "mix": view.verdicts.counts()}
 
 
 def kept(folder: Path) -> Path:
@@ -83,29 +82,29 @@ def named(repo: Repo, subject: str) -> str:
 
 def test_reverted_hotfixed_and_stood(repo: Repo, tmp_path: Path) -> None:
     verdicts = looked(repo.top, tmp_path / "i").verdicts
-    back = verdicts.of(named(repo, "Add a cache"))
+    back = verdicts.outcome_of(named(repo, "Add a cache"))
     assert (back.verdict, [entry.kind for entry in back.evidence]) == ("reverted", ["reverted"])
     assert (back.evidence[0].author, back.evidence[0].note) == ("Ada", "It leaked.")
-    mended = verdicts.of(named(repo, "Add a cart"))
+    mended = verdicts.outcome_of(named(repo, "Add a cart"))
     assert mended.verdict == "hotfixed"
     assert mended.evidence[0].sha == named(repo, "Fix negative counts")
     assert mended.evidence[0].note.endswith("rewrites 1 line of it")
-    assert verdicts.of(named(repo, "Fix negative counts")).verdict == "success"
-    assert verdicts.mix() == {"reverted": 1, "hotfixed": 1, "success": 8}
-    assert verdicts.faulted() == {named(repo, "Add a cache"): "reverted", named(repo, "Add a cart"): "hotfixed"}
-    assert verdicts.marked[named(repo, "Add a cart")] == mended
-    assert verdicts.of("0" * 40).verdict == "success" and verdicts.of("no hash").verdict == "success"
+    assert verdicts.outcome_of(named(repo, "Fix negative counts")).verdict == "success"
+    assert verdicts.counts() == {"reverted": 1, "hotfixed": 1, "success": 8}
+    assert verdicts.failed() == {named(repo, "Add a cache"): "reverted", named(repo, "Add a cart"): "hotfixed"}
+    assert verdicts.recorded[named(repo, "Add a cart")] == mended
+    assert verdicts.outcome_of("0" * 40).verdict == "success" and verdicts.outcome_of("no hash").verdict == "success"
 
 
 def test_a_revert_that_is_taken_back_in_turn(repo: Repo, tmp_path: Path) -> None:
     made = judged_by(repo.top, tmp_path / "i")
-    assert made.view(silent).verdicts.of(named(repo, "Add a cache")).verdict == "reverted"
+    assert made.view(silent).verdicts.outcome_of(named(repo, "Add a cache")).verdict == "reverted"
     revert = named(repo, 'Revert "Add a cache"')
     repo.commit(f'Reapply "Add a cache"\n\nThis reverts commit {revert}.\n', {"src/cache.py": "cache = Cache(limit=10)\n"})
     again = made.view(silent).verdicts
-    assert again.of(named(repo, "Add a cache")).verdict == "success"
-    assert [entry.kind for entry in again.of(named(repo, "Add a cache")).evidence] == ["revert-undone"]
-    assert again.of(revert).verdict == "reverted"
+    assert again.outcome_of(named(repo, "Add a cache")).verdict == "success"
+    assert [entry.kind for entry in again.outcome_of(named(repo, "Add a cache")).evidence] == ["revert-undone"]
+    assert again.outcome_of(revert).verdict == "reverted"
 
 
 def test_a_merge_that_is_taken_back_takes_what_it_brought(repo: Repo, tmp_path: Path) -> None:
@@ -117,26 +116,26 @@ def test_a_merge_that_is_taken_back_takes_what_it_brought(repo: Repo, tmp_path: 
     repo.git("merge", "-q", "--no-ff", "-m", "Merge branch 'side'", "side")
     repo.commit(f"Undo the queue\n\nThis reverts commit {repo.head}.\n", {"src/queue.py": None})
     verdicts = looked(repo.top, tmp_path / "i").verdicts
-    assert verdicts.of(side).verdict == "reverted"
-    assert sum(verdicts.mix().values()) == len(repo.read())
+    assert verdicts.outcome_of(side).verdict == "reverted"
+    assert sum(verdicts.counts().values()) == len(repo.read())
 
 
 def test_loose_evidence_decides_only_by_the_loose_rule(repo: Repo, tmp_path: Path) -> None:
     repo.commit("Fix the name", {"src/cart.py": MENDED + "# the end\nlast = shipping_of(everything)\n"})
     mender = named(repo, "Fix negative counts")
-    strict = looked(repo.top, tmp_path / "i").verdicts.of(mender)
+    strict = looked(repo.top, tmp_path / "i").verdicts.outcome_of(mender)
     assert (strict.verdict, [entry.kind for entry in strict.evidence]) == ("success", ["followed"])
-    assert looked(repo.top, tmp_path / "j", strictness="loose").verdicts.of(mender).verdict == "hotfixed"
+    assert looked(repo.top, tmp_path / "j", strictness="loose").verdicts.outcome_of(mender).verdict == "hotfixed"
 
 
 def test_fixes_from_the_index_are_those_from_git(repo: Repo, tmp_path: Path) -> None:
     repo.git("mv", "src/cart.py", "src/basket.py")
     repo.commit("Rename the cart")
     repo.commit("Fix the basket", {"src/basket.py": MENDED.replace("max(count, 0)", "abs(count)")})
-    past = looked(repo.top, tmp_path / "i").past
-    order, rules = order_of(past), OutcomeSettings()
-    found = fixes_of(found_fixes(past, order, rules), [past.sha(number) for number in order.tolist()])
-    expected = fixes([commit for commit in repo.read() if len(commit.parents) < 2], rules)
+    history = looked(repo.top, tmp_path / "i").history
+    order, rules = commit_order(history), OutcomeSettings()
+    found = decode_fixes(find_indexed_fixes(history, order, rules), [history.sha(number) for number in order.tolist()])
+    expected = find_fixes([commit for commit in repo.read() if len(commit.parents) < 2], rules)
     assert sorted(found, key=repr) == sorted(expected, key=repr)
     assert any(fix.strict for fix in found) and not all(fix.strict for fix in found)
 
@@ -147,11 +146,11 @@ def test_fixes_from_the_index_are_those_from_git(repo: Repo, tmp_path: Path) -> 
 def test_filled_in_part(repo: Repo, tmp_path: Path) -> None:
     made = judged_by(repo.top, tmp_path / "i")
     view = made.view(silent, seconds=0)
-    assert view.past.commit_count == 4
+    assert view.history.commit_count == 4
     assert [note.reason for note in view.degraded] == ["4 of 10 commits are indexed"]
-    assert view.verdicts.mix() == {"reverted": 0, "hotfixed": 0, "success": 4}
+    assert view.verdicts.counts() == {"reverted": 0, "hotfixed": 0, "success": 4}
     while not (view := made.view(silent, seconds=0)).manifest.complete:
-        assert sum(view.verdicts.mix().values()) == view.past.commit_count
+        assert sum(view.verdicts.counts().values()) == view.history.commit_count
     assert told(view) == told(looked(repo.top, tmp_path / "j"))
 
 
@@ -159,24 +158,24 @@ def test_the_seam_between_what_was_there_and_what_came(tmp_path: Path) -> None:
     repo = Repo(tmp_path / "repo")
     first = repo.commit("Add a cart", {"src/cart.py": CART})
     made = judged_by(repo.top, tmp_path / "i")
-    assert made.view(silent).verdicts.of(first).verdict == "success"
+    assert made.view(silent).verdicts.outcome_of(first).verdict == "success"
     repo.commit("Fix negative counts", {"src/cart.py": MENDED})
-    assert made.view(silent).verdicts.of(first).verdict == "hotfixed"
+    assert made.view(silent).verdicts.outcome_of(first).verdict == "hotfixed"
     repo.git("reset", "-q", "--hard", "HEAD~1")
-    assert made.view(silent).verdicts.of(first).verdict == "success"
+    assert made.view(silent).verdicts.outcome_of(first).verdict == "success"
 
 
 def test_what_was_decided_is_not_decided_again(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = judged_by(repo.top, tmp_path / "i", window=2)
     made.view(silent, seconds=None)
     asked: list[tuple[int, int]] = []
-    decided = build.found_fixes.__globals__["_decided"]
+    decided = store.found_fixes.__globals__["_decided"]
 
-    def spy(past: Any, order: Any, start: int, end: int, rules: OutcomeSettings) -> Any:
+    def spy(history: Any, order: Any, start: int, end: int, rules: OutcomeSettings) -> Any:
         asked.append((start, end))
-        return decided(past, order, start, end, rules)
+        return decided(history, order, start, end, rules)
 
-    monkeypatch.setitem(build.found_fixes.__globals__, "_decided", spy)
+    monkeypatch.setitem(store.found_fixes.__globals__, "_decided", spy)
     repo.commit("one more", {"x.md": "x\n"})
     view = made.view(silent, seconds=None)
     assert asked == [(0, 3)], "the new one and the two in whose window it is"
@@ -201,7 +200,7 @@ def test_grown_in_steps_is_as_made_at_once(
     repo.commit("begin", {"src/cart.py": CART, "src/b.py": "x = 1\n"})
     repo.commit("again", {"src/cart.py": MENDED})
     loaded = config.load(None, {"outcomes.window": window})
-    made = PastProject(repo.top, loaded, folder / "i/history", model_of(loaded, repo.top), "elsewhere")
+    made = HistoryIndex(repo.top, loaded, folder / "i/history", model_of(loaded, repo.top), "elsewhere")
     made.batch = batch
     for number, act in enumerate(acts):
         if act == "look":
@@ -212,7 +211,7 @@ def test_grown_in_steps_is_as_made_at_once(
         pass
     whole = looked(repo.top, folder / "j", window=window)
     assert told(view) == told(whole)
-    assert view.manifest.judged == whole.manifest.judged, "to the byte"
+    assert view.manifest.outcomes == whole.manifest.outcomes, "to the byte"
 
 
 def act_on(repo: Repo, act: str, number: int) -> None:
@@ -251,7 +250,7 @@ def act_on(repo: Repo, act: str, number: int) -> None:
 def test_unchanged_means_that_the_same_stand_before_it(old: list[int], new: list[int], window: int) -> None:
     import numpy as np
 
-    found = unchanged(np.array(old, "<u8"), np.array(new, "<u8"), window).tolist()
+    found = match_positions(np.array(old, "<u8"), np.array(new, "<u8"), window).tolist()
     for place, before in enumerate(found):
         neighbours = new[max(0, place - window) : place + 1]
         same = [at for at in range(len(old)) if old[max(0, at - window) : at + 1] == neighbours]
@@ -303,7 +302,7 @@ def test_killed_at_any_step_of_it(repo: Repo, tmp_path: Path) -> None:
         assert told(view) == expected
         # One that was to be removed when the end came stays until the next change.
         names = {path.name for path in (folder / "history").glob("*.outcomes")}
-        assert view.manifest.judged.name in names and len(names) <= 2
+        assert view.manifest.outcomes.name in names and len(names) <= 2
         assert not list(folder.rglob("*.tmp"))
 
 
@@ -313,7 +312,8 @@ def test_other_rules_are_noticed(
 ) -> None:
     before = looked(repo.top, tmp_path / "i")
     unread = "git was read"
-    monkeypatch.setattr("lurcher.sources.git.log.read", lambda top, shas, *rest: pytest.fail(unread) if shas else iter(()))
+    read = lambda top, shas, *rest: pytest.fail(unread) if shas else iter(())  # noqa: E731
+    monkeypatch.setattr("lurcher.sources.git.log.read_commits", read)
     after = looked(repo.top, tmp_path / "i", **changed)
     assert after.manifest.segments == before.manifest.segments
     assert after.manifest.generation > before.manifest.generation
@@ -327,7 +327,7 @@ def test_who_must_not_write_still_judges_by_its_own_rules(repo: Repo, tmp_path: 
     looked(repo.top, tmp_path / "i")
     view = judged_by(repo.top, tmp_path / "i", words="note").view(silent, refresh=False)
     assert told(view) == told(looked(repo.top, tmp_path / "j", words="note"))
-    assert view.manifest.judged.rules.count("words=fix") == 1
+    assert view.manifest.outcomes.rules.count("words=fix") == 1
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 1.0, None])
@@ -342,10 +342,10 @@ def test_damage_is_noticed_and_what_is_damaged_made_anew(repo: Repo, tmp_path: P
         data[min(int(len(data) * share), len(data) - 1)] ^= 0xFF
         path.write_bytes(data)
     made = judged_by(repo.top, tmp_path / "i")
-    assert made.kept_verdicts(made.view(silent).manifest) is None
+    assert made.stored_verdicts(made.view(silent).manifest) is None
     assert told(made.view(silent)) == expected
     assert path.read_bytes() == sound
-    assert isinstance(looked(repo.top, tmp_path / "i").verdicts, KeptVerdicts)
+    assert isinstance(looked(repo.top, tmp_path / "i").verdicts, StoredVerdicts)
 
 
 def test_heal_makes_them_anew(repo: Repo, tmp_path: Path) -> None:
@@ -363,10 +363,10 @@ def test_a_shallow_clone_and_its_deepening(repo: Repo, tmp_path: Path) -> None:
     clone = Repo.at(tmp_path / "clone")
     repo.git("clone", "-q", "--depth", str(depth), f"file://{repo.top}", str(clone.top))
     made = judged_by(clone.top, tmp_path / "i")
-    assert made.view(silent, seconds=None).verdicts.mix()["hotfixed"] == 0
+    assert made.view(silent, seconds=None).verdicts.counts()["hotfixed"] == 0
     clone.git("fetch", "-q", "--unshallow")
     view = made.view(silent, seconds=None)
-    assert view.verdicts.of(cart).verdict == "hotfixed"
+    assert view.verdicts.outcome_of(cart).verdict == "hotfixed"
     assert told(view) == told(looked(repo.top, tmp_path / "j"))
 
 
@@ -380,10 +380,10 @@ def test_in_memory_where_nothing_can_be_written(repo: Repo, tmp_path: Path) -> N
 
 def test_no_commit(tmp_path: Path) -> None:
     view = project(Repo(tmp_path / "repo").top, tmp_path / "i").view(silent)
-    assert view.verdicts.mix() == {"reverted": 0, "hotfixed": 0, "success": 0}
+    assert view.verdicts.counts() == {"reverted": 0, "hotfixed": 0, "success": 0}
 
 
 def test_a_question_looks_and_asks_nobody(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked(repo.top, tmp_path / "i")
     monkeypatch.setattr("subprocess.Popen", None)
-    assert looked(repo.top, tmp_path / "i").verdicts.mix()["reverted"] == 1
+    assert looked(repo.top, tmp_path / "i").verdicts.counts()["reverted"] == 1

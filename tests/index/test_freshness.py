@@ -32,7 +32,7 @@ from lurcher.sources import signature as standings
 from lurcher.sources.decode import read_text
 from lurcher.sources.files import Listing
 from lurcher.sources.git import command as git_command
-from lurcher.sources.git.worktree import tracked_in
+from lurcher.sources.git.worktree import tracked_digest
 from lurcher.sources.signature import TreeSignature
 from lurcher.storage import disk
 from lurcher.storage import manifest as manifests
@@ -219,12 +219,12 @@ def test_what_git_no_longer_tracks_is_noticed_by_its_index(repo: Path, listings:
 
 
 def test_a_file_that_becomes_a_repository_in_the_index_is_another(repo: Path) -> None:
-    before = tracked_in(str(repo))
+    before = tracked_digest(str(repo))
     git(repo, "update-index", "--cacheinfo", f"100644,{'1' * 40},src/cookies.py")
-    assert tracked_in(str(repo)) == before
+    assert tracked_digest(str(repo)) == before
     git(repo, "update-index", "--cacheinfo", f"160000,{'1' * 40},src/cookies.py")
-    assert tracked_in(str(repo)) not in (before, "")
-    assert tracked_in(str(repo / "src")) == ""
+    assert tracked_digest(str(repo)) not in (before, "")
+    assert tracked_digest(str(repo / "src")) == ""
 
 
 def test_only_the_index_may_be_written_anew(repo: Path) -> None:

@@ -242,7 +242,7 @@ def test_where_it_cannot_be_told_nothing_is_promised(tree: Path, put, monkeypatc
     monkeypatch.setattr(worktree, "MAX_FOLDERS", 3)
     assert standing() is None
     monkeypatch.undo()
-    monkeypatch.setattr(git_command, "ask", lambda *_, **__: (128, b""))
+    monkeypatch.setattr(git_command, "run_with_input", lambda *_, **__: (128, b""))
     assert standing() is None
     monkeypatch.undo()
     (tree / ".git/config").write_text("[core\n")  # git fails and may work the next time

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.history.hits import told
 from lurcher.corpora.notes.link_graph import open_vault
 from lurcher.corpora.notes.mentions import MentionFinder, find_paths_named
 from lurcher.lanes.symbol import find_definitions, select_fitting
+from lurcher.sources.git.commit import iso_date
 from lurcher.storage.snapshot import Snapshot
 from lurcher.terms.split import compound, split, words
 from lurcher.types import HEADING, Hit
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.corpora.history.search import PastRoot
+    from lurcher.corpora.history.search import HistoryRoot
 
 _MOST = 3
 """Links of one kind that a hit gets."""
@@ -40,7 +40,7 @@ class Linker:
     """Finds the links of one answer's hits."""
 
     snapshot: Snapshot
-    pasts: Sequence[PastRoot] = ()
+    pasts: Sequence[HistoryRoot] = ()
 
     def linked(self, hit: Hit) -> Hit:
         if hit.source == "history":
@@ -58,19 +58,19 @@ class Linker:
         root = self._past_of(path)
         if root is None:
             return []
-        from lurcher.corpora.history.file_commits import touching
+        from lurcher.corpora.history.related_commits import commits_of_file
 
-        past, bare = root.view.past, path[len(root.label) :]
+        history, bare = root.view.history, path[len(root.label) :]
         found: dict[int, str] = {}
-        touches = touching(past, bare, _LOOKED_AT)
+        touches = commits_of_file(history, bare, _LOOKED_AT)
         names = {bare, *(touch.change.path for touch in touches)}
         if name is not None:
-            owners, _ = past.postings("symbols", compound(name))
-            hunks = owners[past.live[past.hunk_commit[owners]]]
-            by_date = sorted(hunks.tolist(), key=lambda hunk: int(past.rank[past.hunk_commit[hunk]]))
+            owners, _ = history.postings("symbols", compound(name))
+            hunks = owners[history.live[history.hunk_commit[owners]]]
+            by_date = sorted(hunks.tolist(), key=lambda hunk: int(history.rank[history.hunk_commit[hunk]]))
             for hunk in by_date[:_LOOKED_AT]:
-                if len(found) < _MOST and past.hunk(hunk).path in names:
-                    found.setdefault(int(past.hunk_commit[hunk]), f"changed {name}")
+                if len(found) < _MOST and history.hunk(hunk).path in names:
+                    found.setdefault(int(history.hunk_commit[hunk]), f"changed {name}")
         for touch in touches:
             if len(found) < _MOST:
                 found.setdefault(touch.commit, "changed the file")
@@ -138,16 +138,16 @@ class Linker:
         known = {link["path"] for link in written}
         return {"code": code[:_MOST], "notes": [*written, *(link for link in named if link["path"] not in known)][:_MOST]}
 
-    def _respelt(self, root: PastRoot | None, path: str, sha: str) -> int | None:
+    def _respelt(self, root: HistoryRoot | None, path: str, sha: str) -> int | None:
         """The file that a commit changed under a name that differs in nothing but capitals."""
         alike = [now for now in self.snapshot.live_paths if len(now) == len(path) and now.casefold() == path.casefold()]
         if root is None or len(alike) != 1:
             return None
-        from lurcher.corpora.history.file_commits import touching
+        from lurcher.corpora.history.related_commits import commits_of_file
 
-        past = root.view.past
-        touches = touching(past, alike[0][len(root.label) :], _LOOKED_AT)
-        return self.snapshot.live_paths[alike[0]] if any(past.sha(touch.commit) == sha for touch in touches) else None
+        history = root.view.history
+        touches = commits_of_file(history, alike[0][len(root.label) :], _LOOKED_AT)
+        return self.snapshot.live_paths[alike[0]] if any(history.sha(touch.commit) == sha for touch in touches) else None
 
     def _of_note(self, hit: Hit) -> dict[str, list[dict[str, Any]]]:
         """The files and symbols that a section names, the commits it names, and the notes that it is linked with."""
@@ -204,7 +204,7 @@ class Linker:
         found: dict[int, dict[str, Any]] = {}
         for match in _SHA.finditer(text) if root is not None else ():
             assert root is not None
-            number = root.view.past.number_of(match[1]) if not match[1].isdigit() else None
+            number = root.view.history.number_of(match[1]) if not match[1].isdigit() else None
             if number is not None and number not in found:
                 found[number] = self._commit(root, number, f"named as {match[1]}")
                 if len(found) == _MOST:
@@ -213,15 +213,15 @@ class Linker:
 
     # -- how links are told -----------------------------------------------------------------------------------------------
 
-    def _past_of(self, path: str) -> PastRoot | None:
+    def _past_of(self, path: str) -> HistoryRoot | None:
         """The history that a path belongs to: that of the root whose label it begins with."""
         return next((root for root in self.pasts if path.startswith(root.label)), None)
 
-    def _commit(self, root: PastRoot, commit: int, why: str) -> dict[str, Any]:
-        header = root.view.past.header(commit)
+    def _commit(self, root: HistoryRoot, commit: int, why: str) -> dict[str, Any]:
+        header = root.view.history.header(commit)
         return {
-            "sha": header.sha, "subject": header.subject, "date": told(header.authored)[:10],
-            "outcome": root.view.verdicts.of(header.sha).verdict, "why": why,
+            "sha": header.sha, "subject": header.subject, "date": iso_date(header.authored)[:10],
+            "outcome": root.view.verdicts.outcome_of(header.sha).verdict, "why": why,
         }  # fmt: skip
 
     def _note(self, file: int, line: int, why: str) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""What `explain` answers with: frozen, slotted; `to_dict` gives the JSON."""
+"""Explains lines of a file: the commits that wrote them, found by blame, each with its message and its change.
+
+With a history index, each commit also has its outcome and related commits. `to_dict` of the values gives the JSON output.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +9,61 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from lurcher.config.schema import BlameSettings
 from lurcher.corpora.history.outcomes.verdicts import Outcome
-from lurcher.corpora.history.patch_view import Excerpt, Told, excerpt, read
+from lurcher.corpora.history.related_commits import Related
 from lurcher.errors import PathError, QueryError
 from lurcher.sources.git import command
-from lurcher.sources.git.blame import SECONDS, Blame, Header, Line, blame, runs
+from lurcher.sources.git.blame import SECONDS, Blame, BlameHeader, BlameLine, blame, line_runs
+from lurcher.sources.git.commit import Hunk, utc_date
+from lurcher.sources.git.log import FilePatches, read_patches
 from lurcher.sources.secrets import secret_path, secret_text
 from lurcher.types import Degraded
 
 WORK_TREE = "work tree"
+_MAX_BYTES = 50_000_000
+_BINARY_PROBE = 8000
+EXCERPT_LINES = 12
+"""Lines of a change that are shown; hand-set."""
+"""A zero byte in the first so many bytes makes a file binary."""
 
 
 @dataclass(frozen=True, slots=True)
-class Related:
-    """A commit that seems to have to do with another; nobody wrote down that it has."""
+class Excerpt:
+    """The lines of a hunk, each after `-` or `+`."""
 
-    sha: str
-    subject: str
-    date: str
-    reason: str
-    confidence: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**{name: getattr(self, name) for name in self.__match_args__}, "inferred": True}
+    path: str
+    start_line: int
+    """Number of the first added line that is shown, in the file after the commit."""
+    heading: str
+    text: str
+    left_out: int
+    """Number of lines of the hunk that are not shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A commit that wrote some of the lines, or the changes that are in no commit yet."""
+    """A commit that wrote some of the lines, or the changes that are not committed yet."""
 
     sha: str | None
-    """None for what is not committed."""
+    """None for changes that are not committed."""
     author: str
     email: str
     authored: int
-    """Seconds since 1970; 0 for what is not committed."""
+    """Seconds since 1970; 0 for changes that are not committed."""
     subject: str
     body: str
     path: str
-    """What the file was called in that commit."""
+    """The path of the file in that commit."""
     lines: tuple[tuple[int, int], ...]
-    """The runs of lines that it wrote, as they are numbered now."""
+    """The lines that it wrote as runs (first, last), by their numbers now."""
     excerpt: Excerpt | None = None
     outcome: Outcome | None = None
     boundary: bool = False
-    """The history that is here begins with it: an earlier commit may have written the lines."""
+    """A shallow clone ends with it: an earlier commit may have written the lines."""
     related: tuple[Related, ...] = ()
 
     @property
@@ -65,12 +73,7 @@ class Writer:
     @property
     def date(self) -> str | None:
         """In ISO 8601, UTC."""
-        if self.sha is None:
-            return None
-        try:
-            return datetime.fromtimestamp(self.authored, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        except (OverflowError, OSError, ValueError):
-            return None
+        return None if self.sha is None else utc_date(self.authored)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -93,17 +96,17 @@ class Writer:
 
 @dataclass(frozen=True, slots=True)
 class ExplainAnswer:
-    """The commits behind a run of lines: those not committed first, then the newest first."""
+    """The commits that wrote a run of lines: uncommitted changes first, then the newest first."""
 
     path: str
     start_line: int
-    """0 if the file has no lines."""
+    """0 if the file is empty."""
     end_line: int
     revision: str
-    """`work tree`, or the commit that was read where there is no work tree."""
+    """`work tree`, or HEAD in a bare repository."""
     writers: tuple[Writer, ...]
     total: int
-    """All of them, those that are not listed included."""
+    """Number of commits, including those beyond the limit."""
     degraded: tuple[Degraded, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -118,25 +121,9 @@ class ExplainAnswer:
         }
 
 
-def labelled(answer: ExplainAnswer, label: str) -> ExplainAnswer:
-    """An answer whose paths have something before them."""
-    if not label:
-        return answer
-    writers = tuple(replace(entry, path=label + entry.path) for entry in answer.writers)
-    return replace(answer, path=label + answer.path, writers=writers)
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Why these lines are here: the commits that wrote them, exactly as blame has it, each with what it said and did.
-
-
-Judged = Callable[[str], Outcome | None]
-Near = Callable[[Writer], Sequence[Related]]
-_MOST_BYTES = 50_000_000
-_LOOK = 8000
-EXCERPT_LINES = 12
-"""Lines of a change that are shown; hand-set."""
-
-
+OutcomeLookup = Callable[[str], Outcome | None]
+"""From the hash of a commit to its outcome."""
+RelatedLookup = Callable[[Writer], Sequence[Related]]
 def explain(
     root: Path,
     path: str,
@@ -145,25 +132,25 @@ def explain(
     *,
     settings: BlameSettings | None = None,
     limit: int | None = None,
-    outcome: Judged | None = None,
-    related: Near | None = None,
+    outcome: OutcomeLookup | None = None,
+    related: RelatedLookup | None = None,
     secrets: bool = False,
 ) -> ExplainAnswer:
-    """Who wrote lines `first` to `last` (default: all) of a file, its path as seen from the top of the repository.
+    """Explain lines `first` to `last` (default: all) of a file; `path` is relative to the top of the repository.
 
-    In a bare repository the file is read from HEAD. `outcome` tells what became of a commit; `related` finds others near it.
+    In a bare repository the file is read from HEAD. `outcome` looks up what became of a commit, `related` related commits.
     """
     settings = settings or BlameSettings()
     if limit is not None and limit < 1:
         raise QueryError(f"the limit is {limit}", "use 1 or more")
-    path = _inside(path)
+    path = _normalise_path(path)
     bare = is_bare(root)
     if not _has_commits(root, bare):
         raise PathError(f"{root} has no commits to explain anything with", "name a file of a git repository, and commit first")
-    data = _committed(root, path, settings) if bare else _present(root, path)
+    data = _read_committed(root, path, settings) if bare else _read_work_tree(root, path)
     count = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
     revision = "HEAD" if bare else WORK_TREE
-    if b"\0" in data[:_LOOK]:
+    if b"\0" in data[:_BINARY_PROBE]:
         raise PathError(f"{path} is binary: it has no lines", "name a text file")
     if not secrets and (secret_path(path) or secret_text(data, path.rpartition(".")[2].lower())):
         raise PathError(f"{path} looks like a secret: nothing of it is shown", "to allow it, set index.secrets yourself")
@@ -172,28 +159,29 @@ def explain(
         return ExplainAnswer(path, 0, 0, revision, (), 0)
     found = blame(root, path, first, last, settings, revision="HEAD" if bare else None)
     if found is None:
-        raise PathError(f"git could not tell who wrote {path}", _why_not(root))
+        raise PathError(f"git could not tell who wrote {path}", _blame_hint(root))
     writers, notes = _writers(root, path, found, settings, limit, secrets)
     if outcome is not None or related is not None:
-        writers = [_enriched(entry, outcome, related) for entry in writers]
+        writers = [_add_history(entry, outcome, related) for entry in writers]
     total = len({line.sha for line in found.lines})
     return ExplainAnswer(path, first, last, revision, tuple(writers), total, notes)
 
 
 def explain_file(file: Path, first: int | None, last: int | None, *, below: Path, **options: Any) -> ExplainAnswer:
-    """The same for a file wherever its repository is, that of a submodule included; paths are then seen from `below`."""
-    # The file's own name stays as it is: a link is not the file it leads to.
+    """Explain a file of any repository, also of a submodule; paths in the answer are relative to `below`."""
+    # Only the folder is resolved: a symbolic link is not the file that it points to.
     place = file.parent.resolve() / file.name
     top = next((folder for folder in place.parents if os.path.lexists(folder / ".git")), None)
     if top is None:
-        raise PathError(f"{file} is in no git repository: nothing is known of its past", "name a file of a repository")
+        raise PathError(f"{file} is in no git repository, so it has no history", "name a file of a git repository")
     answer = explain(top, place.relative_to(top).as_posix(), first, last, **options)
     if top == below or not top.is_relative_to(below):
         return answer
-    return labelled(answer, top.relative_to(below).as_posix() + "/")
+    return add_path_prefix(answer, top.relative_to(below).as_posix() + "/")
 
 
-def _why_not(root: Path) -> str:
+def _blame_hint(root: Path) -> str:
+    """What to do if blame fails."""
     status, output = command.finish(command.start(root, "config", "--get-all", "blame.ignoreRevsFile"))
     for name in output.decode("utf-8", "surrogateescape").splitlines() if status == 0 else ():
         if name and not (root / name).is_file():
@@ -206,12 +194,21 @@ def _is_shallow(root: Path) -> bool:
     return command.finish(command.start(root, "rev-parse", "--is-shallow-repository"))[1].strip() == b"true"
 
 
+def add_path_prefix(answer: ExplainAnswer, label: str) -> ExplainAnswer:
+    """The answer with a prefix before its paths."""
+    if not label:
+        return answer
+    writers = tuple(replace(entry, path=label + entry.path) for entry in answer.writers)
+    return replace(answer, path=label + answer.path, writers=writers)
+
+
 # -- the file ----------------------------------------------------------------------------------------------------------
 
 
-def _inside(path: str) -> str:
+def _normalise_path(path: str) -> str:
+    """A relative path without `.` parts; raises if it leaves the repository."""
     if "\0" in path or not path or path.startswith("/"):
-        raise PathError(f"{path!r} is no path below the root", "name a file as seen from the top of the repository")
+        raise PathError(f"{path!r} is not a path in the repository", "name a file relative to the top of the repository")
     parts = [part for part in PurePosixPath(path).parts if part != "."]
     if ".." in parts:
         raise PathError(f"{path} is outside of the repository", "name a file below its root")
@@ -219,7 +216,7 @@ def _inside(path: str) -> str:
 
 
 def is_bare(root: Path) -> bool:
-    """Whether a folder is a git directory itself."""
+    """Whether a folder is a bare repository."""
     return (root / "HEAD").is_file() and (root / "objects").is_dir() and (root / "refs").is_dir()
 
 
@@ -230,20 +227,20 @@ def _has_commits(root: Path, bare: bool) -> bool:
     return status == 0
 
 
-def _committed(root: Path, path: str, settings: BlameSettings) -> bytes:
+def _read_committed(root: Path, path: str, settings: BlameSettings) -> bytes:
     status, kind = command.finish(command.start(root, "cat-file", "-t", f"HEAD:{path}"))
     if status != 0:
-        raise _missing(root, path, "HEAD has")
+        raise _missing_error(root, path, "HEAD has")
     if kind.strip() != b"blob":
         raise PathError(f"{path} is not a file", "name a file")
     _, size = command.finish(command.start(root, "cat-file", "-s", f"HEAD:{path}"))
-    if int(size.strip() or b"0") > _MOST_BYTES:
+    if int(size.strip() or b"0") > _MAX_BYTES:
         raise PathError(f"{path} is larger than 50 MB", "name a source file")
     _, data = command.finish(command.start(root, "cat-file", "blob", f"HEAD:{path}"), SECONDS)
     return data
 
 
-def _present(root: Path, path: str) -> bytes:
+def _read_work_tree(root: Path, path: str) -> bytes:
     place = root / path
     try:
         status = place.lstat()
@@ -253,12 +250,12 @@ def _present(root: Path, path: str) -> bytes:
             raise PathError(f"{path} is a symbolic link", "name the file it leads to")
         if not stat.S_ISREG(status.st_mode):
             raise PathError(f"{path} is not a regular file", "name a source file")
-        if status.st_size > _MOST_BYTES:
+        if status.st_size > _MAX_BYTES:
             raise PathError(f"{path} is larger than 50 MB", "name a source file")
         _check_tracked(root, path)
         return place.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        raise _missing(root, path, "there is") from None
+        raise _missing_error(root, path, "there is") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise PathError(f"{path} cannot be read: {reason}", "check its permissions") from None
@@ -276,14 +273,15 @@ def _check_tracked(root: Path, path: str) -> None:
     raise PathError(f"{path} is not tracked by git yet: no line of it was ever committed", "add it to git and commit it")
 
 
-def _missing(root: Path, path: str, whose: str) -> PathError:
-    """That a file is not there, with the commit that removed it, if one did."""
+def _missing_error(root: Path, path: str, whose: str) -> PathError:
+    """The error for a missing file; it names the commit that removed the file, if there is one."""
     arguments = ("--no-show-signature", "--diff-filter=D", "--format=%h %s", "--", path)
     status, output = command.finish(command.start(root, "--literal-pathspecs", "log", "-1", *arguments), 10.0)
     gone = output.decode("utf-8", "replace").strip() if status == 0 else ""
     if gone:
         return PathError(f"{whose} no {path}; it was removed or renamed by {gone}", "name the file it became")
-    return PathError(f"{whose} no {path}", "check the spelling; paths are seen from here or from the top of the repository")
+    hint = "check the spelling; paths are relative to this folder or to the top of the repository"
+    return PathError(f"{whose} no {path}", hint)
 
 
 def _range(path: str, first: int | None, last: int | None, count: int) -> tuple[int, int]:
@@ -304,20 +302,22 @@ def _range(path: str, first: int | None, last: int | None, count: int) -> tuple[
 def _writers(
     root: Path, path: str, found: Blame, settings: BlameSettings, limit: int | None, secrets: bool
 ) -> tuple[list[Writer], tuple[Degraded, ...]]:
-    lines: dict[str, list[Line]] = {}
+    """The commits that wrote the lines, and notes on what is missing."""
+    lines: dict[str, list[BlameLine]] = {}
     for line in found.lines:
         lines.setdefault(line.sha, []).append(line)
     order = sorted(lines, key=lambda sha: (found.headers[sha].committed, -found.headers[sha].authored, lines[sha][0].number))
     kept = order if limit is None else order[:limit]
     shas = [sha for sha in kept if found.headers[sha].committed]
     paths = {line.path for sha in shas for line in lines[sha]} | {found.headers[sha].previous for sha in shas}
-    told = read(root, shas, sorted(name for name in paths if name), SECONDS, secrets=secrets) if shas else {}
+    names = sorted(name for name in paths if name)
+    patches = read_patches(root, shas, names, SECONDS, secrets=secrets) if shas else {}
     if any(found.headers[sha].boundary for sha in shas) and not _is_shallow(root):
         for sha in shas:
             found.headers[sha].boundary = False
-    writers = [_writer(found.headers[sha], lines[sha], told.get(sha), path, settings) for sha in kept]
+    writers = [_writer(found.headers[sha], lines[sha], patches.get(sha), path, settings) for sha in kept]
     notes = []
-    if any(sha not in told for sha in shas):
+    if any(sha not in patches for sha in shas):
         notes.append(Degraded("explain", "git could not show some of the changes", "a partial clone lacks them"))
     if any(found.headers[sha].boundary for sha in shas):
         reason = "the history is cut off: older commits may have written these lines"
@@ -325,21 +325,24 @@ def _writers(
     return writers, tuple(notes)
 
 
-def _writer(header: Header, lines: list[Line], told: Told | None, path: str, settings: BlameSettings) -> Writer:
-    numbers = runs([line.number for line in lines])
+def _writer(
+    header: BlameHeader, lines: list[BlameLine], patch: FilePatches | None, path: str, settings: BlameSettings
+) -> Writer:
+    numbers = line_runs([line.number for line in lines])
     if not header.committed:
         return Writer(None, "", "", 0, "not committed yet", "", path, numbers)
     where = lines[0].path
     shown = None
-    if told is not None:
+    if patch is not None:
         originals = [line.original for line in lines if line.path == where]
-        shown = excerpt(where, told.hunks.get(where, ()), originals, EXCERPT_LINES)
-    who = (told.author, told.email, told.authored, told.subject, told.body) if told is not None else None
-    said = who or (header.author, header.email, header.authored, header.subject, "")
-    return Writer(header.sha, *said, where, numbers, shown, boundary=header.boundary)
+        shown = make_excerpt(where, patch.hunks.get(where, ()), originals, EXCERPT_LINES)
+    commit = (patch.author, patch.email, patch.authored, patch.subject, patch.body) if patch is not None else None
+    about = commit or (header.author, header.email, header.authored, header.subject, "")
+    return Writer(header.sha, *about, where, numbers, shown, boundary=header.boundary)
 
 
-def _enriched(entry: Writer, outcome: Judged | None, related: Near | None) -> Writer:
+def _add_history(entry: Writer, outcome: OutcomeLookup | None, related: RelatedLookup | None) -> Writer:
+    """The entry with the outcome and the related commits from a history index."""
     if entry.sha is None:
         return entry
     return replace(
@@ -347,3 +350,21 @@ def _enriched(entry: Writer, outcome: Judged | None, related: Near | None) -> Wr
         outcome=outcome(entry.sha) if outcome is not None else None,
         related=tuple(related(entry)) if related is not None else (),
     )
+
+
+def make_excerpt(path: str, hunks: Sequence[Hunk], lines: Sequence[int], most: int) -> Excerpt | None:
+    """The first hunk that added one of `lines`, at most `most` lines of it; the numbers are those after the commit."""
+    selected = set(lines)
+    for hunk in hunks:
+        inside = [number for number in range(hunk.new_start, hunk.new_start + len(hunk.added)) if number in selected]
+        if not inside:
+            continue
+        # Removed lines get at most half of the room.
+        room = max(1, most - min(len(hunk.removed), most // 2))
+        begin = min(inside[0] - hunk.new_start, max(0, len(hunk.added) - room))
+        added = hunk.added[begin : begin + room]
+        removed = hunk.removed[: most - len(added)]
+        text = "\n".join([*(f"-{line}" for line in removed), *(f"+{line}" for line in added)])
+        left = len(hunk.removed) + len(hunk.added) - len(removed) - len(added)
+        return Excerpt(path, hunk.new_start + begin, hunk.heading, text, left)
+    return None

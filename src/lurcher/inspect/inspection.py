@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from lurcher.inspect.answers import ContextAnswer, ExistsAnswer, ImpactAnswer, OutlineAnswer
     from lurcher.inspect.brief import BriefAnswer
     from lurcher.inspect.examples import Examples
-    from lurcher.inspect.explain import ExplainAnswer, Judged, Near
+    from lurcher.inspect.explain import ExplainAnswer, OutcomeLookup, RelatedLookup
     from lurcher.inspect.file_view import FileAnswer, GraphAnswer
-    from lurcher.inspect.line_ages import HeatAnswer
+    from lurcher.inspect.line_ages import LineAgesAnswer
     from lurcher.inspect.why import WhyAnswer
     from lurcher.query.plan import Plan
     from lurcher.storage.snapshot import Snapshot
@@ -185,8 +185,8 @@ class Inspection:
     # -- the past of a file -----------------------------------------------------------------------------------------------
 
     def brief(self, history: HistoryCorpus, target: str | Path, budget: int | None) -> BriefAnswer:
-        from lurcher.corpora.history.search import coverage_of
-        from lurcher.inspect.brief import brief
+        from lurcher.corpora.history.search import coverage
+        from lurcher.inspect.brief import write_brief
 
         most = BRIEF_BUDGET if budget is None else budget
 
@@ -195,37 +195,39 @@ class Inspection:
             number = self._workspace.labels().index(snapshot.prefix(file))
             index = history.index_of(self._workspace.projects[number])
             view = index.view(self._progress, refresh=self._refresh)
-            covered = replace(basis.index, coverage=coverage_of([view]))
+            covered = replace(basis.index, coverage=coverage([view]))
             of_both = Basis(covered, basis.degraded + notes + view.degraded)
-            return brief(str(target), snapshot, file, definition, view.past, view.verdicts, most, of_both, index.formerly)
+            return write_brief(
+                str(target), snapshot, file, definition, view.history, view.verdicts, most, of_both, index.path_in_head
+            )
 
         return self._answer(work)
 
-    def line_ages(self, path: str | Path) -> HeatAnswer:
-        from lurcher.inspect.line_ages import heat
+    def line_ages(self, path: str | Path) -> LineAgesAnswer:
+        from lurcher.inspect.line_ages import line_ages
 
         names = self._workspace.candidate_paths(path)
 
-        def work(snapshot: Snapshot, basis: Basis) -> HeatAnswer:
+        def work(snapshot: Snapshot, basis: Basis) -> LineAgesAnswer:
             name = snapshot.path(self._file(snapshot, names))
-            return replace(heat(self._workspace.locate(name), name, self._settings.blame), degraded=basis.degraded)
+            return replace(line_ages(self._workspace.locate(name), name, self._settings.blame), degraded=basis.degraded)
 
         return self._answer(work)
 
     def explain(
         self, history: HistoryCorpus, path: str | Path, first: int | None, last: int | None, limit: int | None,
-        outcome: Judged | None, related: Near | None,
+        outcome: OutcomeLookup | None, related: RelatedLookup | None,
     ) -> ExplainAnswer:  # fmt: skip
         """The commits that wrote some lines. Needs no index; one of history adds outcomes and related commits."""
+        from lurcher.corpora.history.related_commits import find_related_commits
         from lurcher.indexing.root_index import is_allowed
-        from lurcher.inspect.explain import explain_file, labelled
-        from lurcher.inspect.related_commits import known_commits
+        from lurcher.inspect.explain import add_path_prefix, explain_file
 
         names = self._workspace.candidate_paths(path)
         name = next((name for name in names if os.path.lexists(self._workspace.locate(name))), names[0])
         for project, label in zip(self._workspace.projects, self._workspace.labels(), strict=True):
             if name.startswith(label):
-                known = known_commits(history.index_of(project))
+                known = find_related_commits(history.index_of(project))
                 if known is not None:
                     outcome, related = outcome or known.outcome, related or known.related
                 answer = explain_file(
@@ -234,7 +236,7 @@ class Inspection:
                     secrets=is_allowed(project.settings, "secrets"),
                 )  # fmt: skip
                 notes = known.notes if known is not None else ()
-                return labelled(replace(answer, degraded=(*self._notes, *answer.degraded, *notes)), label)
+                return add_path_prefix(replace(answer, degraded=(*self._notes, *answer.degraded, *notes)), label)
         roots = ", ".join(map(str, self._workspace.roots))
         raise UsageError(f"{path} is in none of the roots", f"name a path below {roots}")
 

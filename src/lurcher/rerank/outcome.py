@@ -1,13 +1,13 @@
-"""A second look that prefers what stuck: commits that were reverted or had to be mended go down, as sure as that is."""
+"""Reranks commits by what became of them: a commit that was reverted or had to be fixed loses part of its score."""
 
 from __future__ import annotations
 
-from lurcher.corpora.history.outcomes.verdicts import HOTFIXED, REVERTED, Outcome
+from lurcher.types import HOTFIXED, REVERTED
 
-LOSS = {REVERTED: 0.6, HOTFIXED: 0.3}
-"""What a commit loses of its score when its verdict is certain."""
+PENALTIES = {REVERTED: 0.6, HOTFIXED: 0.3}
+"""The share of its score that a commit loses if its verdict is certain."""
 
 
-def lasting(outcome: Outcome) -> tuple[float, str]:
-    """What a commit keeps of its score, and why."""
-    return 1 - LOSS.get(outcome.verdict, 0.0) * outcome.confidence, outcome.verdict
+def outcome_factor(verdict: str, confidence: float) -> float:
+    """What the score of a commit with this verdict is multiplied by; the less certain the verdict, the nearer to 1."""
+    return 1 - PENALTIES.get(verdict, 0.0) * confidence

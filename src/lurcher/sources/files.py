@@ -155,5 +155,5 @@ def list_files(root: Root, settings: FilesSettings) -> Listing:
 def circumstances(root: Root, settings: FilesSettings) -> str:
     """A digest of what decides about a listing besides the tree: settings, environment, and what the user may read."""
     user = os.geteuid() if hasattr(os, "geteuid") else 0
-    decisive = repr((root.git, settings, user, command.bearing()))
+    decisive = repr((root.git, settings, user, command.config_environment()))
     return blake2b(os.fsencode(decisive), digest_size=16).hexdigest()

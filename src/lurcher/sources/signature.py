@@ -141,9 +141,9 @@ class TreeSignature:
         git = {path: mark_of(os.path.join(root, path), follow=True) for path in self.git}
         if {path for path, seen in git.items() if seen != self.git[path]} != {self.index}:
             return None
-        from lurcher.sources.git.worktree import tracked_in
+        from lurcher.sources.git.worktree import tracked_digest
 
-        if tracked_in(root) != self.tracked:
+        if tracked_digest(root) != self.tracked:
             return None
         return TreeSignature(self.circumstances, self.folders, self.files, git, began_ns, False, self.index, self.tracked)
 

@@ -8,7 +8,7 @@ import stat
 from lurcher.sources import ignore
 from lurcher.sources.files import INTERNAL_FOLDERS, FilesSettings, Listing
 from lurcher.sources.filter import VENDORED, Sieve, is_utf8
-from lurcher.sources.git.refs import marker, repository
+from lurcher.sources.git.refs import find_repository, work_tree_marker
 from lurcher.sources.signature import Mark, TreeSignature, mark_of
 
 _EXCLUDED = ".git/info/exclude"
@@ -22,7 +22,7 @@ def walk(root: str, settings: FilesSettings, started_ns: int = 0, circumstances:
 class _Walk:
     def __init__(self, root: str, settings: FilesSettings) -> None:
         self.sieve = Sieve(root, settings, {})
-        self.own = repository(root)
+        self.own = find_repository(root)
         self.nested: list[str] = []
         self.rule_files: dict[str, Mark] = {}
         self.markers: dict[str, Mark] = {}
@@ -89,13 +89,13 @@ class _Walk:
 
     def _own_repository(self, folder: str) -> bool:
         """Whether a repository inside is searched: if we are one ourselves, not its other work trees, and only if wanted."""
-        found = repository(self.sieve.base + folder)
+        found = find_repository(self.sieve.base + folder)
         if found is not None and self.own is not None:
             reason = "worktree" if found.linked and found.common == self.own.common else "submodule"
             if reason == "worktree" or not self.sieve.settings.submodules:
                 self.sieve.count(reason, folder)
                 self.sieve.forget(folder)
-                inside = marker(self.sieve.base + folder).removeprefix(self.sieve.base)
+                inside = work_tree_marker(self.sieve.base + folder).removeprefix(self.sieve.base)
                 self.markers[inside] = mark_of(self.sieve.base + inside, follow=False)
                 return False
         if found is not None:

@@ -42,9 +42,9 @@ def default_name(root: Path) -> str:
 def _from_remote(root: Path) -> str | None:
     """The last two parts of the address of `origin`, else of the only remote; read from the file, without starting git."""
     from lurcher.sources.decode import read_regular
-    from lurcher.sources.git.refs import repository
+    from lurcher.sources.git.refs import find_repository
 
-    found = repository(str(root))
+    found = find_repository(str(root))
     raw = read_regular(f"{found.common}/config", 1_000_000) if found is not None else ""
     if isinstance(raw, str):
         return None

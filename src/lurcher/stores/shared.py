@@ -244,7 +244,7 @@ def _holds_files(root: Path) -> bool:
 
 def commit_at(root: Path) -> str:
     """The commit that a checkout stands at; empty where that cannot be told."""
-    from lurcher.sources.git.refs import head_of
+    from lurcher.sources.git.refs import read_head
 
-    found = head_of(root) if (root / ".git").exists() else None
+    found = read_head(root) if (root / ".git").exists() else None
     return found.sha if found is not None else ""

@@ -1,1 +1,1 @@
-"""The past of a repository as a corpus: commits read from git, indexed, judged by what became of them, ranked."""
+"""The history of a repository as a corpus: commits are read from git, indexed, given an outcome, and ranked."""

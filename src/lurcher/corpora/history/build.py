@@ -1,34 +1,53 @@
-"""Commits → a segment of history: number, name, count."""
+"""Builds a history segment from commits: rows, strings, terms, symbol names and vectors.
+
+Symbol names come from regular expressions over single lines: from the text that git prints after the @@ of a hunk, and from
+changed lines that define something. A grammar would need whole files, and there are too many versions of them.
+
+A term table makes the vectors of commits and hunks from their terms. An embedding service gets the text of commits: message
+and paths.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.history.file_kind import CODE, TESTS, kind_of
-from lurcher.corpora.history.noise import TRAITS, reads_as_fix, traits
+from lurcher.corpora.history.classify import TRAITS, commit_traits, reads_as_fix
+from lurcher.corpora.history.manifest import HistoryManifest
 from lurcher.corpora.history.segment import (
     BINARY,
-    CHANGE,
-    COMMIT,
+    CHANGE_ROW,
     COMMIT_FIELDS,
-    CUT,
-    CUT_FILE,
+    COMMIT_ROW,
     EMPTY_PATCH,
     FIX,
-    HUNK,
     HUNK_FIELDS,
+    HUNK_ROW,
     MERGE,
-    NOTHING,
+    NO_STRING,
     SHA_BYTES,
-    TRAITS_FROM,
-    PastData,
-    Rows,
+    TRAITS_SHIFT,
+    TRUNCATED,
+    TRUNCATED_FILE,
+    HistorySegment,
+    HistorySegmentData,
+    VectorRows,
+    decode_header,
+    encode_vectors,
+    owner_count,
 )
-from lurcher.corpora.history.symbols import defined_names, heading_name
+from lurcher.errors import Template
+from lurcher.indexing.embed import TextGroup
+from lurcher.indexing.reembed import VectorKind, copy_container, read_postings, read_terms
 from lurcher.languages.detect import detect
-from lurcher.sources.git.parse import Change, Commit, Hunk
+from lurcher.sources.git.commit import CODE, TESTS, Change, Commit, Hunk, kind_of
+from lurcher.storage.container import Container
+from lurcher.storage.container_writer import ContainerWriter
+from lurcher.storage.segment import decode_string
+from lurcher.storage.sidecar import HISTORY_GROUPS
 from lurcher.terms.count import Postings, make_counter
 
 if TYPE_CHECKING:
@@ -37,16 +56,18 @@ if TYPE_CHECKING:
 
     from lurcher.vectors.table import Table
 
+
 COMMIT_WEIGHTS = {"subject": 2.0, "body": 1.0, "paths": 0.7}
 HUNK_WEIGHTS = {"hunk": 1.0, "symbols": 1.0}
-"""How much the terms of each field add to a vector, each by the root of its count."""
-_NAMED = (CODE, TESTS)
-"""Kinds of files whose headings name code."""
-_MOST = 0xFFFFFFFE
+"""Weights of the fields in a vector; a term counts by the square root of its number."""
+_NAMED_KINDS = (CODE, TESTS)
+"""Kinds of files in which symbol names are searched."""
+_MAX_COUNT = 0xFFFFFFFE
+"""Larger numbers are stored as this one."""
 
 
-class Strings:
-    """The strings of one commit, each kept once; positions count from the first."""
+class StringTable:
+    """The strings of one commit, found by their order or by their offset."""
 
     def __init__(self) -> None:
         self._offsets: dict[str, int] = {}
@@ -54,12 +75,13 @@ class Strings:
         self.size = 0
 
     def append(self, text: str) -> None:
-        """A string that is found by its order."""
+        """Add a string that is found by its order."""
         data = text.replace("\0", " ").encode("utf-8", "replace") + b"\0"
         self._parts.append(data)
         self.size += len(data)
 
     def put(self, text: str) -> int:
+        """Add a string, unless it was put before; returns its offset."""
         offset = self._offsets.get(text)
         if offset is None:
             offset = self._offsets[text] = self.size
@@ -70,8 +92,8 @@ class Strings:
         return b"".join(self._parts)
 
 
-class PastBuilder:
-    """Gathers commits one by one; `size` tells how much there is."""
+class HistorySegmentBuilder:
+    """Collects commits one by one; `size` is the number of bytes of their lines."""
 
     def __init__(self) -> None:
         self._counter = make_counter()
@@ -87,9 +109,9 @@ class PastBuilder:
         return len(self._commits)
 
     def add(self, commit: Commit, flags: int = 0) -> None:
-        """`flags` are those that a commit does not show by itself."""
+        """Add a commit; `flags` are those that cannot be derived from the commit itself."""
         number = len(self._commits)
-        strings = Strings()
+        strings = StringTable()
         trailers = "\n".join(f"{name}: {value}" for name, value in commit.trailers)
         for text in (commit.subject, commit.author, commit.email, commit.body, " ".join(commit.parents), trailers):
             strings.append(text)
@@ -110,94 +132,102 @@ class PastBuilder:
         self._strings.append(data)
         sha = bytes.fromhex(commit.sha)
         flags |= MERGE if len(commit.parents) > 1 else 0
-        for trait in traits(commit):
-            flags |= 1 << TRAITS_FROM + TRAITS.index(trait)
+        for trait in commit_traits(commit):
+            flags |= 1 << TRAITS_SHIFT + TRAITS.index(trait)
         flags |= FIX if reads_as_fix(commit.subject) else 0
-        flags |= CUT if any(change.cut for change in commit.changes) else 0
+        flags |= TRUNCATED if any(change.truncated for change in commit.changes) else 0
         self._commits.append((
             sha.ljust(SHA_BYTES, b"\0"), bytes.fromhex(commit.patch_id).ljust(16, b"\0"), commit.authored, commit.committed,
             self._string_total, text_start, len(data), self.size - text_start, first_change,
             len(self._changes) - first_change, first_hunk, len(self._hunks) - first_hunk, 0, 0, 0, 0, 0, 0,
-            min(sum(change.added for change in commit.changes), _MOST),
-            min(sum(change.removed for change in commit.changes), _MOST),
+            min(sum(change.added for change in commit.changes), _MAX_COUNT),
+            min(sum(change.removed for change in commit.changes), _MAX_COUNT),
             kinds, flags | (0 if commit.patch_id else EMPTY_PATCH), len(sha),
         ))  # fmt: skip
         self._string_total += len(data)
 
     def _add_change(
-        self, number: int, change: Change, kind: int, strings: Strings, place: int, text_start: int, headings: dict[str, None]
+        self,
+        number: int,
+        change: Change,
+        kind: int,
+        strings: StringTable,
+        place: int,
+        text_start: int,
+        headings: dict[str, None],
     ) -> None:
+        """Add the change at position `place` of commit `number`; its headings are added to `headings`."""
         language = detect(change.path, b"")
-        old = NOTHING if change.old_path is None else strings.put(change.old_path)
+        old = NO_STRING if change.old_path is None else strings.put(change.old_path)
         self._changes.append((
-            number, strings.put(change.path), old, min(change.added, _MOST), min(change.removed, _MOST),
+            number, strings.put(change.path), old, min(change.added, _MAX_COUNT), min(change.removed, _MAX_COUNT),
             self._languages.setdefault(language, len(self._languages)), ord(change.status[:1] or "M") & 0xFF, kind,
-            (BINARY if change.binary else 0) | (CUT_FILE if change.cut else 0),
+            (BINARY if change.binary else 0) | (TRUNCATED_FILE if change.truncated else 0),
         ))  # fmt: skip
         for hunk in change.hunks:
-            name = heading_name(hunk.heading) if kind in _NAMED else ""
-            if kind in _NAMED and hunk.heading:
+            name = heading_name(hunk.heading) if kind in _NAMED_KINDS else ""
+            if kind in _NAMED_KINDS and hunk.heading:
                 headings[name or hunk.heading] = None
             self._add_hunk(number, hunk, kind, language, name, strings, place, text_start)
 
     def _add_hunk(
-        self, number: int, hunk: Hunk, kind: int, language: str, name: str, strings: Strings, place: int, text_start: int
+        self, number: int, hunk: Hunk, kind: int, language: str, name: str, strings: StringTable, place: int, text_start: int
     ) -> None:
         owner = len(self._hunks)
         removed, added = "\n".join(hunk.removed), "\n".join(hunk.added)
         self._counter.add("removed", owner, removed)
         self._counter.add("added", owner, added)
         names = [name] if name else []
-        if kind in _NAMED:
+        if kind in _NAMED_KINDS:
             names += [other for text in (added, removed) if text for other in defined_names(text, language)]
         unique = list(dict.fromkeys(names))
         self._counter.add("symbols", owner, "\n".join(unique))
         text = "".join([*(f"-{line}\n" for line in hunk.removed), *(f"+{line}\n" for line in hunk.added)])
         data = text.encode("utf-8", "replace")
         self._texts.append(data)
-        # A hunk that begins outside of everything is shown under what it defines itself.
+        # A hunk outside of any definition is shown with the first name that it defines.
         shown = name or (unique[0] if unique else "")
         self._hunks.append((
-            number, place, min(hunk.old_start, _MOST), min(hunk.new_start, _MOST), len(hunk.removed), len(hunk.added),
+            number, place, min(hunk.old_start, _MAX_COUNT), min(hunk.new_start, _MAX_COUNT), len(hunk.removed), len(hunk.added),
             strings.put(hunk.heading), strings.put(shown), self.size - text_start, len(data), 0, 0,
         ))  # fmt: skip
         self.size += len(data)
 
-    def finish(self, table: Table | None = None) -> PastData:
-        """The segment; with vectors where there is a table."""
+    def finish(self, table: Table | None = None) -> HistorySegmentData:
+        """The content of the segment, with vectors if there is a table."""
         import numpy as np
 
         terms, postings = self._counter.finish(("subject", "body", "paths", "headings", "added", "removed", "symbols"))
         added, removed = postings.pop("added"), postings.pop("removed")
-        postings["hunk"] = joined((added, removed))
-        commits, hunks = np.array(self._commits, COMMIT), np.array(self._hunks, HUNK)
-        changes = np.array(self._changes, CHANGE)
+        postings["hunk"] = sum_postings((added, removed))
+        commits, hunks = np.array(self._commits, COMMIT_ROW), np.array(self._hunks, HUNK_ROW)
+        changes = np.array(self._changes, CHANGE_ROW)
         kinds = changes["kind"][commits["change"][hunks["commit"]].astype(np.int64) + hunks["change"]]
         owners = hunks["commit"].astype(np.int64)
-        postings["tests"] = joined((_of_owners(added, kinds == TESTS, owners),))
-        postings["code"] = joined((_of_owners(added, kinds == CODE, owners),))
+        postings["tests"] = sum_postings((_postings_of_commits(added, kinds == TESTS, owners),))
+        postings["code"] = sum_postings((_postings_of_commits(added, kinds == CODE, owners),))
         for rows, fields in ((commits, COMMIT_FIELDS), (hunks, HUNK_FIELDS)):
             for field in fields:
                 found = postings[field]
                 rows[field] = np.bincount(found.owners, found.counts, len(rows)) if len(rows) else 0
-        data = PastData(
+        data = HistorySegmentData(
             commits, changes, hunks, terms, postings, b"".join(self._strings), b"".join(self._texts), list(self._languages)
         )
         if table is None:
             return data
-        return replace(data, vectors=vectors_of(terms, postings, (len(commits), len(hunks)), table), model=table.digest)
+        return replace(data, vectors=embed_segment(terms, postings, (len(commits), len(hunks)), table), model=table.digest)
 
 
-def _of_owners(postings: Postings, wanted: NDArray[np.bool_], owners: NDArray[np.int64]) -> Postings:
-    """The postings of some hunks, as those of their commits; an owner may come several times."""
+def _postings_of_commits(postings: Postings, selected: NDArray[np.bool_], owners: NDArray[np.int64]) -> Postings:
+    """The postings of the selected hunks, with their commits as owners; an owner may occur several times."""
     import numpy as np
 
-    kept = wanted[postings.owners]
+    kept = selected[postings.owners]
     return Postings(postings.terms[kept], owners[postings.owners[kept]].astype(np.uint32), postings.counts[kept])
 
 
-def joined(parts: Iterable[Postings]) -> Postings:
-    """Postings added up: rows in order, each owner once per term."""
+def sum_postings(parts: Iterable[Postings]) -> Postings:
+    """Add postings up: sorted by term and owner, each owner once per term."""
     import numpy as np
 
     parts = list(parts)
@@ -213,10 +243,10 @@ def joined(parts: Iterable[Postings]) -> Postings:
     )
 
 
-def vectors_of(
+def embed_segment(
     terms: list[str], postings: Mapping[str, Postings], sizes: tuple[int, int], table: Table
-) -> tuple[Rows, Rows]:
-    """Vectors of commits and of hunks; `sizes` says how many there are."""
+) -> tuple[VectorRows, VectorRows]:
+    """Make the vectors of commits and of hunks from their terms; `sizes` is the number of each."""
     from lurcher.vectors.static import embed_groups
 
     groups = [
@@ -224,15 +254,119 @@ def vectors_of(
         for weights, total in zip((COMMIT_WEIGHTS, HUNK_WEIGHTS), sizes, strict=True)
     ]
     commits, hunks = embed_groups(terms, groups, table)
-    return Rows(*commits), Rows(*hunks)
+    return VectorRows(*commits), VectorRows(*hunks)
 
 
-def build(commits: Iterable[Commit], table: Table | None = None) -> PastData:
-    """A segment of these commits, in their order."""
-    builder = PastBuilder()
-    for commit in commits:
-        builder.add(commit)
-    return builder.finish(table)
+_KEYWORDS = (
+    "def|defp|defmodule|defmacro|class|module|func|function|fn|fun|struct|enum|trait|interface|impl|type|record|object|"
+    "protocol|extension|namespace|package|sub|proc|union|macro_rules!|actor|mixin|concept"
+)
+_NAME = r"[^\W\d][\w$]*(?:(?:\.|::|#)[^\W\d][\w$]*)*[!?]?"
+_DEFINITION = re.compile(
+    r"(?:^|[\s(;{])(?:" + _KEYWORDS + r")\b\*?(?:<[^<>\n]*>)?\s+(?:\([^()\n]*\)\s*)?(?:<[^<>\n]*>\s*)?(?:self\.)?"
+    r"(" + _NAME + r")"
+)
+_MODIFIERS = (
+    r"(?:(?:export|default|public|private|protected|internal|static|async|abstract|final|override|open|sealed|data|case|inline|"
+    r"virtual|extern|unsafe|const|readonly|partial|suspend|local|pub(?:\([\w: ]+\))?|declare)[ \t]+)*"
+)
+_KEYWORD_LINE = re.compile(
+    r"^[ \t]*(?:@[\w.]+(?:\([^()\n]*\))?[ \t]+)*" + _MODIFIERS + r"(?:" + _KEYWORDS + r")\b\*?(?:<[^<>\n]*>)?[ \t]+"
+    r"(?:\([^()\n]*\)[ \t]*)?(?:<[^<>\n]*>[ \t]*)?(?:self\.)?(" + _NAME + r")",
+    re.MULTILINE,
+)
+_CALL = re.compile(r"([^\W\d][\w$]*(?:::~?[^\W\d][\w$]*)*[!?]?)\s*\(")
+_C_FUNCTION = re.compile(
+    r"^[^\W\d][\w:<>,*&\[\] \t]{0,120}[ \t*&]([^\W\d]\w{0,80}(?:::~?[^\W\d]\w{0,80}){0,4})[ \t]*\("
+    r"[^;{}\n]*\)?[^;\n]*$",
+    re.MULTILINE,
+)
+_MODIFIED_METHOD = re.compile(
+    r"^[ \t]*(?:(?:public|private|protected|internal|static|final|abstract|override|virtual|async|synchronized|native)[ \t]+)"
+    r"{1,6}[\w<>,.?\[\] \t]{0,80}?\b([^\W\d]\w{0,80})[ \t]*\(",
+    re.MULTILINE,
+)
+_ASSIGNED_FUNCTION = re.compile(
+    r"^[ \t]*(?:export[ \t]+)?(?:const|let|var)[ \t]+([^\W\d][\w$]*)[ \t]*(?::[^=\n]+)?=[ \t]*(?:async[ \t]*)?"
+    r"(?:function\b|\(|[\w$]+[ \t]*=>)",
+    re.MULTILINE,
+)
+_CONTROL_KEYWORDS = frozenset(
+    """
+    if for while switch catch return else elif with match do until unless when foreach sizeof throw raise assert using lock
+    """.split()
+)
+_TYPE_KEYWORDS = frozenset({"struct", "enum", "union"})
+_C_LANGUAGES = frozenset({"c", "cpp", "objective-c"})
+_METHOD_LANGUAGES = frozenset({"java", "csharp", "php", "scala", "kotlin", "groovy", "dart", "typescript", "tsx"})
+_SCRIPT_LANGUAGES = frozenset({"javascript", "typescript", "tsx", "vue", "svelte"})
+_MAX_NAMES = 32
+_MAX_CHARACTERS = 20_000
 
 
+@lru_cache(maxsize=10_000)
+def heading_name(heading: str) -> str:
+    """The name that the text after the @@ defines; empty if none is recognised."""
+    match = _DEFINITION.search(heading)
+    called = next((found for found in _CALL.finditer(heading) if found[1] not in _CONTROL_KEYWORDS), None)
+    # In C a keyword may be part of a return or parameter type: `struct node *next(struct list *all)`.
+    if match and not (called and (match.start() > called.start() or match[0].split()[0] in _TYPE_KEYWORDS)):
+        return match[1]
+    return called[1] if called else ""
 
+
+def defined_names(text: str, language: str) -> list[str]:
+    """The names that lines of code define, in order, without duplicates."""
+    text = text[:_MAX_CHARACTERS]
+    patterns = [_KEYWORD_LINE]
+    if language in _C_LANGUAGES:
+        patterns.append(_C_FUNCTION)
+    if language in _METHOD_LANGUAGES:
+        patterns.append(_MODIFIED_METHOD)
+    if language in _SCRIPT_LANGUAGES:
+        patterns.append(_ASSIGNED_FUNCTION)
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        for match in pattern.finditer(text):
+            if match[1] not in _CONTROL_KEYWORDS:
+                found[match[1]] = None
+    return list(found)[:_MAX_NAMES]
+
+
+_MAX_EMBEDDED_PATHS = 20
+
+
+def _reembed_segment(container: Container, table: Table, out: ContainerWriter) -> str:
+    """Write the same segment with vectors by another table; returns its digest."""
+    postings = read_postings(container, (*COMMIT_WEIGHTS, *HUNK_WEIGHTS), owner_count)
+    sizes = int(container.meta["commits"]), int(container.meta["hunks"])
+    sections = encode_vectors(embed_segment(read_terms(container), postings, sizes, table))
+    return copy_container(container, sections, {"dims": table.dims, "model": table.digest}, out)
+
+
+def _texts_to_embed(manifest: HistoryManifest) -> Callable[[str, Container], list[TextGroup]]:
+    """A function that gives the texts of a segment to embed, from its name and container."""
+    live = dict(zip(manifest.segments, manifest.live, strict=True))
+
+    def texts(name: str, container: Container) -> list[TextGroup]:
+        segment = HistorySegment(container, live[name])
+        return [TextGroup(HISTORY_GROUPS[0], len(segment.commits), live[name], partial(_embedded_text, segment))]
+
+    return texts
+
+
+def _embedded_text(segment: HistorySegment, commit: int) -> str:
+    """The text of a commit that is embedded: its message and the paths of its files."""
+    row, strings = segment.commits[commit], segment.strings(commit)
+    header = decode_header(b"", 0, 0, strings)
+    first, count = int(row["change"]), int(row["changes"])
+    offsets = segment.changes["path"][first : first + min(count, _MAX_EMBEDDED_PATHS)].tolist()
+    paths = [decode_string(strings, offset) for offset in offsets]
+    return "\n".join(part for part in (header.subject, header.body, "\n".join(paths)) if part)
+
+
+COMMIT_VECTORS: VectorKind[HistoryManifest] = VectorKind(
+    "history", "the history index", "embedding history", Template("{run index: history}"), HISTORY_GROUPS, _reembed_segment,
+    _texts_to_embed,
+)  # fmt: skip
+"""How the vectors of a history index are made, for `indexing.reembed`."""

@@ -6,14 +6,14 @@ import time
 from _thread import allocate_lock
 from typing import TYPE_CHECKING, Any
 
-from lurcher.corpora.history.index import PastProject
-from lurcher.corpora.history.query import PastQuery, checked, looks_of
-from lurcher.corpora.history.search import PastRoot, found
+from lurcher.corpora.history.index import HistoryIndex
+from lurcher.corpora.history.query import HistoryQuery, validate_query, validate_rerankers
+from lurcher.corpora.history.search import HistoryRoot, search_history
 from lurcher.errors import PathError
 from lurcher.query.validate import as_tuple, make_filter
 from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Stopwatch
-from lurcher.sources.git.refs import head_of
+from lurcher.sources.git.refs import read_head
 from lurcher.types import Answer, Degraded, Filter, Progress
 
 if TYPE_CHECKING:
@@ -33,19 +33,19 @@ class HistoryCorpus:
     def __init__(self, services: Services) -> None:
         self._services, self._settings, self._workspace = services, services.settings, services.workspace
         # One index for all threads: two would take each other for writers of another process.
-        self._indexes: dict[Path, PastProject] = {}
+        self._indexes: dict[Path, HistoryIndex] = {}
         self._lock = allocate_lock()
 
-    def index_of(self, project: RootIndex) -> PastProject:
+    def index_of(self, project: RootIndex) -> HistoryIndex:
         """The history index of a root; another one once the root has other settings."""
         with self._lock:
             known = self._indexes.get(project.root.path)
             if known is None or known.settings is not project.settings:
-                known = self._indexes[project.root.path] = PastProject.beside(project)
+                known = self._indexes[project.root.path] = HistoryIndex.for_root(project)
             return known
 
     @property
-    def indexes(self) -> list[PastProject]:
+    def indexes(self) -> list[HistoryIndex]:
         return [self.index_of(project) for project in self._workspace.projects]
 
     def refresh(self, progress: Progress, *, rebuild: bool = False) -> tuple[Degraded, ...]:
@@ -53,9 +53,9 @@ class HistoryCorpus:
         return tuple(note for view in views for note in view.degraded)
 
     def status(self) -> list[dict[str, Any]]:
-        from lurcher.corpora.history.status import history_entry
+        from lurcher.corpora.history.index import history_status
 
-        return [entry for project in self._workspace.projects if (entry := history_entry(project)) is not None]
+        return [entry for project in self._workspace.projects if (entry := history_status(project)) is not None]
 
     def clear(self) -> bool:
         """Remove every history index. True if there was one."""
@@ -63,12 +63,12 @@ class HistoryCorpus:
 
     def indexed(self) -> bool:
         """Whether some of the history of every root is indexed, as far as the roots have one."""
-        return all(index.has_index() or head_of(index.top) is None for index in self.indexes)
+        return all(index.has_index() or read_head(index.top) is None for index in self.indexes)
 
     def begin(self, progress: Progress) -> None:
         """Index the newest commits of each root that has a history of which nothing is indexed."""
         for index in self.indexes:
-            if not index.has_index() and head_of(index.top) is not None:
+            if not index.has_index() and read_head(index.top) is not None:
                 index.view(progress, seconds=0.0)
 
     def search(self, request: SearchRequest) -> Answer:
@@ -80,13 +80,13 @@ class HistoryCorpus:
     def find(self, request: SearchRequest, clock: Stopwatch) -> Findings:
         return self._findings(request, clock)[0]
 
-    def roots(self, *, refresh: bool, progress: Progress) -> list[PastRoot]:
+    def roots(self, *, refresh: bool, progress: Progress) -> list[HistoryRoot]:
         """Every root that has a history; an error where none has."""
         return [root for root, _ in self._open(refresh, progress)[0]]
 
-    def _open(self, refresh: bool, progress: Progress) -> tuple[list[tuple[PastRoot, PastProject]], list[PathError]]:
+    def _open(self, refresh: bool, progress: Progress) -> tuple[list[tuple[HistoryRoot, HistoryIndex]], list[PathError]]:
         """Every root that has a history, with its index; and why the others have none."""
-        roots: list[tuple[PastRoot, PastProject]] = []
+        roots: list[tuple[HistoryRoot, HistoryIndex]] = []
         problems: list[PathError] = []
         for number, (project, label) in enumerate(zip(self._workspace.projects, self._workspace.labels(), strict=True)):
             index = self.index_of(project)
@@ -96,29 +96,30 @@ class HistoryCorpus:
                 problems.append(problem)
                 continue
             prefixes = self._workspace.prefixes[number]
-            roots.append((PastRoot(str(project.root.path), label, view, index.model, prefixes), index))
+            roots.append((HistoryRoot(str(project.root.path), label, view, index.model, prefixes), index))
         if not roots:
             raise problems[0]
         return roots, problems
 
-    def _findings(self, request: SearchRequest, clock: Stopwatch) -> tuple[Findings, PastQuery]:
+    def _findings(self, request: SearchRequest, clock: Stopwatch) -> tuple[Findings, HistoryQuery]:
         """Every commit that answers, in order, and the request as a query."""
         files = make_filter(request.languages, request.paths, request.excludes)
         roots, problems = self._open(request.refresh, request.progress)
         clock.lap("refresh")
         query = self._query(request, files, roots[0][1].top)
-        return found([root for root, _ in roots], query, self._settings, clock.lap, self._options, problems), query
+        searched = [root for root, _ in roots]
+        return search_history(searched, query, self._settings, clock.lap, self._options, problems), query
 
-    def _query(self, request: SearchRequest, files: Filter, top: Path) -> PastQuery:
+    def _query(self, request: SearchRequest, files: Filter, top: Path) -> HistoryQuery:
         """The request as a query; dates may name tags of the repository at `top`."""
         settings = self._settings
         first, last = _dates(request.since, request.until, top)
         names = settings.search.rerank.split() if request.rerank is None else as_tuple(request.rerank)
-        return checked(
-            PastQuery(
+        return validate_query(
+            HistoryQuery(
                 request.text, settings.search.limit if request.limit is None else request.limit, request.mode or "auto",
                 request.ranking or settings.history.ranking, request.fusion, request.alpha, request.mmr, files, first, last,
-                request.author or None, as_tuple(request.outcomes), looks_of(names), request.budget, request.cursor,
+                request.author or None, as_tuple(request.outcomes), validate_rerankers(names), request.budget, request.cursor,
                 request.context or settings.search.context, request.snippet_lines,
             )
         )  # fmt: skip
@@ -131,13 +132,13 @@ class HistoryCorpus:
 
 def _dates(since: str | None, until: str | None, top: Path) -> tuple[int | None, int | None]:
     """Both ends in seconds since 1970."""
-    from lurcher.corpora.history import dates
+    from lurcher.query import dates
 
     if since is None and until is None:
         return None, None
-    resolve = dates.resolver(top)
+    resolve = dates.commit_date_resolver(top)
     now = int(time.time())
-    first = None if since is None else dates.parse(since, now=now, resolve=resolve)
-    last = None if until is None else dates.parse(until, now=now, resolve=resolve, until=True)
-    dates.check(first, last)
+    first = None if since is None else dates.parse_date(since, now=now, resolve=resolve)
+    last = None if until is None else dates.parse_date(until, now=now, resolve=resolve, until=True)
+    dates.check_range(first, last)
     return first, last

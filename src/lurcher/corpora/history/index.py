@@ -1,4 +1,4 @@
-"""The history of one repository and its index: opened, compared with HEAD, filled, read."""
+"""The history index of one repository: opens it, compares it with HEAD, updates or repairs it, and gives views to search."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.corpora.history import manifest as manifests
-from lurcher.corpora.history.manifest import PastManifest, PastStore
+from lurcher.corpora.history.manifest import HistoryManifest, HistoryStore
 from lurcher.corpora.history.outcomes.verdicts import rules_text
 from lurcher.errors import CorruptIndex, IndexError_, IndexLocked, ModelError, OutdatedIndex, PathError, Template
 from lurcher.runtime.light import cached_property
 from lurcher.runtime.terminal import format_count
 from lurcher.sources.git.log import LogSettings
-from lurcher.sources.git.refs import Head, head_of
+from lurcher.sources.git.refs import Head, read_head
 from lurcher.storage.manifest import FOLDER_TAG, NAME
 from lurcher.types import Degraded, Progress
 from lurcher.vectors.model import Model
@@ -26,60 +26,61 @@ from lurcher.vectors.model import Model
 if TYPE_CHECKING:
     from lurcher.config import Settings
     from lurcher.corpora.history.outcomes.verdicts import Verdicts
-    from lurcher.corpora.history.reader import Past
+    from lurcher.corpora.history.snapshot import HistorySnapshot
     from lurcher.indexing.root_index import RootIndex
 
+
 FOLDER = "history"
-_ATTEMPTS = 5
-_PAUSE = 0.25
+_READ_ATTEMPTS = 5
+_LOCK_WAIT_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class PastView:
-    """A generation of the history index to answer from, and how it relates to HEAD."""
+class HistoryView:
+    """A generation of the history index to search, and how it relates to HEAD."""
 
-    past: Past
-    manifest: PastManifest
+    history: HistorySnapshot
+    manifest: HistoryManifest
     degraded: tuple[Degraded, ...]
     fresh: bool
-    """Whether this is the history of HEAD as it is now, as far as it is covered."""
-    judge: Callable[[], Verdicts]
+    """Whether it was made for the current HEAD."""
+    load_verdicts: Callable[[], Verdicts]
 
     @cached_property
     def verdicts(self) -> Verdicts:
-        """What became of each commit, as far as the history was read."""
-        return self.judge()
+        """What became of each indexed commit; loaded on first use."""
+        return self.load_verdicts()
 
     @property
     def coverage(self) -> float | None:
-        """The share of the history that is indexed; None where nobody knows how long that is."""
-        return None if self.manifest.head.shallow and self.past.coverage == 1.0 else self.past.coverage
+        """The share of the history that is indexed; None for a shallow clone, whose full length is unknown."""
+        return None if self.manifest.head.shallow and self.history.coverage == 1.0 else self.history.coverage
 
 
-class PastProject:
-    """Thread-safe: one lock around the life cycle, immutable views outside of it."""
+class HistoryIndex:
+    """The index of one repository. Thread-safe: one lock around the life cycle; views are immutable and used without it."""
 
     batch = 1_000
     """Commits written together as one segment, after the newest 500; hand-set."""
 
     def __init__(self, top: Path, settings: Settings, folder: Path, model: Model, place: str | None = None) -> None:
-        """`top` is a work tree or a bare repository; `folder` is where the index goes, in a folder of an index or a new one.
+        """`top` is a work tree or a bare repository; `folder` is where the index is, or will be.
 
-        `place` says for which repository an index is that lies outside of it.
+        `place` identifies the repository if the folder is outside of it.
         """
         self.top = top
         self.settings = settings
         self.model = model
         self._place = place
-        self.store = PastStore(str(folder), root=top if folder.is_relative_to(top) else None)
+        self.store = HistoryStore(str(folder), root=top if folder.is_relative_to(top) else None)
         self._lock = threading.RLock()
-        self._view: tuple[PastManifest, Past] | None = None
+        self._view: tuple[HistoryManifest, HistorySnapshot] | None = None
         self._identity: tuple[int, int, int] | None = None
-        self._verdicts: tuple[PastManifest, Verdicts] | None = None
+        self._verdicts: tuple[HistoryManifest, Verdicts] | None = None
 
     @classmethod
-    def beside(cls, project: RootIndex) -> PastProject:
-        """The history of a project, in a folder of its own inside of the project's index."""
+    def for_root(cls, project: RootIndex) -> HistoryIndex:
+        """The history index of a root, in the folder `history` inside of the root's index."""
         from lurcher.storage.folder import digest_root
 
         folder = project.store.folder / FOLDER
@@ -88,7 +89,7 @@ class PastProject:
 
     @property
     def fingerprint(self) -> Mapping[str, Any]:
-        """What an index must have in common with us to be used; one that came with a repository is not believed."""
+        """What an index must match to be used. It has the folder's inode: an index that was checked in is not trusted."""
         place: int | str = self._place or 0
         if self._place is None:
             try:
@@ -96,7 +97,7 @@ class PastProject:
             except OSError:
                 place = 0
         log = self.log_settings
-        print_ = manifests.fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes, log.secrets)
+        print_ = manifests.make_fingerprint(self.model.digest, log.first_parent, log.merges, log.diff_bytes, log.secrets)
         return {**print_, "place": place}
 
     @property
@@ -106,60 +107,62 @@ class PastProject:
         history = self.settings.history
         return LogSettings(history.first_parent, history.merges, secrets=is_allowed(self.settings, "secrets"))
 
-    def view(self, progress: Progress, *, refresh: bool = True, seconds: float | None = -1.0) -> PastView:
-        """The current generation, after reading new commits for about as many seconds (None: all of them).
+    def view(self, progress: Progress, *, refresh: bool = True, seconds: float | None = -1.0) -> HistoryView:
+        """The current generation, after reading new commits for about `seconds` (None: all; negative: as configured).
 
-        Where there is no index yet, the newest commits are read whatever that takes.
+        If there is no index yet, the newest commits are read however long that takes.
         """
         if seconds is not None and seconds < 0:
             seconds = self.settings.history.refresh_seconds
         with self._lock:
             try:
-                return self._look(progress, refresh, seconds)
+                return self._refresh(progress, refresh, seconds)
             except CorruptIndex:
-                # What we knew is gone from the disk: look again, afresh.
+                # The files of the generation in memory are gone from disk: read the manifest again.
                 self._view = self._identity = None
             try:
-                return self._look(progress, refresh, seconds)
+                return self._refresh(progress, refresh, seconds)
             except CorruptIndex as problem:
-                return self._anew(progress, seconds, Degraded("history", f"{problem.message}; it was rebuilt", ""))
+                return self._rebuild(progress, seconds, Degraded("history", f"{problem.message}; it was rebuilt", ""))
 
-    def _look(self, progress: Progress, refresh: bool, seconds: float | None) -> PastView:
+    def _refresh(self, progress: Progress, refresh: bool, seconds: float | None) -> HistoryView:
         notes: list[Degraded] = []
         if self.store.retry_writes():
             self._view = self._identity = None
         head = self._head()
         manifest = self._current(notes)
-        if (refresh or not manifest.generation) and not self._is_done(manifest, head):
-            manifest = self._update(manifest, head, seconds, progress, notes)
+        if (refresh or not manifest.generation) and not self._is_up_to_date(manifest, head):
+            manifest = self._update_unless_locked(manifest, head, seconds, progress, notes)
         manifest = self._with_vectors(manifest, progress, notes, refresh, seconds is not None)
-        return self._seen(manifest, head, notes)
+        return self._make_view(manifest, head, notes)
 
-    def glance(self) -> PastView | None:
-        """The index as it is, whatever HEAD is now; None where there is none that serves. Nothing is read or built."""
+    def existing_view(self) -> HistoryView | None:
+        """The index as it is, whether or not HEAD has moved; None if there is none that can be used. Builds nothing."""
         with self._lock:
             manifest = self._current([])
-            return self._seen(manifest, self._head(), []) if manifest.generation else None
+            return self._make_view(manifest, self._head(), []) if manifest.generation else None
 
-    def _seen(self, manifest: PastManifest, head: Head, notes: Sequence[Degraded]) -> PastView:
-        past = self._open(manifest)
-        told = (*notes, *self._told(manifest, past, head))
-        return PastView(past, manifest, told, manifest.head == head, lambda: self._judge(manifest, past))
+    def _make_view(self, manifest: HistoryManifest, head: Head, notes: Sequence[Degraded]) -> HistoryView:
+        history = self._open(manifest)
+        notes = (*notes, *self._notes(manifest, history, head))
+        return HistoryView(history, manifest, notes, manifest.head == head, lambda: self._load_verdicts(manifest, history))
 
-    def _told(self, manifest: PastManifest, past: Past, head: Head) -> list[Degraded]:
+    def _notes(self, manifest: HistoryManifest, history: HistorySnapshot, head: Head) -> list[Degraded]:
+        """What an answer should say about the coverage of the index."""
         notes = []
         if manifest.head != head:
             notes.append(Degraded("history", "HEAD has moved since the history was indexed", Template("{run index: history}")))
         if head.shallow:
-            # No hint: whoever indexes such a clone on purpose has nothing to mend.
+            # No hint: a shallow clone may be made on purpose, and then there is nothing to repair.
             reason = "the clone is shallow: what was committed before is not known (git fetch --unshallow brings it)"
             notes.append(Degraded("history", reason, ""))
-        if past.commit_count < past.total:
-            reason = f"{past.commit_count:,} of {format_count(past.total, 'commit')} are indexed"
+        if history.commit_count < history.total:
+            reason = f"{history.commit_count:,} of {format_count(history.total, 'commit')} are indexed"
             limited = manifest.complete and self.settings.history.max_commits
             notes.append(Degraded("history", reason, "" if limited else Template("{run index: history}")))
-        if 0 < manifest.judged.commits < past.commit_count and manifest.judged.rules == self._rules:
-            reason = f"what became of {format_count(past.commit_count - manifest.judged.commits, 'commit')} is not known yet"
+        if 0 < manifest.outcomes.commits < history.commit_count and manifest.outcomes.rules == self._rules:
+            missing = format_count(history.commit_count - manifest.outcomes.commits, "commit")
+            reason = f"what became of {missing} is not known yet"
             notes.append(Degraded("outcomes", reason, Template("{run index: history}")))
         commits, paths, trees = manifest.losses
         if paths:
@@ -173,68 +176,68 @@ class PastProject:
             notes.append(Degraded("history", f"the history index is kept in memory only: {self.store.write_error}", hint))
         return notes
 
-    def rebuild(self, progress: Progress) -> PastView:
-        """A new index from nothing; the old one serves readers until the new one has its first commits."""
+    def rebuild(self, progress: Progress) -> HistoryView:
+        """Build a new index from scratch; readers use the old one until the new one has its first commits."""
         with self._lock:
-            return self._anew(progress, None)
+            return self._rebuild(progress, None)
 
-    def _anew(self, progress: Progress, seconds: float | None, *notes: Degraded) -> PastView:
+    def _rebuild(self, progress: Progress, seconds: float | None, *notes: Degraded) -> HistoryView:
         self._view = None
         head = self._head()
         with self.store.lock(self.settings.index.lock_seconds):
-            empty = PastManifest(self._generation_on_disk(), self.fingerprint)
-            manifest = self._fill(empty, head, seconds, progress)
-        told = list(notes)
-        manifest = self._with_vectors(manifest, progress, told, True, seconds is not None)
-        return self._seen(manifest, head, told)
+            empty = HistoryManifest(self._generation_on_disk(), self.fingerprint)
+            manifest = self._update_index(empty, head, seconds, progress)
+        collected = list(notes)
+        manifest = self._with_vectors(manifest, progress, collected, True, seconds is not None)
+        return self._make_view(manifest, head, collected)
 
     def _with_vectors(
-        self, manifest: PastManifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
-    ) -> PastManifest:
-        """The index after its vectors were brought up to date, where they are not of the model in use or not all there."""
+        self, manifest: HistoryManifest, progress: Progress, notes: list[Degraded], refresh: bool, limited: bool
+    ) -> HistoryManifest:
+        """The manifest after missing vectors, and vectors of another model, were made by the model in use."""
         segments = self._open(manifest).segments
         if not segments or self.model.problem is not None or (self.model.table is None and not self.model.textual):
             return manifest
         if not self.model.textual and all(segment.vectors is not None for segment in segments):
             return manifest
-        from lurcher.corpora.history.vectors import COMMITS
+        from lurcher.corpora.history.build import COMMIT_VECTORS
         from lurcher.indexing.reembed import update_vectors
 
-        return update_vectors(self, COMMITS, manifest, progress, notes, refresh, limited)
+        return update_vectors(self, COMMIT_VECTORS, manifest, progress, notes, refresh, limited)
 
-    def commit(self, manifest: PastManifest) -> None:
-        """Make a manifest the index, under the lock that the caller holds."""
-        self.store.commit_past(manifest)
+    def commit(self, manifest: HistoryManifest) -> None:
+        """Make a manifest the current one. The caller holds the lock of the store."""
+        self.store.commit_manifest(manifest)
         self._identity = self._disk_identity()
         self._view = None
         self._open(manifest)
 
-    def open_snapshot(self, manifest: PastManifest) -> Past:
-        """What a manifest holds, opened."""
+    def open_snapshot(self, manifest: HistoryManifest) -> HistorySnapshot:
+        """Open the segments of a manifest."""
         return self._open(manifest)
 
-    def current_manifest(self) -> PastManifest:
-        """The manifest as it is now, under the lock that the caller holds."""
+    def current_manifest(self) -> HistoryManifest:
+        """The current manifest. The caller holds the lock of the store."""
         return self._current([])
 
     def _head(self) -> Head:
-        head = head_of(self.top)
+        head = read_head(self.top)
         if head is None:
             raise PathError(f"{self.top} has no git history", "name a folder of a git repository")
         return head
 
-    def formerly(self, path: str) -> str | None:
-        """What a file is called in HEAD that git's index has under another name: a rename that is not committed yet."""
+    def path_in_head(self, path: str) -> str | None:
+        """The path in HEAD of a file whose renaming is staged but not committed; None if it was not renamed."""
         from lurcher.sources.git import command
 
-        asked = ("diff-index", "--cached", "-M", "-z", "--name-status", "--diff-filter=R", "HEAD")
-        status, output = command.finish(command.start(self.top, *asked))
+        arguments = ("diff-index", "--cached", "-M", "-z", "--name-status", "--diff-filter=R", "HEAD")
+        status, output = command.finish(command.start(self.top, *arguments))
         names = output.decode("utf-8", "surrogateescape").split("\0")[:-1] if status == 0 else []
         renamed = {new: old for _, old, new in zip(names[::3], names[1::3], names[2::3], strict=False)}
         return renamed.get(path)
 
     def repair(self, progress: Progress) -> bool:
-        """Build anew what is damaged on disk; False where every byte is as it should be."""
+        """Verify every byte on disk and rebuild what is damaged; False if nothing was."""
         with self._lock:
             self._view = self._identity = None
             try:
@@ -244,13 +247,13 @@ class PastProject:
                 for segment in opened[1].segments:
                     segment.check_tables()
                     segment.container.verify()
-                return self._forget_damaged(opened[0]) or self._mended(*opened)
+                return self._drop_damaged_vectors(opened[0]) or self._repair_outcomes(*opened)
             except (OutdatedIndex, CorruptIndex):
                 self.rebuild(progress)
                 return True
 
-    def _forget_damaged(self, manifest: PastManifest) -> bool:
-        """Leave out vectors that are damaged, which are then made anew; False where all are sound."""
+    def _drop_damaged_vectors(self, manifest: HistoryManifest) -> bool:
+        """Remove damaged vectors from the manifest, so that they are made again; False if there are none."""
         vectors = self.store.without_damaged(manifest.vectors)
         if vectors == manifest.vectors:
             return False
@@ -266,7 +269,7 @@ class PastProject:
                 return False
             try:
                 with self.store.lock(self.settings.index.lock_seconds):
-                    return self.store.clear_past()
+                    return self.store.clear_history()
             except OSError as error:
                 raise IndexError_(
                     f"the history index in {self.store.folder} cannot be removed: {error.strerror}",
@@ -274,12 +277,12 @@ class PastProject:
                 ) from error
 
     def has_index(self) -> bool:
-        """Whether there is a history index to answer from."""
+        """Whether there is a history index that can be searched."""
         with self._lock:
             if self._view is not None:
                 return self._view[0].generation > 0
             try:
-                return self.store.read_past(self.fingerprint) is not None
+                return self.store.read_manifest(self.fingerprint) is not None
             except (IndexError_, OSError):
                 return False
 
@@ -289,64 +292,63 @@ class PastProject:
     def _rules(self) -> str:
         return rules_text(self.settings.outcomes)
 
-    def kept_verdicts(self, manifest: PastManifest) -> Verdicts | None:
-        """The outcomes that are kept with a generation; None where there are none that are sound and found by our rules."""
-        from lurcher.corpora.history.outcomes.store import KeptVerdicts
+    def stored_verdicts(self, manifest: HistoryManifest) -> Verdicts | None:
+        """The stored outcomes of a generation; None if they are missing, damaged, or found by other rules."""
+        from lurcher.corpora.history.outcomes.store import StoredVerdicts
 
-        if not manifest.judged.name or manifest.judged.rules != self._rules:
+        if not manifest.outcomes.name or manifest.outcomes.rules != self._rules:
             return None
         try:
-            return KeptVerdicts(self.store.outcomes(manifest.judged.name))
+            return StoredVerdicts(self.store.outcomes(manifest.outcomes.name))
         except (IndexError_, OSError):
             return None
 
-    def _judge(self, manifest: PastManifest, past: Past) -> Verdicts:
-        """The outcomes of a generation: looked up, or found out again where they are damaged or go by other rules."""
+    def _load_verdicts(self, manifest: HistoryManifest, history: HistorySnapshot) -> Verdicts:
+        """The outcomes of a generation: the stored ones, or computed again if these cannot be used."""
         with self._lock:
             if self._verdicts is None or self._verdicts[0] is not manifest:
-                found = self.kept_verdicts(manifest) or self._judged_again(manifest, past)
-                self._verdicts = manifest, found
+                verdicts = self.stored_verdicts(manifest) or self._recompute_verdicts(manifest, history)
+                self._verdicts = manifest, verdicts
             return self._verdicts[1]
 
-    def _judged_again(self, manifest: PastManifest, past: Past) -> Verdicts:
-        from lurcher.corpora.history.outcomes.build import outcomes_of
-        from lurcher.corpora.history.outcomes.store import KeptVerdicts
+    def _recompute_verdicts(self, manifest: HistoryManifest, history: HistorySnapshot) -> Verdicts:
+        from lurcher.corpora.history.outcomes.store import StoredVerdicts, compute_outcomes
         from lurcher.storage.container import Container
         from lurcher.storage.container_writer import ContainerWriter
 
-        fill, _ = outcomes_of(self.store, self.top, manifest, past, self.settings.outcomes)
+        write, _ = compute_outcomes(self.store, self.top, manifest, history, self.settings.outcomes)
         pieces: list[bytes | memoryview] = []
-        name = f"{fill(ContainerWriter(pieces.append))}.outcomes"
-        if name == manifest.judged.name:
-            # The same again, under the same name: whoever reads it meanwhile reads the same.
+        name = f"{write(ContainerWriter(pieces.append))}.outcomes"
+        if name == manifest.outcomes.name:
+            # The same content under the same name: replacing it does not disturb readers.
             with contextlib.suppress(IndexLocked), self.store.lock(0.0):
-                self.store.put(fill, "outcomes")
-        return KeptVerdicts(Container(b"".join(pieces), name))
+                self.store.put(write, "outcomes")
+        return StoredVerdicts(Container(b"".join(pieces), name))
 
-    def _mended(self, manifest: PastManifest, past: Past) -> bool:
-        """Make outcomes anew that are damaged; False where they are sound."""
-        if manifest.judged.rules != self._rules or self.kept_verdicts(manifest) is not None:
+    def _repair_outcomes(self, manifest: HistoryManifest, history: HistorySnapshot) -> bool:
+        """Compute damaged outcomes again; False if they are not damaged."""
+        if manifest.outcomes.rules != self._rules or self.stored_verdicts(manifest) is not None:
             return False
-        self._judged_again(manifest, past)
+        self._recompute_verdicts(manifest, history)
         return True
 
-    def read_from_disk(self) -> tuple[PastManifest, Past] | None:
-        """The index as it is on disk, opened; None where there is none."""
+    def read_from_disk(self) -> tuple[HistoryManifest, HistorySnapshot] | None:
+        """The manifest and the segments on disk; None if there is no index."""
         return self._read()[1]
 
-    def _update(
-        self, seen: PastManifest, head: Head, seconds: float | None, progress: Progress, notes: list[Degraded]
-    ) -> PastManifest:
-        """Fill the index; another process that does so is waited for only where there is nothing to answer from yet."""
+    def _update_unless_locked(
+        self, known: HistoryManifest, head: Head, seconds: float | None, progress: Progress, notes: list[Degraded]
+    ) -> HistoryManifest:
+        """Update the index; if another process does so, wait for it only if there is no index to search yet."""
         deadline = time.monotonic() + max(self.settings.index.lock_seconds, 0.0)
-        wait = 0.0 if seen.generation and seconds is not None else _PAUSE
+        wait = 0.0 if known.generation and seconds is not None else _LOCK_WAIT_SECONDS
         while True:
             try:
                 with self.store.lock(wait):
                     manifest = self._current([])
-                    if self._is_done(manifest, head):
+                    if self._is_up_to_date(manifest, head):
                         return manifest
-                    return self._fill(manifest, head, seconds, progress)
+                    return self._update_index(manifest, head, seconds, progress)
             except IndexLocked as busy:
                 manifest = self._current([])
                 if manifest.generation and seconds is not None:
@@ -355,33 +357,37 @@ class PastProject:
                 if time.monotonic() >= deadline:
                     raise
 
-    def _is_done(self, manifest: PastManifest, head: Head) -> bool:
-        as_wanted = manifest.most == self.settings.history.max_commits
-        as_judged = manifest.judged.rules == self._rules
-        return manifest.generation > 0 and manifest.complete and as_wanted and as_judged and manifest.head == head
+    def _is_up_to_date(self, manifest: HistoryManifest, head: Head) -> bool:
+        same_limit = manifest.max_commits == self.settings.history.max_commits
+        same_rules = manifest.outcomes.rules == self._rules
+        return manifest.generation > 0 and manifest.complete and same_limit and same_rules and manifest.head == head
 
-    def _fill(self, manifest: PastManifest, head: Head, seconds: float | None, progress: Progress) -> PastManifest:
-        # Writing needs what reads git and counts terms; most queries do not write.
-        from lurcher.corpora.history.fill import FillSettings, fill
+    def _update_index(
+        self, manifest: HistoryManifest, head: Head, seconds: float | None, progress: Progress
+    ) -> HistoryManifest:
+        # Imported here because most queries do not write.
+        from lurcher.corpora.history.update import UpdateSettings, update_index
 
         history = self.settings.history
-        settings = FillSettings(self.log_settings, self.batch, history.max_commits, seconds, self.settings.outcomes)
+        settings = UpdateSettings(self.log_settings, self.batch, history.max_commits, seconds, self.settings.outcomes)
 
-        def write() -> PastManifest:
-            return fill(self.store, self.top, manifest, head, settings, self.fingerprint, self.model.table, progress)
+        def write() -> HistoryManifest:
+            return update_index(
+                self.store, self.top, manifest, head, settings, self.fingerprint, self.model.table, progress
+            )
 
         try:
-            filled = write()
+            updated = write()
         except ModelError as problem:
-            # A model file is checked as it is read: without it there is an index still, just without vectors.
+            # A model file is checked when it is read. If it is damaged, the index is built without vectors.
             self.model = self.model.broken(problem)
-            filled = write()
+            updated = write()
         self._identity = self._disk_identity()
         self._view = None
-        return filled
+        return updated
 
-    def _current(self, notes: list[Degraded]) -> PastManifest:
-        """The manifest on disk (or in memory where nothing can be written); an empty one where there is none that fits."""
+    def _current(self, notes: list[Degraded]) -> HistoryManifest:
+        """The manifest on disk (in memory if nothing can be written); an empty one if there is none that can be used."""
         if self._view is not None and (not self.store.writable or self._identity == self._disk_identity()):
             return self._view[0]
         try:
@@ -396,26 +402,28 @@ class PastProject:
             ) from error
         if opened is None:
             self._view = None
-            return PastManifest(0, self.fingerprint)
+            return HistoryManifest(0, self.fingerprint)
         self._view = opened
         return opened[0]
 
-    def _read(self) -> tuple[tuple[int, int, int] | None, tuple[PastManifest, Past] | None]:
-        """The index on disk with the identity of its manifest; a writer may replace both while we look."""
-        from lurcher.corpora.history.reader import open_past
+    def _read(self) -> tuple[tuple[int, int, int] | None, tuple[HistoryManifest, HistorySnapshot] | None]:
+        """The index on disk with the identity of its manifest; tries again if a writer replaces them meanwhile."""
+        from lurcher.corpora.history.snapshot import open_snapshot
 
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_READ_ATTEMPTS):
             identity = self._disk_identity()
             try:
-                manifest = self.store.read_past(self.fingerprint)
-                return identity, None if manifest is None else (manifest, open_past(self.store, manifest, self.model.digest))
+                manifest = self.store.read_manifest(self.fingerprint)
+                if manifest is None:
+                    return identity, None
+                return identity, (manifest, open_snapshot(self.store, manifest, self.model.digest))
             except CorruptIndex:
-                if attempt == _ATTEMPTS - 1 or identity == self._disk_identity():
+                if attempt == _READ_ATTEMPTS - 1 or identity == self._disk_identity():
                     raise
         raise AssertionError("the last attempt returns or raises")
 
     def identity(self) -> tuple[int, int, int] | None:
-        """Another value whenever the index has been written; None where there is none on disk."""
+        """A value that changes whenever the index is written; None if there is none on disk."""
         return self._disk_identity()
 
     def _disk_identity(self) -> tuple[int, int, int] | None:
@@ -427,14 +435,54 @@ class PastProject:
 
     def _generation_on_disk(self) -> int:
         try:
-            manifest = self.store.read_past(self.fingerprint)
+            manifest = self.store.read_manifest(self.fingerprint)
         except (IndexError_, OSError):
             return 0
         return manifest.generation if manifest else 0
 
-    def _open(self, manifest: PastManifest) -> Past:
-        from lurcher.corpora.history.reader import open_past
+    def _open(self, manifest: HistoryManifest) -> HistorySnapshot:
+        from lurcher.corpora.history.snapshot import open_snapshot
 
         if self._view is None or self._view[0] is not manifest:
-            self._view = (manifest, open_past(self.store, manifest, self.model.digest))
+            self._view = (manifest, open_snapshot(self.store, manifest, self.model.digest))
         return self._view[1]
+
+
+def history_status(project: RootIndex) -> dict[str, Any] | None:
+    """What the index holds and how it relates to HEAD, read without changing anything; None if there is no repository.
+
+    This is JSON output: fields may be added, but not renamed.
+    """
+    index = HistoryIndex.for_root(project)
+    head = read_head(index.top)
+    if head is None:
+        return None
+    try:
+        found = index.read_from_disk()
+    except IndexError_ as problem:
+        return {"exists": False, "problem": problem.message, "hint": problem.hint}
+    except OSError as error:
+        return {"exists": False, "problem": f"cannot be read: {error.strerror}", "hint": "check the folder's permissions"}
+    if found is None:
+        return {"exists": False}
+    manifest, history = found
+    verdicts = index.stored_verdicts(manifest)
+    segments: list[dict[str, Any]] = [
+        {"name": name, "bytes": segment.container.size, "commits": int(segment.meta["commits"])}
+        for name, segment in zip(manifest.segments, history.segments, strict=True)
+    ]
+    return {
+        "exists": True,
+        "generation": manifest.generation,
+        "fresh": manifest.head == head,
+        "complete": manifest.complete,
+        "commits": history.commit_count,
+        "total": history.total,
+        "coverage": None if head.shallow and history.coverage == 1.0 else round(history.coverage, 4),
+        "shallow": bool(head.shallow),
+        "hunks": history.hunk_total,
+        "missing_files": manifest.losses[1],
+        "outcomes": None if verdicts is None else verdicts.counts(),
+        "bytes": sum(entry["bytes"] for entry in segments),
+        "segments": segments,
+    }

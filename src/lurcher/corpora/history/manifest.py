@@ -1,4 +1,7 @@
-"""The manifest of a history index: which segments hold it, which of their commits still count, and how far it goes."""
+"""The manifest of a history index, and the folder that holds the index.
+
+The manifest names the segments and the file of outcomes, says which commits are live, and which part of the history is covered.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lurcher.corpora.history.segment import FORMAT, check_shape
 from lurcher.errors import CorruptIndex, OutdatedIndex, Template
-from lurcher.sources.git.refs import NOWHERE, Head
+from lurcher.sources.git.refs import NO_HEAD, Head
 from lurcher.storage import manifest as manifests
 from lurcher.storage.container import Container
 from lurcher.storage.container_writer import encode_container
@@ -31,56 +34,60 @@ _OUTCOMES = re.compile(r"(?:[0-9a-f]{24}\.outcomes)?")
 _SHA = re.compile(r"(?:[0-9a-f]{40}(?:[0-9a-f]{24})?)?")
 
 
-class Judged(NamedTuple):
-    """Where outcomes are kept, of how many commits they are, and by which rules."""
+class OutcomesFile(NamedTuple):
+    """The file that holds the outcomes of commits."""
 
     name: str = ""
-    """Empty where there are none."""
+    """Empty if there are no outcomes yet."""
     commits: int = 0
+    """Number of commits that it covers."""
     rules: str = ""
+    """The rules by which the outcomes were found, as `rules_text` gives them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PastManifest:
+class HistoryManifest:
+    """What one generation of a history index consists of."""
+
     generation: int
     fingerprint: Mapping[str, Any]
     segments: tuple[str, ...] = ()
     sizes: tuple[int, ...] = ()
     """Commits in each segment, live and dead."""
     live: tuple[NDArray[np.bool_] | None, ...] = ()
-    """For each segment which commits count; None: all."""
-    head: Head = NOWHERE
-    """What was being read when this was written."""
+    """For each segment which commits are live; None: all."""
+    head: Head = NO_HEAD
+    """HEAD when this was written."""
     complete: bool = False
-    """Whether nothing is missing that could be read."""
+    """Whether every commit that can be read, up to `max_commits`, is indexed."""
     total: int = 0
-    """Commits that HEAD leads to."""
-    most: int = 0
-    """How many commits were wanted at the most; 0: all."""
+    """Number of commits reachable from HEAD."""
+    max_commits: int = 0
+    """The limit that was set; 0: none."""
     losses: tuple[int, int, int] = (0, 0, 0)
-    """Commits of which files were missing, these files, and commits of which even the list of files was missing."""
+    """(commits with missing files, missing files, commits whose list of changed files is missing)."""
     order: NDArray[np.uint32] | None = None
     """The numbers of the live commits, newest first."""
     vectors: Mapping[str, VectorSidecar] = field(default_factory=dict)
-    """Vectors that lie apart from the segments, by the digest of the model that made them."""
-    judged: Judged = field(default_factory=Judged)
-    """What became of the commits, or of some of them while more are being read."""
+    """Vectors in files of their own, by the digest of the model that made them."""
+    outcomes: OutcomesFile = field(default_factory=OutcomesFile)
+    """The outcomes of all commits, or of some of them while more are being read."""
 
     @property
     def commits(self) -> int:
-        """Live commits."""
+        """Number of live commits."""
         return sum(size if mask is None else int(mask.sum()) for size, mask in zip(self.sizes, self.live, strict=True))
 
 
-def fingerprint(model: str, first_parent: bool, merges: bool, diff_bytes: int, secrets: bool = False) -> dict[str, Any]:
-    """What a history index must have in common with us to be used; but for `model`, the one that was in use then."""
+def make_fingerprint(model: str, first_parent: bool, merges: bool, diff_bytes: int, secrets: bool = False) -> dict[str, Any]:
+    """The settings and versions that an index must match to be used; only `model` may differ."""
     return {
         "history": FORMAT, "version": VERSION, "model": model, "first_parent": first_parent, "merges": merges,
         "diff_bytes": diff_bytes, "secrets": secrets,
     }  # fmt: skip
 
 
-def pack(manifest: PastManifest) -> list[bytes | memoryview]:
+def pack_manifest(manifest: HistoryManifest) -> list[bytes | memoryview]:
     import numpy as np
 
     masks = [
@@ -101,18 +108,18 @@ def pack(manifest: PastManifest) -> list[bytes | memoryview]:
         "head": [manifest.head.sha, manifest.head.shallow],
         "complete": manifest.complete,
         "total": manifest.total,
-        "most": manifest.most,
+        "most": manifest.max_commits,
         "losses": list(manifest.losses),
         "ordered": manifest.order is not None,
-        "judged": list(manifest.judged),
+        "judged": list(manifest.outcomes),
     }
     if manifest.vectors:
         meta["vectors"] = {digest: apart.to_dict() for digest, apart in sorted(manifest.vectors.items())}
     return encode_container(sections, meta)
 
 
-def read(folder: Path, expected: Mapping[str, Any]) -> PastManifest | None:
-    """The manifest on disk, or None where there is none yet."""
+def read_manifest(folder: Path, expected: Mapping[str, Any]) -> HistoryManifest | None:
+    """Read the manifest in a folder; None if there is none. Raises if it does not match `expected` or is damaged."""
     if not (folder / NAME).exists():
         return None
     container = Container.open(folder / NAME)
@@ -120,68 +127,68 @@ def read(folder: Path, expected: Mapping[str, Any]) -> PastManifest | None:
         found = container.meta["fingerprint"]
         if not manifests.is_compatible(found, expected):
             raise OutdatedIndex(f"the history index was made with {manifests.describe_difference(found, expected)}", HINT)
-        return _checked(container)
+        return _validate(container)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise CorruptIndex(f"the manifest of the history is damaged: {error}", HINT) from error
 
 
-def _checked(container: Container) -> PastManifest:
-    """Believe nothing that would lead outside of the index folder or of a table."""
+def _validate(container: Container) -> HistoryManifest:
+    """The manifest in a container, with every value checked: no file name or row number may point outside of the index."""
     import numpy as np
 
     meta = container.meta
     names, sizes, (sha, shallow), losses = meta["segments"], meta["sizes"], meta["head"], meta["losses"]
     if type(meta["generation"]) is not int or meta["generation"] < 1:
-        raise ValueError("it has no generation")
+        raise ValueError("the generation is invalid")
     if type(meta["total"]) is not int or type(meta["most"]) is not int:
-        raise ValueError("it does not say how many commits there are")
+        raise ValueError("the number of commits is invalid")
     if type(names) is not list or not all(type(name) is str and _SEGMENT.fullmatch(name) for name in names):
-        raise ValueError("it names what is no segment")
+        raise ValueError("the name of a segment is invalid")
     if len(sizes) != len(names) or any(type(size) is not int or size < 0 for size in sizes):
-        raise ValueError("its segments have no sizes")
+        raise ValueError("the sizes of the segments are invalid")
     if not _SHA.fullmatch(sha) or type(shallow) is not str or type(meta["complete"]) is not bool:
-        raise ValueError("it does not say what it covers")
+        raise ValueError("HEAD is invalid")
     if len(losses) != 3 or any(type(count) is not int for count in losses):
-        raise ValueError("it does not say what it lacks")
-    judged, of, rules = meta["judged"]
-    if not _OUTCOMES.fullmatch(judged) or type(of) is not int or type(rules) is not str:
-        raise ValueError("it does not say where outcomes are")
+        raise ValueError("the counts of missing files are invalid")
+    outcomes, count, rules = meta["judged"]
+    if not _OUTCOMES.fullmatch(outcomes) or type(count) is not int or type(rules) is not str:
+        raise ValueError("the file of outcomes is invalid")
     total = sum(sizes)
     live: list[NDArray[np.bool_] | None] = [None] * len(sizes)
     if not meta["whole"]:
         bits = np.unpackbits(container.array("live", "u1"))
         if not total <= len(bits) < total + 8:
-            raise ValueError("it does not say which commits count")
+            raise ValueError("the list of live commits is invalid")
         parts = np.split(bits[:total].astype(bool), np.cumsum(sizes)[:-1]) if sizes else []
         live = [None if bool(part.all()) else part for part in parts]
     order = container.array("order", "<u4") if meta["ordered"] else None
-    manifest = PastManifest(
+    manifest = HistoryManifest(
         meta["generation"], meta["fingerprint"], tuple(names), tuple(sizes), tuple(live), Head(sha, shallow),
         meta["complete"], meta["total"], meta["most"], (losses[0], losses[1], losses[2]), order,
-        checked_vectors(meta.get("vectors", {})), Judged(judged, of, rules),
+        checked_vectors(meta.get("vectors", {})), OutcomesFile(outcomes, count, rules),
     )  # fmt: skip
     if order is not None and (len(order) != manifest.commits or (len(order) and int(order.max()) >= total)):
-        raise ValueError("it has no order")
+        raise ValueError("the order of commits is invalid")
     return manifest
 
 
-class PastStore(IndexFolder):
-    """Where a history index lives: a folder of its own inside of the index folder, with its own lock."""
+class HistoryStore(IndexFolder):
+    """The folder of a history index, inside of the index folder, with its own lock."""
 
     def check_segment(self, container: Container) -> Container:
         return check_shape(container)
 
-    def read_past(self, expected: Mapping[str, Any]) -> PastManifest | None:
-        """The manifest on disk; None where there is none of ours."""
-        return read(self.folder, expected) if (self.folder / FOLDER_TAG).exists() else None
+    def read_manifest(self, expected: Mapping[str, Any]) -> HistoryManifest | None:
+        """The manifest on disk; None if there is no index."""
+        return read_manifest(self.folder, expected) if (self.folder / FOLDER_TAG).exists() else None
 
     def outcomes(self, name: str) -> Container:
-        """The file of that name, in which outcomes are kept."""
+        """Open the file of outcomes with that name."""
         return self.open_file(name, "outcomes")
 
     def files_in_use(self, manifest: GenerationFiles) -> set[str]:
-        judged = manifest.judged.name if isinstance(manifest, PastManifest) else ""
-        return super().files_in_use(manifest) | ({judged} if judged else set())
+        outcomes = manifest.outcomes.name if isinstance(manifest, HistoryManifest) else ""
+        return super().files_in_use(manifest) | ({outcomes} if outcomes else set())
 
     def find_leftovers(self, manifest: GenerationFiles) -> list[Path]:
         kept = self.files_in_use(manifest)
@@ -189,24 +196,25 @@ class PastStore(IndexFolder):
         return sorted([*super().find_leftovers(manifest), *old])
 
     def prepare(self) -> None:
-        # The folder around it has to be known for an index folder, or what is in it would be taken for somebody else's.
+        # The parent must be marked as an index folder too, or its content would count as somebody else's files.
         IndexFolder(str(self.folder.parent), root=self.root).prepare()
         super().prepare()
 
-    def commit_past(self, manifest: PastManifest) -> None:
+    def commit_manifest(self, manifest: HistoryManifest) -> None:
+        """Make a manifest the current one, on disk if the folder is writable, and remove files that it does not name."""
         self.drop_unused(manifest)
         if self.writable and not self.memory:
             try:
                 self.prepare()
-                write_atomically(self.folder / NAME, pack(manifest))
+                write_atomically(self.folder / NAME, pack_manifest(manifest))
                 self.remove_leftovers(manifest)
             except OSError as error:
                 self.fall_back_to_memory(error)
 
-    def clear_past(self) -> bool:
+    def clear_history(self) -> bool:
         """Remove the index, the manifest first; True if there was one. The caller holds the lock."""
         self.memory.clear()
         found = remove_file(self.folder / NAME, must=True)
         if found:
             sync_folder(self.folder)
-        return any([remove_file(path) for path in self.find_leftovers(PastManifest(0, {}))]) or found
+        return any([remove_file(path) for path in self.find_leftovers(HistoryManifest(0, {}))]) or found

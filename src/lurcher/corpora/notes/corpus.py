@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from lurcher.answer import cursor as cursors
 from lurcher.answer.page import Findings, Lap, add_notes
-from lurcher.corpora.history import dates
 from lurcher.corpora.notes.query import NoteQuery, check_note_query
 from lurcher.corpora.notes.search import search_notes
 from lurcher.indexing.generation import View
+from lurcher.query import dates
 from lurcher.query.validate import as_tuple, make_filter
 from lurcher.runtime.light import replace
 from lurcher.runtime.timings import Stopwatch
@@ -65,9 +65,9 @@ class NotesCorpus:
 
     def _query(self, request: SearchRequest) -> NoteQuery:
         defaults, now = self._settings.search, int(time.time())
-        first = None if request.since is None else dates.parse(request.since, now=now)
-        last = None if request.until is None else dates.parse(request.until, now=now, until=True)
-        dates.check(first, last)
+        first = None if request.since is None else dates.parse_date(request.since, now=now)
+        last = None if request.until is None else dates.parse_date(request.until, now=now, until=True)
+        dates.check_range(first, last)
         return check_note_query(
             NoteQuery(
                 request.text, defaults.limit if request.limit is None else request.limit, request.mode or "auto",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurcher.corpora.history.index import PastProject
+from lurcher.corpora.history.index import HistoryIndex
 from lurcher.errors import LurcherError, OutdatedIndex
 from lurcher.indexing.root_index import RootIndex
 from lurcher.inspect.doctor.finding import NOTE, OK, PROBLEM, Finding, command
@@ -14,30 +14,30 @@ from lurcher.storage.sidecar import KIND, sidecar_files
 
 
 def examine(project: RootIndex, *, quick: bool) -> Iterator[Finding]:
-    history = PastProject.beside(project)
-    if not (history.store.folder / NAME).exists():
+    index = HistoryIndex.for_root(project)
+    if not (index.store.folder / NAME).exists():
         return
     mend = command("lurcher index --history --rebuild", project.root.path)
     try:
-        found = history.read_from_disk()
+        found = index.read_from_disk()
         if found is None:
             return
-        manifest, past = found
-        for segment in past.segments:
+        manifest, history = found
+        for segment in history.segments:
             segment.check_tables()
             if not quick:
                 segment.container.verify()
         for name in sorted(sidecar_files(manifest.vectors)):
-            kept = history.store.open_file(name, KIND)
+            kept = index.store.open_file(name, KIND)
             if not quick:
                 kept.verify()
-        if manifest.judged.name:
-            history.store.outcomes(manifest.judged.name).verify()
+        if manifest.outcomes.name:
+            index.store.outcomes(manifest.outcomes.name).verify()
     except OutdatedIndex as outdated:
         yield Finding("history", NOTE, f"{outdated.message}: the next question makes it anew", mend)
         return
     except (LurcherError, OSError) as error:
         yield Finding("history", PROBLEM, error.message if isinstance(error, LurcherError) else str(error), mend)
         return
-    held = f"{past.commit_count:,} of {format_count(manifest.total, 'commit')}"
-    yield Finding("history", OK, f"{held} in {format_count(len(past.segments), 'segment')}")
+    held = f"{history.commit_count:,} of {format_count(manifest.total, 'commit')}"
+    yield Finding("history", OK, f"{held} in {format_count(len(history.segments), 'segment')}")

@@ -1,7 +1,7 @@
-"""Who wrote the lines of a file, as `git blame --porcelain` tells it.
+"""Which commit wrote each line of a file, from `git blame --porcelain`.
 
-A repository can name programs for git to run: a `textconv` to show a file with (switched off) and a `clean` filter for files of
-the work tree (each is overruled by an empty one, for this command only).
+A repository can make git run programs: a `textconv` for showing a file (switched off), and `clean` filters for files of the
+work tree (each is overridden with an empty one, for this command only).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from lurcher.sources.git import command
 
 SECONDS = 60.0
 """How long git may take for one command; hand-set."""
-_MOST_IGNORED = 2000
+_MAX_IGNORED = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One line of the file, and where it stood in the commit that wrote it."""
+class BlameLine:
+    """One line of the file, its commit, and its number and path in that commit."""
 
     number: int
     original: int
@@ -31,8 +31,8 @@ class Line:
 
 
 @dataclass(slots=True)
-class Header:
-    """What blame tells of a commit."""
+class BlameHeader:
+    """What blame prints about a commit."""
 
     sha: str
     author: str = ""
@@ -40,9 +40,9 @@ class Header:
     authored: int = 0
     subject: str = ""
     boundary: bool = False
-    """The history ends here, because it begins here, or because a shallow clone does not know what was before."""
+    """The history ends here: it is the first commit, or a shallow clone lacks its parents."""
     previous: str | None = None
-    """What the file was called before the commit."""
+    """The path of the file before the commit."""
 
     @property
     def committed(self) -> bool:
@@ -51,29 +51,29 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    lines: tuple[Line, ...]
-    headers: dict[str, Header]
+    lines: tuple[BlameLine, ...]
+    headers: dict[str, BlameHeader]
 
 
 def blame(
     top: Path, path: str, first: int, last: int, settings: BlameSettings, *, revision: str | None = None
 ) -> Blame | None:
-    """The lines `first` to `last` of a file, of the work tree or of a revision; None where git cannot tell."""
-    overruled = _filters_off(top) if revision is None else []
-    if overruled is None:
-        revision, overruled = "HEAD", []
-    # What looks through commits by configuration cannot be cleared where it names a missing file: then git gives up.
+    """Blame lines `first` to `last` of a file, in the work tree or in a revision; None if git fails."""
+    overrides = _disable_filters(top) if revision is None else []
+    if overrides is None:
+        revision, overrides = "HEAD", []
+    # The empty option clears blame.ignoreRevsFile; if that names a missing file, git fails nevertheless.
     # -w and -M follow lines through changes of white space and moves within the file. -C, lines copied from other files, is
     # left out: it is slower.
     arguments = ["--porcelain", "--no-textconv", "--no-progress", "--encoding=UTF-8", "--ignore-revs-file=", "-w", "-M"]
     arguments += [f"--ignore-rev={sha}" for sha in ignored_revisions(top, settings, revision)]
     arguments += ["-L", f"{first},{last}", *([revision] if revision else []), "--", path]
-    status, output = command.finish(command.start(top, *overruled, "blame", *arguments), SECONDS)
-    return parse(output) if status == 0 else None
+    status, output = command.finish(command.start(top, *overrides, "blame", *arguments), SECONDS)
+    return parse_blame(output) if status == 0 else None
 
 
 def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) -> list[str]:
-    """Commits to look through, as far as they exist: git itself gives up on a list with one that does not."""
+    """The commits in the file of commits to ignore that exist: git would fail on a list with one that does not."""
     if not settings.ignore:
         return []
     if revision is None:
@@ -85,17 +85,17 @@ def ignored_revisions(top: Path, settings: BlameSettings, revision: str | None) 
     else:
         status, data = command.finish(command.start(top, "cat-file", "blob", f"{revision}:{settings.ignore}"), SECONDS)
         data = data[:1_000_000] if status == 0 else b""
-    named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?)\b", data, re.MULTILINE)[:_MOST_IGNORED]
+    named = re.findall(rb"^[ \t]*([0-9a-fA-F]{40}(?:[0-9a-fA-F]{24})?)\b", data, re.MULTILINE)[:_MAX_IGNORED]
     if not named:
         return []
-    questions = b"\n".join(named) + b"\n"
-    status, output = command.ask(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", questions=questions)
+    data = b"\n".join(named) + b"\n"
+    status, output = command.run_with_input(top, "cat-file", "--batch-check=%(objecttype) %(objectname)", data=data)
     rows = (line.split(b" ") for line in output.splitlines()) if status == 0 else ()
     return [row[1].decode("ascii") for row in rows if len(row) == 2 and row[0] == b"commit"]
 
 
-def _filters_off(top: Path) -> list[str] | None:
-    """Settings that keep git from running a filter; None where one has a name that cannot be overruled."""
+def _disable_filters(top: Path) -> list[str] | None:
+    """Options that keep git from running a filter; None if a filter has a name that cannot be overridden."""
     names = ("config", "-z", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process)$")
     status, output = command.finish(command.start(top, *names))
     if status not in (0, 1):
@@ -110,10 +110,10 @@ def _filters_off(top: Path) -> list[str] | None:
     return arguments
 
 
-def parse(output: bytes) -> Blame:
-    """What `git blame --porcelain` prints: a head for each line, a commit's facts once, and the line behind a tab."""
-    headers: dict[str, Header] = {}
-    lines: list[Line] = []
+def parse_blame(output: bytes) -> Blame:
+    """Parse `git blame --porcelain`: a head row for each line, the facts of a commit once, and the line after a tab."""
+    headers: dict[str, BlameHeader] = {}
+    lines: list[BlameLine] = []
     names: dict[str, str] = {}
     rows = iter(output.split(b"\n"))
     for row in rows:
@@ -121,18 +121,18 @@ def parse(output: bytes) -> Blame:
         if match is None:
             continue
         sha = match[1].decode("ascii")
-        header = headers.setdefault(sha, Header(sha))
+        header = headers.setdefault(sha, BlameHeader(sha))
         text = b""
         for fact in _facts(rows):
             key, _, value = fact.partition(b" ")
             if fact[:1] == b"\t":
                 text = fact[1:]
             elif key == b"filename":
-                names[sha] = unquoted(value)
+                names[sha] = unquote_path(value)
             else:
-                _take(header, key, value)
+                _set_fact(header, key, value)
         shown = text.decode("utf-8", "replace").removesuffix("\r")
-        lines.append(Line(int(match[3]), int(match[2]), sha, names.get(sha, ""), shown))
+        lines.append(BlameLine(int(match[3]), int(match[2]), sha, names.get(sha, ""), shown))
     return Blame(tuple(lines), headers)
 
 
@@ -140,14 +140,14 @@ _HEAD = re.compile(rb"([0-9a-f]{40}(?:[0-9a-f]{24})?) (\d+) (\d+)(?: \d+)?")
 
 
 def _facts(rows: Iterator[bytes]) -> Iterator[bytes]:
-    """The rows up to the line itself, which ends a head."""
+    """The rows of one entry: facts, and last the line itself."""
     for row in rows:
         yield row
         if row[:1] == b"\t":
             return
 
 
-def _take(header: Header, key: bytes, value: bytes) -> None:
+def _set_fact(header: BlameHeader, key: bytes, value: bytes) -> None:
     text = value.decode("utf-8", "replace")
     if key == b"author":
         header.author = text
@@ -160,15 +160,15 @@ def _take(header: Header, key: bytes, value: bytes) -> None:
     elif key == b"boundary":
         header.boundary = True
     elif key == b"previous":
-        header.previous = unquoted(value.partition(b" ")[2])
+        header.previous = unquote_path(value.partition(b" ")[2])
 
 
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
-def unquoted(name: bytes) -> str:
-    """A path as git writes it: in quotation marks if it has something special in it."""
+def unquote_path(name: bytes) -> str:
+    """Decode a path as git prints it: quoted and escaped if it contains special characters."""
     if len(name) >= 2 and name[:1] == name[-1:] == b'"':
 
         def plain(match: re.Match[bytes]) -> bytes:
@@ -179,8 +179,8 @@ def unquoted(name: bytes) -> str:
     return name.decode("utf-8", "surrogateescape")
 
 
-def runs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Numbers in order as runs from first to last."""
+def line_runs(numbers: Sequence[int]) -> tuple[tuple[int, int], ...]:
+    """Ascending numbers as runs (first, last)."""
     found: list[tuple[int, int]] = []
     for number in numbers:
         if found and number == found[-1][1] + 1:

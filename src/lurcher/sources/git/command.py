@@ -4,9 +4,9 @@ What a hostile repository could run, and what stops it: `core.fsmonitor` names a
 start (switched off on the command line, which wins over the repository's file); a sparse index with missing objects
 could fetch them through a transport of its choice (no lazy fetch, no protocol allowed); a pager is never used. Hooks,
 filters and `core.hooksPath` play no part in `ls-files -c/-o` and `check-ignore`; `ls-files -m`, which would run clean
-filters, is not used anywhere. `core.worktree` could send the search for files to any folder (the work tree is named to git,
-which wins too), and a broken `.git` would make git look for a repository further up (it may not). That a repository of
-another owner is refused stays as it is, since the `.git` itself is never named.
+filters, is not used anywhere. `core.worktree` could redirect the listing to any folder (GIT_WORK_TREE overrides it), and a
+broken `.git` would make git look for a repository further up (GIT_CEILING_DIRECTORIES prevents it). Git still refuses a
+repository of another owner, because GIT_DIR is never set.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SECONDS = 60.0
+"""Default limit for one git command."""
 
 _FIXED = {
     "LC_ALL": "C",
@@ -28,12 +29,12 @@ _FIXED = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
 }
-_HOMES = ("HOME", "XDG_CONFIG_HOME")
+_HOME_VARIABLES = ("HOME", "XDG_CONFIG_HOME")
 _OPTIONS = ("--no-pager", "-c", "core.quotepath=off", "-c", "core.fsmonitor=false")
 
 
 def environment() -> dict[str, str]:
-    """The caller's environment without what redirects git; `GIT_CONFIG_*` stays (safe.directory is set there)."""
+    """The caller's environment without the variables that redirect git; `GIT_CONFIG_*` stays (it may set safe.directory)."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -42,15 +43,15 @@ def environment() -> dict[str, str]:
     return kept | _FIXED
 
 
-def bearing() -> tuple[tuple[str, str], ...]:
-    """What of the environment decides which configuration git reads."""
+def config_environment() -> tuple[tuple[str, str], ...]:
+    """The environment variables that decide which configuration git reads, sorted by name."""
     return tuple(
-        sorted((name, value) for name, value in os.environ.items() if name.startswith("GIT_CONFIG_") or name in _HOMES)
+        sorted((name, value) for name, value in os.environ.items() if name.startswith("GIT_CONFIG_") or name in _HOME_VARIABLES)
     )
 
 
-def configuration() -> list[str]:
-    """Where git looks for the user's and the system's configuration and ignore file, whether or not something is there."""
+def config_paths() -> list[str]:
+    """Paths of the user's and the system's git configuration and ignore files, whether or not they exist."""
     names = os.environ
     home = names.get("HOME", "")
     shared = names.get("XDG_CONFIG_HOME") or (f"{home}/.config" if home else "")
@@ -62,8 +63,8 @@ def configuration() -> list[str]:
     return [*found, f"{shared}/git/ignore"] if shared else found
 
 
-def start(top: Path | str, *arguments: str, feed: bool = False) -> subprocess.Popen[bytes] | None:
-    """Starts git at the top of a work tree; None when there is no git to start."""
+def start(top: Path | str, *arguments: str, with_input: bool = False) -> subprocess.Popen[bytes] | None:
+    """Start git at the top of a work tree; None when git cannot be started. `with_input` opens a pipe to its standard input."""
     import subprocess
     from pathlib import Path
 
@@ -73,7 +74,7 @@ def start(top: Path | str, *arguments: str, feed: bool = False) -> subprocess.Po
             ["git", *_OPTIONS, *arguments],
             cwd=top,
             env=environment() | place,
-            stdin=subprocess.PIPE if feed else subprocess.DEVNULL,
+            stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
@@ -82,39 +83,39 @@ def start(top: Path | str, *arguments: str, feed: bool = False) -> subprocess.Po
 
 
 def finish(process: subprocess.Popen[bytes] | None, seconds: float = SECONDS) -> tuple[int, bytes]:
-    """Exit status and output; a status of 128 also stands for a missing git and for running out of time."""
-    output = None if process is None else _said(process, None, seconds)
+    """Wait for git; its exit status and output. A status of 128 also stands for a missing git and for a timeout."""
+    output = None if process is None else _communicate(process, None, seconds)
     return (128, b"") if process is None or output is None else (process.returncode, output)
 
 
-def ask(top: Path | str, *arguments: str, questions: bytes) -> tuple[int, bytes]:
-    """Exit status and output of a git that reads its questions from its standard input."""
-    process = start(top, *arguments, feed=True)
-    output = None if process is None else _said(process, questions, SECONDS)
+def run_with_input(top: Path | str, *arguments: str, data: bytes) -> tuple[int, bytes]:
+    """Run git with `data` on its standard input; its exit status and output, as `finish` returns them."""
+    process = start(top, *arguments, with_input=True)
+    output = None if process is None else _communicate(process, data, SECONDS)
     return (128, b"") if process is None or output is None else (process.returncode, output)
 
 
-def answered(process: subprocess.Popen[bytes], questions: bytes, seconds: float) -> bytes:
-    """What a git that reads its questions from its standard input says within some time, even if it then fails."""
-    return _said(process, questions, seconds) or b""
+def communicate(process: subprocess.Popen[bytes], data: bytes, seconds: float) -> bytes:
+    """Send `data` to a started git; its output, also of one that fails. Empty after a timeout."""
+    return _communicate(process, data, seconds) or b""
 
 
-def _said(process: subprocess.Popen[bytes], questions: bytes | None, seconds: float) -> bytes | None:
-    """What git says within some time; None where it takes longer, and is ended."""
+def _communicate(process: subprocess.Popen[bytes], data: bytes | None, seconds: float) -> bytes | None:
+    """Git's output; None after a timeout, when the process is killed."""
     import subprocess
 
     try:
-        return process.communicate(questions, timeout=seconds)[0]
+        return process.communicate(data, timeout=seconds)[0]
     except subprocess.TimeoutExpired:
         stop(process)
         return None
     except OSError:
-        # It has closed its output, and Python could not sleep until it ends: the system refuses that where the clock jumps.
+        # Output is closed, but waiting for the exit failed: a sleep of negative length raises after a jump of the clock.
         return process.communicate()[0]
 
 
 def stop(process: subprocess.Popen[bytes] | None) -> None:
-    """Ends a process whose answer is no longer wanted."""
+    """Kill a process whose output is no longer needed."""
     if process is not None:
         process.kill()
         process.communicate()

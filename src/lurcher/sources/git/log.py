@@ -1,16 +1,25 @@
-"""Which commits are read, and how much of each."""
+"""Reads commits from the git binary: their hashes, their messages, and what they changed.
+
+`diff-tree` is plumbing: no setting of a user's `diff` or `log` section affects it, and it is given the commits to show, so
+reading can start and continue anywhere. Nothing is ever fetched: if a partial clone lacks files of a commit, the commit is
+read without those files.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import re
 import subprocess
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from lurcher.sources.git import command
-from lurcher.sources.git.parse import FORMAT, Ahead, Broken, Commit, Parsed, Parser, Stream
+from lurcher.sources.git.blame import unquote_path
+from lurcher.sources.git.commit import Commit, Hunk, decode_text, split_message
+from lurcher.sources.git.parse import FORMAT, Parsed, ParseError, Parser, ReadAhead, RecordStream
+from lurcher.sources.secrets import has_key, secret_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +27,16 @@ class LogSettings:
     first_parent: bool = False
     """Follow first parents only; what a merge brought is then the merge's change."""
     merges: bool = False
-    """Tell of merges too, each with its change against its first parent."""
+    """Read merges too, each with its change against its first parent."""
     diff_bytes: int = 20_000
+    """Bytes of changed lines kept of each commit."""
     secrets: bool = False
     """Keep the lines of files that look like secrets too."""
 
-# ----------------------------------------------------------------------------------------------------------------------
-# Commits with what they changed, read from the git binary.
-#
-# `diff-tree` is made for programs: no setting of a user's `diff` or `log` sections reaches it, and it is told which commits to
-# show, so that reading can begin and go on anywhere. Nothing is ever fetched: a commit whose files a partial clone does not
-# have is told without those files.
 
-
-_SECONDS = 900.0
-"""For the list of all commits; a repository of a million takes about ten."""
+_LIST_SECONDS = 900.0
+"""Limit for listing all commits; a repository of a million commits takes about ten seconds."""
+_MESSAGE_SECONDS = 300.0
 _DRIVERS = Path(__file__).with_name("drivers.attributes")
 _GLOBAL = (
     "--no-replace-objects", "--literal-pathspecs", "-c", "core.commitGraph=true", "-c", f"core.attributesFile={_DRIVERS}",
@@ -50,64 +54,65 @@ _PATCHES = (
     "--submodule=short", "--ignore-submodules=none",
 )  # fmt: skip
 _CAREFUL_FIRST, _CAREFUL_MOST = 64, 1024
-"""How many commits are read with care after one that cannot be read as usual, at first and at the most."""
+"""After a commit that the fast way cannot read, this many are read carefully: at first, and at most."""
 
 
 @dataclass(slots=True)
 class Losses:
-    """What could not be read."""
+    """What could not be read, counted while commits are read."""
 
     commits: int = 0
-    """Of which files are missing."""
+    """Commits with files that are missing."""
     paths: int = 0
+    """The missing files of these commits."""
     trees: int = 0
-    """Commits of which even the list of changed files is missing."""
+    """Commits whose list of changed files is missing too."""
     unread: list[str] = field(default_factory=list)
     """Commits that git cannot read at all."""
 
 
 def list_commits(top: Path, tip: str, settings: LogSettings) -> list[str] | None:
-    """All commits that `tip` leads to, children before parents, otherwise the latest first; None where git cannot tell."""
-    status, output = _asked(top, "rev-list", "--date-order", *_walk(settings), tip, "--")
-    # A history with a hole in it still has a beginning.
+    """Hashes of all commits reachable from `tip`, children before parents, otherwise the latest first; None if git fails."""
+    status, output = _run_git(top, "rev-list", "--date-order", *_walk_options(settings), tip, "--")
+    # With a missing object git fails halfway: the commits that it listed before are still good.
     found = output.decode("ascii", "replace").split()
     return found if status == 0 or found else None
 
 
-def difference(top: Path, new: str, old: str, settings: LogSettings) -> tuple[list[str], list[str]] | None:
-    """The commits that only `new` leads to, and those that only `old` leads to; None where that cannot be told."""
-    status, output = _asked(top, "rev-list", "--date-order", "--left-right", *_walk(settings), f"{new}...{old}", "--")
+def diff_commits(top: Path, new: str, old: str, settings: LogSettings) -> tuple[list[str], list[str]] | None:
+    """The commits reachable only from `new`, and those reachable only from `old`; None if git fails."""
+    status, output = _run_git(top, "rev-list", "--date-order", "--left-right", *_walk_options(settings), f"{new}...{old}", "--")
     if status:
         return None
     lines = output.decode("ascii", "replace").split()
     return [line[1:] for line in lines if line[0] == "<"], [line[1:] for line in lines if line[0] == ">"]
 
 
-def resolve(top: Path, name: str) -> str | None:
-    """The commit that a name stands for."""
-    status, output = _asked(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+def resolve_commit(top: Path, name: str) -> str | None:
+    """The hash of the commit that a name stands for; None if there is none."""
+    status, output = _run_git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     return output.decode("ascii", "replace").strip() or None if status == 0 else None
 
 
-def _walk(settings: LogSettings) -> tuple[str, ...]:
+def _walk_options(settings: LogSettings) -> tuple[str, ...]:
     if settings.first_parent:
         return ("--first-parent",)
     return () if settings.merges else ("--no-merges",)
 
 
-def _asked(top: Path, *arguments: str) -> tuple[int, bytes]:
-    return command.finish(command.start(top, *_GLOBAL, *arguments), _SECONDS)
+def _run_git(top: Path, *arguments: str) -> tuple[int, bytes]:
+    return command.finish(command.start(top, *_GLOBAL, *arguments), _LIST_SECONDS)
 
 
-def read(
+def read_commits(
     top: Path, shas: Sequence[str], settings: LogSettings, losses: Losses | None = None, boundary: frozenset[str] = frozenset()
 ) -> Iterator[Commit]:
-    """The commits of these names in this order; one that cannot be read at all is left out.
+    """Read the commits with these hashes, in this order; one that cannot be read at all is left out.
 
-    `boundary` names commits whose parents a shallow clone does not have: what they changed cannot be told.
+    `boundary` holds commits whose parents a shallow clone lacks: only their messages are read, as their changes are unknown.
     """
     losses = Losses() if losses is None else losses
-    reader = _Reader(top, settings, losses)
+    reader = _CommitReader(top, settings, losses)
     start = 0
     for i in range(len(shas) + 1):
         if i == len(shas) or shas[i] in boundary:
@@ -117,13 +122,14 @@ def read(
             start = i + 1
 
 
-class _Reader:
+class _CommitReader:
     def __init__(self, top: Path, settings: LogSettings, losses: Losses) -> None:
         self._top = top
         self._settings = settings
         self._losses = losses
 
     def read(self, shas: Sequence[str]) -> Iterator[Commit]:
+        """Read as much as possible in one pass; after a failure read some commits carefully, then try again."""
         position, careful = 0, _CAREFUL_FIRST
         while position < len(shas):
             before = position
@@ -133,38 +139,38 @@ class _Reader:
             if position < len(shas):
                 if position - before > careful:
                     careful = _CAREFUL_FIRST
-                yield from self._with_care(shas[position : position + careful])
+                yield from self._read_carefully(shas[position : position + careful])
                 position += careful
                 careful = min(2 * careful, _CAREFUL_MOST)
 
-    def _with_care(self, shas: Sequence[str]) -> Iterator[Commit]:
-        """Finds out first which files are there, and asks for the changes of those only."""
+    def _read_carefully(self, shas: Sequence[str]) -> Iterator[Commit]:
+        """Check first which objects exist, and ask for the changes of those files only."""
         listed: dict[str, Parsed] = {}
         position = 0
         while position < len(shas):
             for parsed in self._diffed(shas[position:], "--no-renames", patches=False):
                 listed[parsed.commit.sha] = parsed
                 position += 1
-            position += 1  # the one whose trees are missing
-        there = self._present({name for parsed in listed.values() for pair in parsed.objects for name in pair})
+            position += 1  # skip the one whose trees are missing
+        present = self._present({name for parsed in listed.values() for pair in parsed.objects for name in pair})
         whole = [
-            sha for sha in shas if sha in listed and all(a in there and b in there for a, b in listed[sha].objects)
+            sha for sha in shas if sha in listed and all(a in present and b in present for a, b in listed[sha].objects)
         ]
         found = {parsed.commit.sha: parsed.commit for parsed in self._diffed(whole, *_PATCHES)}
         for sha in shas:
             if sha in found:
                 yield found[sha]
             elif sha in listed:
-                yield self._in_part(listed[sha], there)
+                yield self._read_partially(listed[sha], present)
             else:
                 self._losses.trees += 1
                 yield from self.messages([sha])
 
-    def _in_part(self, parsed: Parsed, there: set[str]) -> Commit:
-        """A commit with the changes of those files that are there."""
+    def _read_partially(self, parsed: Parsed, present: set[str]) -> Commit:
+        """A commit with the changes of those files whose objects exist."""
         commit = parsed.commit
         pairs = list(zip(commit.changes, parsed.objects, strict=True))
-        paths = [change.path for change, (a, b) in pairs if a in there and b in there]
+        paths = [change.path for change, (a, b) in pairs if a in present and b in present]
         self._losses.commits += 1
         self._losses.paths += len(pairs) - len(paths)
         shown = {}
@@ -173,7 +179,7 @@ class _Reader:
         return replace(commit, changes=tuple(shown.get(change.path, change) for change in commit.changes))
 
     def messages(self, shas: Sequence[str]) -> Iterator[Commit]:
-        """Commits without what they changed."""
+        """Read commits without their changes."""
         for sha in shas:
             found = list(self._run([sha], False, *_MESSAGES))
             if not found:
@@ -181,44 +187,45 @@ class _Reader:
             yield from (replace(parsed.commit, patch_id="") for parsed in found)
 
     def _present(self, names: set[str]) -> set[str]:
-        """Those of the named objects that are there; that there is none counts as there."""
-        nothing = {name for name in names if not name.strip("0")}
-        asked = "\n".join(sorted(names - nothing)).encode() + b"\n"
+        """Those of the named objects that exist; the null name, which stands for no object, counts as existing."""
+        null = {name for name in names if not name.strip("0")}
+        data = "\n".join(sorted(names - null)).encode() + b"\n"
         process = command.start(
             self._top, *_GLOBAL, "rev-list", "--objects", "--no-walk", "--no-object-names", "--ignore-missing",
-            "--missing=allow-any", "--stdin", feed=True,
+            "--missing=allow-any", "--stdin", with_input=True,
         )  # fmt: skip
         if process is None:
-            return nothing
-        output, _ = process.communicate(asked)
-        return nothing | set(output.decode("ascii", "replace").split())
+            return null
+        output, _ = process.communicate(data)
+        return null | set(output.decode("ascii", "replace").split())
 
     def _diffed(self, shas: Sequence[str], *options: str, patches: bool = True) -> Iterator[Parsed]:
         return self._run(shas, patches, *_TREES, *options)
 
     def _run(self, shas: Sequence[str], patches: bool, *arguments: str) -> Iterator[Parsed]:
-        """Commits as git tells them, up to the first that it cannot read."""
-        process = command.start(self._top, *_GLOBAL, *arguments, feed=True) if shas else None
+        """Commits in the order of `shas`, up to the first that git cannot read."""
+        process = command.start(self._top, *_GLOBAL, *arguments, with_input=True) if shas else None
         if process is None:
             return
         assert process.stdin is not None and process.stdout is not None
         feeder = threading.Thread(target=_feed, args=(process, shas), daemon=True)
         feeder.start()
-        ahead = Ahead(process.stdout)
+        ahead = ReadAhead(process.stdout)
         waiting: Parsed | None = None
         try:
             expected = iter(shas)
-            for parsed in Parser(Stream(ahead), self._settings.diff_bytes, patches=patches, secrets=self._settings.secrets):
+            stream, settings = RecordStream(ahead), self._settings
+            for parsed in Parser(stream, settings.diff_bytes, patches=patches, secrets=settings.secrets):
                 if waiting is not None:
                     yield waiting
                 if parsed.commit.sha != next(expected, None):
                     return
                 waiting = parsed
-            # The last one is whole only if git came to a good end: it may have stopped between two of its files.
+            # The last commit is complete only if git succeeded: it may have stopped between two of its files.
             if waiting is not None and process.wait() == 0:
                 yield waiting
-        except Broken:
-            # The end came within a commit, so the one before it is whole.
+        except ParseError:
+            # The output ended within a commit, so the one before it is complete.
             if waiting is not None:
                 yield waiting
         finally:
@@ -236,3 +243,123 @@ def _feed(process: subprocess.Popen[bytes], shas: Iterable[str]) -> None:
     with contextlib.suppress(OSError, ValueError):
         process.stdin.write("".join(f"{sha}\n" for sha in shas).encode())
         process.stdin.close()
+
+
+@dataclass(frozen=True, slots=True)
+class CommitMessage:
+    """A commit without its changes."""
+
+    sha: str
+    parents: tuple[str, ...]
+    author: str
+    authored: int
+    subject: str
+    body: str
+    trailers: tuple[tuple[str, str], ...] = ()
+
+
+def read_messages(
+    top: Path, tip: str = "HEAD", seconds: float = _MESSAGE_SECONDS, most: int | None = None
+) -> list[CommitMessage] | None:
+    """Messages of all commits reachable from `tip`, merges included, ordered as by `list_commits`; None if git fails.
+
+    Without diffs git needs half a second for 30,000 commits, so the result is not stored anywhere. With `most`, only the first
+    so many, ordered by date alone: for the exact order git would have to read all of them.
+    """
+    order = "--date-order" if most is None else f"--max-count={most}"
+    arguments = (order, "--no-show-signature", "--no-notes", "--encoding=UTF-8", "-z", "--no-patch")
+    fields = "--format=%H%x1f%P%x1f%an%x1f%at%x1f%B"
+    process = command.start(top, "--no-replace-objects", "log", *arguments, fields, "--end-of-options", tip, "--")
+    status, output = command.finish(process, seconds)
+    if status != 0:
+        return None
+    found = []
+    for record in output.split(b"\0"):
+        parts = record.split(b"\x1f", 4)
+        if len(parts) == 5:
+            sha, parents, author, authored, raw = parts
+            when = int(authored) if authored.lstrip(b"-").isdigit() else 0
+            named = tuple(parents.decode("ascii").split())
+            message = split_message(decode_text(raw))
+            found.append(CommitMessage(sha.decode("ascii"), named, decode_text(author), when, *message))
+    return found
+
+
+_PATCH_FORMAT = "%x1e%H%x1f%an%x1f%ae%x1f%at%x1f%P%x1f%s%x1f%b%x1d"
+_PATCH_OPTIONS = (
+    "--no-walk=unsorted", "--stdin", "--no-show-signature", "--no-notes", "--encoding=UTF-8", f"--format={_PATCH_FORMAT}",
+    "-p", "-U0", "-O/dev/null", "--inter-hunk-context=0", "-M", "--diff-merges=first-parent", "--no-color",
+    "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--no-relative",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class FilePatches:
+    """A commit with its changes of some files only."""
+
+    sha: str
+    author: str
+    email: str
+    authored: int
+    parents: tuple[str, ...]
+    subject: str
+    body: str
+    hunks: Mapping[str, tuple[Hunk, ...]]
+    """By the path after the commit."""
+
+
+def read_patches(
+    top: Path, shas: Sequence[str], paths: Sequence[str], seconds: float, *, secrets: bool = False
+) -> dict[str, FilePatches]:
+    """Commits by hash, with their changes of `paths`; one that git cannot show is missing.
+
+    Hunks that look like secrets are left out unless `secrets` is set.
+    """
+    settled = ("--literal-pathspecs", "-c", "diff.suppressBlankEmpty=false")
+    process = command.start(top, *settled, "log", *_PATCH_OPTIONS, "--", *paths, with_input=True)
+    if process is None:
+        return {}
+    output = command.communicate(process, "".join(f"{sha}\n" for sha in shas).encode("ascii"), seconds)
+    found = {}
+    for record in output.split(b"\x1e")[1:]:
+        head, _, patch = record.partition(b"\x1d")
+        fields = head.decode("utf-8", "replace").split("\x1f")
+        if len(fields) == 7:
+            sha, author, email, authored, parents, subject, body = fields
+            when = int(authored) if authored.lstrip("-").isdigit() else 0
+            hunks = _parse_hunks(patch, secrets)
+            found[sha] = FilePatches(sha, author, email, when, tuple(parents.split()), subject, body.strip(), hunks)
+    return found
+
+
+_RANGE = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+
+
+def _parse_hunks(patch: bytes, secrets: bool) -> dict[str, tuple[Hunk, ...]]:
+    """The hunks of each file, by its path after the change."""
+    found: dict[str, list[Hunk]] = {}
+    name = ""
+    hidden = False
+    rows = iter(patch.split(b"\n"))
+    for row in rows:
+        if row.startswith(b"diff --git "):
+            name, hidden = "", False
+        elif row.startswith((b"--- ", b"+++ ")):
+            whole = unquote_path(row[4:].removesuffix(b"\t"))
+            hidden = hidden or (not secrets and secret_path(whole[2:]))
+            name = whole[2:] if whole.startswith("b/") else ""
+        elif (match := _RANGE.match(row)) is not None:
+            left = int(match[2] or 1), int(match[4] or 1)
+            removed: list[str] = []
+            added: list[str] = []
+            while len(removed) < left[0] or len(added) < left[1]:
+                line = next(rows, None)
+                if line is None:
+                    break
+                if line[:1] in (b"-", b"+"):
+                    (removed if line[:1] == b"-" else added).append(line[1:].decode("utf-8", "replace").removesuffix("\r"))
+            heading = match[5].decode("utf-8", "replace")
+            if name and not hidden and (secrets or not has_key("\n".join([*removed, *added]).encode("utf-8", "replace"))):
+                hunk = Hunk(int(match[1]), int(match[3]), heading, tuple(removed), tuple(added))
+                found.setdefault(name, []).append(hunk)
+    return {path: tuple(hunks) for path, hunks in found.items()}

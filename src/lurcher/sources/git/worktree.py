@@ -1,4 +1,4 @@
-"""Lists a git work tree together with the repositories inside of it."""
+"""Lists the files of a git work tree and of the repositories nested in it."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from lurcher.sources import ignore
 from lurcher.sources.files import FilesSettings, Listing
 from lurcher.sources.filter import Sieve, is_utf8
 from lurcher.sources.git import command
-from lurcher.sources.git.refs import Repository, inputs, marker, repository
+from lurcher.sources.git.refs import Repository, find_repository, listing_inputs, work_tree_marker
 from lurcher.sources.signature import Mark, TreeSignature, mark_of
 
-RULES, IGNORED = ".lurcherignore", ".gitignore"
+LURCHER_IGNORE, GIT_IGNORE = ".lurcherignore", ".gitignore"
 MAX_DEPTH = 16
-"""Repositories inside of repositories."""
+"""Levels of nested repositories."""
 MAX_REPOSITORIES = 1000
 MAX_LEVELS = 64
-"""Folders inside of folders that hold no listed file; each level costs a process."""
+"""Levels of folders without listed files that are searched; each level costs a process."""
 MAX_FOLDERS = 200_000
-AHEAD = 4
-"""Repositories whose git runs while another one's answer is looked at."""
+MAX_RUNNING = 4
+"""Nested repositories whose git processes run at the same time."""
 
 
 def list_work_tree(base: str, settings: FilesSettings, started_ns: int, circumstances: str) -> Listing | None:
-    """The files of the work tree; None when git does not answer."""
+    """List the files of the work tree; None if git fails."""
     return _WorkTree(base, settings).run(started_ns, circumstances)
 
 
-def tracked_in(top: str) -> str:
-    """A digest of the files that the index of a work tree has; empty when git does not answer."""
+def tracked_digest(top: str) -> str:
+    """A digest of the files in the git index of a work tree; empty if git fails."""
     status, output = command.finish(command.start(top, *_STAGED))
-    return "" if status else _taken_apart(output)[1]
+    return "" if status else _split_index(output)[1]
 
 
 _STAGED = ("ls-files", "-z", "-s")
 
 
-def _taken_apart(output: bytes) -> tuple[bytes, str]:
-    """From mode, object, stage and name of every file in the index to the names, and a digest of all but the objects."""
+def _split_index(output: bytes) -> tuple[bytes, str]:
+    """The paths in the output of `ls-files -s`, and a digest of modes, stages and paths (not of the object names)."""
     rows = [row.partition(b"\t") for row in output.split(b"\0")]
-    digest = blake2b(b"\0".join([told[:6] + told[-1:] + name for told, _, name in rows]), digest_size=16).hexdigest()
+    digest = blake2b(b"\0".join([fields[:6] + fields[-1:] + name for fields, _, name in rows]), digest_size=16).hexdigest()
     return b"".join([name + b"\0" for _, _, name in rows if name]), digest
 
 
-class _Git:
-    """What git is asked about one repository, all at once.
+class _GitProcesses:
+    """The git commands for one repository, started all at once.
 
-    Two processes list: the index alone comes within milliseconds and its files are looked at while the other one still
-    searches for untracked files. The second also repeats the tracked ones, so that a file which `git add` moves from
-    one list to the other in between cannot be missed.
+    Two of them list files: the one for the index answers within milliseconds, and its files are processed while the other
+    still searches for untracked files. The second lists tracked files too, so that a file which `git add` moves from one
+    list to the other in between is not missed.
     """
 
     def __init__(self, base: str, inside: str, found: Repository | None, depth: int) -> None:
@@ -60,14 +60,14 @@ class _Git:
         self.prefix = f"{inside}/" if inside else ""
         self.found = found
         self.depth = depth
-        # Looked at before git reads them: one that is removed meanwhile leaves no trace that it was there.
-        self.before = {path: mark_of(path, follow=True) for path in inputs(self.top, found, b"")} if found else {}
+        # Recorded before git reads them: a file that is removed in between would go unnoticed otherwise.
+        self.before = {path: mark_of(path, follow=True) for path in listing_inputs(self.top, found, b"")} if found else {}
         self.tracked = command.start(self.top, *_STAGED)
         self.listed = command.start(self.top, "ls-files", "-z", "-co", "--exclude-standard")
         self.configuration = command.start(self.top, "config", "--list", "--show-origin", "-z")
 
     def names(self, output: bytes) -> tuple[list[str], int]:
-        """The paths in an answer, and how many were left out because they are not UTF-8."""
+        """The paths in an output, and how many were left out because they are not UTF-8."""
         bad = 0
         try:
             names = output.decode().split("\0")[:-1]
@@ -94,17 +94,17 @@ class _WorkTree:
         self.rule_files: dict[str, Mark] = {}
         self.read_by_git: dict[str, Mark] = {}
         self.tracked = ""
-        """What the index of the outermost repository has."""
+        """Digest of the index of the outermost repository."""
         self.found: list[str] = []
         self.unknown: list[str] = []
-        """Folders of which it is not known whether git ignores them."""
+        """Folders that git may or may not ignore."""
         self.seen: set[str] = set()
         self.admitted = 0
         self.stuck = False
-        """Whether a repository inside kept us waiting for nothing: none that follows gets the chance."""
+        """Whether git timed out in a nested repository: those after it are skipped."""
 
     def run(self, started_ns: int, circumstances: str) -> Listing | None:
-        top = _Git(self.base, "", repository(self.base), 0)
+        top = _GitProcesses(self.base, "", find_repository(self.base), 0)
         try:
             nested = self._top(top)
             if nested is None:
@@ -126,12 +126,12 @@ class _WorkTree:
 
     # -- the outermost repository -----------------------------------------------------------------------------------------
 
-    def _top(self, top: _Git) -> list[tuple[str, bool]] | None:
-        """Takes the files of the work tree itself; the repositories inside are returned."""
+    def _top(self, top: _GitProcesses) -> list[tuple[str, bool]] | None:
+        """Add the files of the work tree itself; returns the nested repositories as (path, tracked), None if git fails."""
         status, output = command.finish(top.tracked)
         if status:
             return None
-        output, self.tracked = _taken_apart(output)
+        output, self.tracked = _split_index(output)
         # A conflicted path is in the index up to three times.
         tracked = dict.fromkeys(top.names(output)[0])
         rules = self._rules(top, tracked, output)
@@ -143,13 +143,15 @@ class _WorkTree:
             return None
         paths, bad_names = top.names(output)
         complete = self._rules(top, paths, output)
-        if complete.keys() != rules.keys():  # an untracked nested one: rare enough to begin again
+        if complete.keys() != rules.keys():  # an untracked .lurcherignore in a folder: rare enough to start again
             self.sieve = Sieve(self.base, self.settings, complete)
             self.sieve.take(tracked, tracked=True)
-        return self._others(top, tracked, paths, bad_names)
+        return self._add_untracked(top, tracked, paths, bad_names)
 
-    def _others(self, tree: _Git, tracked: dict[str, None], paths: list[str], bad_names: int) -> list[tuple[str, bool]] | None:
-        """Takes what is not tracked, and what a `.lurcherignore` wants although git ignores it."""
+    def _add_untracked(
+        self, tree: _GitProcesses, tracked: dict[str, None], paths: list[str], bad_names: int
+    ) -> list[tuple[str, bool]] | None:
+        """Add untracked files, and files that git ignores but a `.lurcherignore` includes again."""
         sieve = self.sieve
         others = [path for path in paths if path not in tracked]
         nested = [(path, True) for path in sieve.nested]
@@ -160,7 +162,7 @@ class _WorkTree:
             nested += [(path[:-1], False) for path in folders]
         sieve.take(path for path in others if path not in self.seen)
         if any(patterns.reincludes for patterns in sieve.rules.values()):
-            self.reliable = False  # what git ignores is in many folders that are better not looked at
+            self.reliable = False  # ignored files may be in very many folders, which are not watched
             status, output = command.finish(command.start(tree.top, "ls-files", "-z", "-o", "-i", "--exclude-standard"))
             if status:
                 return None
@@ -171,26 +173,26 @@ class _WorkTree:
             sieve.skipped["undecodable-name"] = sieve.skipped.get("undecodable-name", 0) + bad_names
         return nested
 
-    def _rules(self, tree: _Git, paths: Iterable[str], output: bytes) -> dict[str, ignore.Patterns]:
-        """The `.lurcherignore` files by folder; git's raw answer tells cheaply that there is none."""
+    def _rules(self, tree: _GitProcesses, paths: Iterable[str], output: bytes) -> dict[str, ignore.Patterns]:
+        """The `.lurcherignore` files by folder; the raw output of git shows cheaply that there are none."""
         found: dict[str, ignore.Patterns] = {}
-        own = ignore.load(f"{tree.top}/{RULES}")
+        own = ignore.load(f"{tree.top}/{LURCHER_IGNORE}")
         if own is not None:
             found[tree.prefix[:-1]] = own
         if b"/.lurcherignore\0" in output:
             for path in paths:
-                if path.endswith(f"/{RULES}") and (nested := ignore.load(os.path.join(self.base, path))) is not None:
-                    found[path[: -len(RULES) - 1]] = nested
+                if path.endswith(f"/{LURCHER_IGNORE}") and (nested := ignore.load(os.path.join(self.base, path))) is not None:
+                    found[path[: -len(LURCHER_IGNORE) - 1]] = nested
         return found
 
-    # -- repositories inside ----------------------------------------------------------------------------------------------
+    # -- nested repositories ----------------------------------------------------------------------------------------------
 
     def _nested(self, first: list[tuple[str, bool]], own: Repository | None) -> None:
-        """Takes the repositories inside, each once: further work trees of one that is listed are not."""
+        """Add the nested repositories, each once: linked work trees of one that is listed are skipped."""
         listed = {own.common} if own else set()
         linked: list[tuple[str, Repository, int]] = []
         todo: deque[tuple[str, Repository, int]] = deque()
-        running: deque[tuple[_Git, str]] = deque()
+        running: deque[tuple[_GitProcesses, str]] = deque()
 
         def admit(found: list[tuple[str, bool]], depth: int) -> None:
             for path, tracked in sorted(found):
@@ -204,9 +206,9 @@ class _WorkTree:
         admit(first, 1)
         try:
             while todo or running or linked:
-                while todo and len(running) < AHEAD:
+                while todo and len(running) < MAX_RUNNING:
                     path, inner, depth = todo.popleft()
-                    running.append((_Git(self.base, path, inner, depth), path))
+                    running.append((_GitProcesses(self.base, path, inner, depth), path))
                 if running:
                     tree, path = running[0]
                     admit(self._inner(tree, path), tree.depth + 1)
@@ -214,7 +216,7 @@ class _WorkTree:
                     continue
                 path, inner, depth = linked.pop(0)
                 if inner.common in listed:
-                    self._left_out(path, "worktree")
+                    self._exclude(path, "worktree")
                 else:
                     listed.add(inner.common)
                     todo.append((path, inner, depth))
@@ -229,52 +231,52 @@ class _WorkTree:
             self.sieve.count(reason, path)
             return None
         if not self.settings.submodules:
-            self._left_out(path, "submodule")
+            self._exclude(path, "submodule")
             return None
-        found = repository(f"{self.base}/{path}")
+        found = find_repository(f"{self.base}/{path}")
         if found is None:  # not checked out
             self.sieve.count("submodule", path)
         elif depth > MAX_DEPTH or self.admitted >= MAX_REPOSITORIES or self.stuck:
-            self._left_out(path, "refused-repository" if self.stuck else "submodule")
+            self._exclude(path, "refused-repository" if self.stuck else "submodule")
             return None
         else:
             self.admitted += 1
         return found
 
-    def _left_out(self, path: str, reason: str) -> None:
-        """A repository that is none of ours for as long as it is one."""
+    def _exclude(self, path: str, reason: str) -> None:
+        """Leave a nested repository out, and watch the file that makes it one."""
         self.sieve.count(reason, path)
-        if repository(f"{self.base}/{path}") is not None:
+        if find_repository(f"{self.base}/{path}") is not None:
             self.sieve.forget(path)
-            place = marker(f"{self.base}/{path}")
-            self._reads({place: mark_of(place, follow=True)})
+            place = work_tree_marker(f"{self.base}/{path}")
+            self._record_inputs({place: mark_of(place, follow=True)})
 
     def _answer(self, process: subprocess.Popen[bytes] | None) -> bytes | None:
-        """What git says about a repository inside, unless it refuses."""
+        """The output of git for a nested repository; None if it fails."""
         if self.stuck:
             return None
         status, output = command.finish(process)
         self.stuck = process is None or process.returncode < 0
         return None if status else output
 
-    def _inner(self, tree: _Git, path: str) -> list[tuple[str, bool]]:
-        """Takes the files of a repository inside; those that are in it are returned."""
+    def _inner(self, tree: _GitProcesses, path: str) -> list[tuple[str, bool]]:
+        """Add the files of a nested repository; returns the repositories nested in it."""
         staged = self._answer(tree.tracked)
-        tracked_output = None if staged is None else _taken_apart(staged)[0]
+        tracked_output = None if staged is None else _split_index(staged)[0]
         output = None if tracked_output is None else self._answer(tree.listed)
         if tracked_output is None or output is None:
             self.sieve.count("refused-repository", path)
             self.reliable = self.reliable and not self.stuck
-            self._reads(tree.before)
+            self._record_inputs(tree.before)
             return []
         self.found.append(path)
         sieve, before = self.sieve, len(self.sieve.entries)
-        sieve.unscanned = [path]  # others that were admitted wait for their own turn
+        sieve.unscanned = [path]  # those of other nested repositories are scanned with these
         tracked = dict.fromkeys(name for name in tree.names(tracked_output)[0] if name not in self.seen)
         paths, bad_names = tree.names(output)
         sieve.rules.update(self._rules(tree, paths, output))
         sieve.take(tracked, tracked=True)
-        nested = self._others(tree, tracked, paths, bad_names)
+        nested = self._add_untracked(tree, tracked, paths, bad_names)
         if nested is None:
             self.reliable = False
         self.seen.update(entry.path for entry in sieve.entries[before:])
@@ -283,22 +285,23 @@ class _WorkTree:
 
     # -- what the listing depends on --------------------------------------------------------------------------------------
 
-    def _finish(self, tree: _Git, nested: Iterable[tuple[str, bool]]) -> None:
-        """Notes what git read, and finds the folders that hold no listed file but might."""
+    def _finish(self, tree: _GitProcesses, nested: Iterable[tuple[str, bool]]) -> None:
+        """Record the files that git read, and find folders without listed files, as files may appear there."""
         status, output = command.finish(tree.configuration)
         self.reliable = self.reliable and not status and tree.found is not None
         if not self.reliable or tree.found is None:
             return
-        self._reads({path: mark_of(path, follow=True) for path in inputs(tree.top, tree.found, output)} | tree.before)
+        inputs = listing_inputs(tree.top, tree.found, output)
+        self._record_inputs({path: mark_of(path, follow=True) for path in inputs} | tree.before)
         self._empty_folders(tree, {path for path, _ in nested})
 
-    def _reads(self, marks: Mapping[str, Mark]) -> None:
+    def _record_inputs(self, marks: Mapping[str, Mark]) -> None:
         inside = f"{self.base}/"
         for path, seen in marks.items():
             self.read_by_git.setdefault(path.removeprefix(inside), seen)
 
     def _scan(self) -> None:
-        """Looks into folders that are new to us for ignore files and for folders without listed files."""
+        """Search folders that were not scanned yet for ignore files and for subfolders without listed files."""
         sieve = self.sieve
         folders, sieve.unscanned = sieve.unscanned, []
         if not self.reliable:
@@ -312,40 +315,40 @@ class _WorkTree:
                 with os.scandir(sieve.base + folder) as entries:
                     for entry in entries:
                         name = entry.name
-                        if name in (IGNORED, RULES):
+                        if name in (GIT_IGNORE, LURCHER_IGNORE):
                             self.rule_files[prefix + name] = mark_of(sieve.base + prefix + name, follow=False)
                         elif entry.is_dir(follow_symlinks=False) and (path := prefix + name) not in reasons:
                             self.unknown.append(path)
             except FileNotFoundError:
                 continue
-            except OSError:  # may not be read; that it may would show in its time stamps
+            except OSError:  # not readable; if it becomes readable, its time stamps change
                 sieve.count("unreadable", folder or ".")
 
-    def _empty_folders(self, tree: _Git, nested: set[str]) -> None:
-        """Folders without listed files, level by level, leaving out those that git ignores."""
+    def _empty_folders(self, tree: _GitProcesses, nested: set[str]) -> None:
+        """Find folders without listed files, level by level, except those that git ignores."""
         sieve = self.sieve
         for _ in range(MAX_LEVELS):
             self._scan()
             unknown, self.unknown = self.unknown, []
-            asked = [
+            candidates = [
                 path
                 for path in dict.fromkeys(unknown)
                 if path not in sieve.reasons and path not in nested and is_utf8(path) and sieve.enter(path) is None
             ]
-            if not asked:
+            if not candidates:
                 return
-            ignored = self._ignored(tree, asked)
+            ignored = self._ignored(tree, candidates)
             if ignored is None or len(sieve.folders) > MAX_FOLDERS:
                 break
             for path in ignored:
                 sieve.forget(path)
         self.reliable = False
 
-    def _ignored(self, tree: _Git, folders: list[str]) -> list[str] | None:
-        # "./" keeps a name such as ":(top)" from being read as pathspec magic.
+    def _ignored(self, tree: _GitProcesses, folders: list[str]) -> list[str] | None:
+        # The "./" keeps git from reading a name such as ":(top)" as pathspec magic.
         skip = len(tree.prefix)
-        questions = "".join(f"./{path[skip:]}\0" for path in folders).encode()
-        status, output = command.ask(tree.top, "check-ignore", "-z", "--stdin", questions=questions)
+        data = "".join(f"./{path[skip:]}\0" for path in folders).encode()
+        status, output = command.run_with_input(tree.top, "check-ignore", "-z", "--stdin", data=data)
         if status not in (0, 1):
             return None
         return [tree.prefix + name[2:] for name in output.decode("utf-8", "surrogateescape").split("\0")[:-1]]

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lurcher.corpora.history.outcomes.verdicts import (
-    HOTFIXED,
-    MENDED,
-    PARTLY_REVERTED,
-    REVERTED,
-    SUCCESS,
-    Evidence,
-    Outcome,
-)
+from lurcher.corpora.history.outcomes.verdicts import FIXED, PARTLY_REVERTED, Evidence, Outcome
 from lurcher.runtime.terminal import printable
 from lurcher.surfaces.cli.highlight import Painter
-from lurcher.types import Hit
+from lurcher.types import HOTFIXED, REVERTED, SUCCESS, Hit
 
 SHORT = 10
 """Letters of a commit's name that are shown."""
@@ -56,13 +48,13 @@ def outcome_lines(found: Outcome, painter: Painter) -> list[str]:
 
     if found.verdict == SUCCESS:
         return []
-    telling = {REVERTED: (REVERTED,), HOTFIXED: (MENDED, PARTLY_REVERTED)}[found.verdict]
+    telling = {REVERTED: (REVERTED,), HOTFIXED: (FIXED, PARTLY_REVERTED)}[found.verdict]
     out = []
     for entry in found.evidence:
         if entry.kind in telling:
             day = datetime.fromtimestamp(max(0, entry.date), timezone.utc).strftime("%Y-%m-%d")
             why = f": {printable(entry.note)}" if entry.note else ""
-            said = {REVERTED: "reverted", MENDED: "mended", PARTLY_REVERTED: "reverted in part"}[entry.kind]
+            said = {REVERTED: "reverted", FIXED: "mended", PARTLY_REVERTED: "reverted in part"}[entry.kind]
             state = painter.state(said, "problem" if entry.kind == REVERTED else "note")
             out.append(f"{state} by {entry.sha[:SHORT]}, {day}, {printable(entry.author)}{why}")
     return out

@@ -1,1 +1,1 @@
-"""What became of a commit: reverted, fixed soon after, or kept."""
+"""What became of a commit: reverted, fixed soon after, or neither."""

@@ -1,134 +1,195 @@
-"""Outcomes on disk: one small file that holds what was found out about a history, so that a question only has to look.
+"""The outcomes of an index: computed when the index is updated, stored in one small file, and read by queries.
 
-It is made anew whenever the history has changed; the fixes in it, with the order they were found in, save most of that work.
+The file is written again whenever the history has changed; the fixes in it, with the order of commits that they belong to,
+save most of that work.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lurcher.config.schema import OutcomeSettings
-from lurcher.corpora.history.outcomes.fix_candidates import FIX
-from lurcher.corpora.history.outcomes.verdicts import STANDING, SUCCESS, VERDICTS, Evidence, Outcome, Verdicts, rules_of
+from lurcher.corpora.history.manifest import HistoryManifest, HistoryStore, OutcomesFile
+from lurcher.corpora.history.outcomes.fixes import FIX_ROW, commit_order, decode_fixes, find_indexed_fixes, sha_prefixes
+from lurcher.corpora.history.outcomes.reverts import MessageLike
+from lurcher.corpora.history.outcomes.verdicts import (
+    DEFAULT_OUTCOME,
+    Evidence,
+    Outcome,
+    Verdicts,
+    decide_verdicts,
+    rules_dict,
+    rules_text,
+)
+from lurcher.corpora.history.snapshot import HistorySnapshot
+from lurcher.errors import IndexError_
 from lurcher.runtime.light import cached_property
+from lurcher.sources.git.log import read_messages
 from lurcher.storage.container import PACKED, Container
 from lurcher.storage.container_writer import ContainerWriter
 from lurcher.storage.segment_writer import as_bytes
+from lurcher.types import SUCCESS, VERDICTS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
 FORMAT = 1
-MARKED = [
+OUTCOME_ROW = [
     ("sha", "V32"), ("sha_size", "<u4"), ("verdict", "<u4"), ("confidence", "<f8"), ("evidence", "<u4"), ("size", "<u4"),
 ]  # fmt: skip
-"""A commit of which more is to be said than that it stands; its evidence is text."""
+"""A commit whose outcome is not the default one; its evidence is JSON text in another section."""
 _SHA_BYTES = 32
+_LISTED_PER_COMMIT, _LISTED_EXTRA = 2, 1000
+"""Messages read for each indexed commit, and in addition: there are merges in between, which are not indexed."""
 
 
-def write(
+def with_outcomes(
+    store: HistoryStore, top: Path, manifest: HistoryManifest, history: HistorySnapshot, settings: OutcomeSettings
+) -> HistoryManifest:
+    """Store the outcomes of all commits; returns the manifest that names their file. Uses stored fixes where possible."""
+    write, count = compute_outcomes(store, top, manifest, history, settings)
+    name = store.put(write, "outcomes")
+    return replace(manifest, outcomes=OutcomesFile(name, count, rules_text(settings)))
+
+
+def compute_outcomes(
+    store: HistoryStore, top: Path, manifest: HistoryManifest, history: HistorySnapshot, settings: OutcomeSettings
+) -> tuple[Callable[[ContainerWriter], str], int]:
+    """A function that writes the outcomes of all live commits, and the number of these commits."""
+    order = commit_order(history)
+    known = None
+    if manifest.outcomes.name:
+        try:
+            known = read_fixes(store.outcomes(manifest.outcomes.name), settings, manifest.head.shallow)
+        except (IndexError_, OSError):
+            known = None  # damaged or missing: all fixes are computed
+    rows = find_indexed_fixes(history, order, settings, known)
+    names = [name.hex() for segment in history.segments for name in segment.shas()]
+    live = [names[number] for number in history.newest_first.tolist()]
+    fixes = decode_fixes(rows, [names[number] for number in order.tolist()])
+    verdicts = restrict_verdicts(decide_verdicts(_read_messages(top, manifest, history), fixes, settings), live, len(live))
+    prefixes = sha_prefixes(history, order)
+    return lambda out: write_outcomes(out, verdicts, len(live), prefixes, rows, settings, manifest.head.shallow), len(live)
+
+
+def _read_messages(top: Path, manifest: HistoryManifest, history: HistorySnapshot) -> Sequence[MessageLike]:
+    """The messages of all commits, including merges and commits that are not indexed; if git fails, the indexed ones."""
+    if not manifest.head.sha:
+        return ()
+    # Only newer commits say something about a commit: while just the newest are indexed, older messages are not needed.
+    most = None if manifest.complete else _LISTED_PER_COMMIT * history.commit_count + _LISTED_EXTRA
+    found = read_messages(top, manifest.head.sha, most=most)
+    if found is None:
+        return [header for _, header in history.all_headers()]
+    return found
+
+
+def write_outcomes(
     out: ContainerWriter,
     verdicts: Verdicts,
     commits: int,
-    marks: NDArray[np.uint64],
+    prefixes: NDArray[np.uint64],
     fixes: NDArray[Any],
     settings: OutcomeSettings,
     shallow: str,
 ) -> str:
-    """Write outcomes; their digest. `commits` is how many the verdicts are about."""
+    """Write outcomes; returns their digest. `commits` is the number of commits that the verdicts cover."""
     import numpy as np
 
     rows, texts, position = [], [], 0
-    for name, outcome in sorted((bytes.fromhex(sha), outcome) for sha, outcome in verdicts.marked.items()):
+    for name, outcome in sorted((bytes.fromhex(sha), outcome) for sha, outcome in verdicts.recorded.items()):
         text = json.dumps([list(entry.to_dict().values()) for entry in outcome.evidence], separators=(",", ":")).encode()
         rows.append((
             name.ljust(_SHA_BYTES, b"\0"), len(name), VERDICTS.index(outcome.verdict), outcome.confidence, position, len(text)
         ))  # fmt: skip
         texts.append(text)
         position += len(text)
-    out.add("marked", "V", as_bytes(np.array(rows, MARKED)))
+    out.add("marked", "V", as_bytes(np.array(rows, OUTCOME_ROW)))
     out.add("evidence", PACKED, b"".join(texts))
-    out.add("order", "<u8", as_bytes(marks.astype("<u8")))
+    out.add("order", "<u8", as_bytes(prefixes.astype("<u8")))
     out.add("fixes", "V", as_bytes(fixes))
-    mix = verdicts.mix()
+    counts = verdicts.counts()
     return out.finish({
-        "outcomes": FORMAT, "rules": rules_of(settings), "shallow": shallow, "commits": commits,
-        "mix": [mix[verdict] for verdict in VERDICTS],
+        "outcomes": FORMAT, "rules": rules_dict(settings), "shallow": shallow, "commits": commits,
+        "mix": [counts[verdict] for verdict in VERDICTS],
     })  # fmt: skip
 
 
-class KeptVerdicts(Verdicts):
-    """Outcomes read from a file, each when it is asked for."""
+class StoredVerdicts(Verdicts):
+    """Outcomes read from a file, each when it is needed."""
 
     def __init__(self, container: Container) -> None:
-        """The file is read once and whole, so that damage shows here and nowhere later."""
+        """Verifies the whole file, so that damage raises here and not later."""
         container.verify()
         self._container = container
-        self._rows = _checked(container)
+        self._rows = _read_rows(container)
         pairs = zip(self._rows["sha"].tolist(), self._rows["sha_size"].tolist(), strict=True)
         self._names = [name[:size] for name, size in pairs]
 
     @cached_property
-    def _places(self) -> dict[bytes, int]:
+    def _rows_by_sha(self) -> dict[bytes, int]:
         return {name: place for place, name in enumerate(self._names)}
 
-    def of(self, sha: str) -> Outcome:
+    def outcome_of(self, sha: str) -> Outcome:
         try:
-            place = self._places.get(bytes.fromhex(sha))
+            place = self._rows_by_sha.get(bytes.fromhex(sha))
         except ValueError:
             place = None
-        return STANDING if place is None else self._outcome(place)
+        return DEFAULT_OUTCOME if place is None else self._outcome(place)
 
     def _outcome(self, place: int) -> Outcome:
         row = self._rows[place]
         start = int(row["evidence"])
         text = bytes(self._container.section("evidence", start, start + int(row["size"])))
         try:
-            evidence = tuple(_evidence(*fields) for fields in json.loads(text))
+            evidence = tuple(_decode_evidence(*fields) for fields in json.loads(text))
         except (ValueError, TypeError, RecursionError) as error:
-            raise self._container.corrupt("its evidence makes no sense") from error
+            raise self._container.corrupt("its evidence is invalid") from error
         return Outcome(VERDICTS[int(row["verdict"])], float(row["confidence"]), evidence)
 
     @property
-    def marked(self) -> Mapping[str, Outcome]:
+    def recorded(self) -> Mapping[str, Outcome]:
         return {name.hex(): self._outcome(place) for place, name in enumerate(self._names)}
 
-    def faulted(self) -> dict[str, str]:
+    def failed(self) -> dict[str, str]:
         verdicts = self._rows["verdict"].tolist()
-        standing = VERDICTS.index(SUCCESS)
+        success = VERDICTS.index(SUCCESS)
         return {
-            name.hex(): VERDICTS[verdict] for name, verdict in zip(self._names, verdicts, strict=True) if verdict != standing
+            name.hex(): VERDICTS[verdict] for name, verdict in zip(self._names, verdicts, strict=True) if verdict != success
         }
 
-    def mix(self) -> dict[str, int]:
+    def counts(self) -> dict[str, int]:
         return dict(zip(VERDICTS, self._container.meta["mix"], strict=True))
 
     @property
     def commits(self) -> int:
-        """How many commits these are the outcomes of."""
+        """Number of commits that these outcomes cover."""
         return int(self._container.meta["commits"])
 
 
-def _evidence(kind: str, sha: str, date: int, author: str, note: str, how: str, confidence: float) -> Evidence:
+def _decode_evidence(kind: str, sha: str, date: int, author: str, note: str, how: str, confidence: float) -> Evidence:
     if any(type(text) is not str for text in (kind, sha, author, note, how)) or type(date) is not int:
-        raise TypeError("it is of another kind")
+        raise TypeError("a field of the evidence has another type")
     return Evidence(kind, sha, date, author, note, how, float(confidence))
 
 
-def _checked(container: Container) -> NDArray[Any]:
-    """The rows of a file that is what it says; each leads to its evidence."""
+def _read_rows(container: Container) -> NDArray[Any]:
+    """The rows of a file, with its metadata and the position of each row's evidence checked."""
     import numpy as np
 
     meta = container.meta
     mix, commits = meta.get("mix"), meta.get("commits")
     if meta.get("outcomes") != FORMAT or type(meta.get("rules")) is not dict or type(commits) is not int:
-        raise container.corrupt("it does not hold outcomes of this format")
+        raise container.corrupt("it is not a file of outcomes of this format")
     if type(mix) is not list or len(mix) != len(VERDICTS) or any(type(count) is not int for count in mix):
-        raise container.corrupt("it counts no verdicts")
-    rows = container.table("marked", MARKED)
+        raise container.corrupt("its counts of verdicts are invalid")
+    rows = container.table("marked", OUTCOME_ROW)
     ends = np.cumsum(rows["size"].astype(np.int64))
     total = int(ends[-1]) if len(ends) else 0
     if (
@@ -137,33 +198,27 @@ def _checked(container: Container) -> NDArray[Any]:
         or not (rows["verdict"] < len(VERDICTS)).all()
         or not set(rows["sha_size"].tolist()) <= {20, _SHA_BYTES}
     ):
-        raise container.corrupt("an outcome leads nowhere")
+        raise container.corrupt("an outcome refers to something that does not exist")
     return rows
 
 
-def known_fixes(
+def read_fixes(
     container: Container, settings: OutcomeSettings, shallow: str
 ) -> tuple[NDArray[np.uint64], NDArray[Any]] | None:
-    """The order and the fixes of a file, if they were found by these rules in the same clone."""
+    """The order (as hash prefixes) and the fixes of a file; None if other rules or another shallow clone produced them."""
     meta = container.meta
-    rules, wanted = meta.get("rules"), rules_of(settings)
+    rules, wanted = meta.get("rules"), rules_dict(settings)
     if meta.get("outcomes") != FORMAT or type(rules) is not dict or meta.get("shallow") != shallow:
         return None
     if any(rules.get(name) != wanted[name] for name in ("window", "overlap", "words")):
         return None
-    order, fixes = container.array("order", "<u8"), container.table("fixes", FIX)
+    order, fixes = container.array("order", "<u8"), container.table("fixes", FIX_ROW)
     if len(fixes) and (int(fixes["earlier"].max()) >= len(order) or not (fixes["later"] < fixes["earlier"]).all()):
-        raise container.corrupt("a fix leads nowhere")
+        raise container.corrupt("a fix refers to something that does not exist")
     return order, fixes
 
 
-def restricted(verdicts: Verdicts, shas: Iterable[str], count: int) -> Verdicts:
-    """Verdicts on these commits only, of which there are so many."""
-    return Verdicts(dict(_those(verdicts.marked, shas)), count)
-
-
-def _those(marked: Mapping[str, Outcome], shas: Iterable[str]) -> Iterator[tuple[str, Outcome]]:
-    for sha in shas:
-        outcome = marked.get(sha)
-        if outcome is not None:
-            yield sha, outcome
+def restrict_verdicts(verdicts: Verdicts, shas: Iterable[str], count: int) -> Verdicts:
+    """The verdicts on these commits only; `count` is the number of `shas`."""
+    recorded = verdicts.recorded
+    return Verdicts({sha: recorded[sha] for sha in shas if sha in recorded}, count)

@@ -1,4 +1,4 @@
-"""The verdict on every commit, with how sure it is and what speaks for it."""
+"""Decides what became of every commit: reverted, hotfixed or success, with a confidence and the evidence."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.outcomes.fixes import Fix
-from lurcher.corpora.history.outcomes.reverts import Reversal, Told, reversals
+from lurcher.corpora.history.outcomes.reverts import MessageLike, Revert, find_reverts
+from lurcher.types import HOTFIXED, REVERTED, SUCCESS, VERDICTS
 
-REVERTED, HOTFIXED, SUCCESS = "reverted", "hotfixed", "success"
-VERDICTS = (REVERTED, HOTFIXED, SUCCESS)
-PARTLY_REVERTED, REVERT_UNDONE, MENDED, FOLLOWED = "partly-reverted", "revert-undone", "mended", "followed"
+PARTLY_REVERTED, REVERT_UNDONE, FIXED, POSSIBLY_FIXED = "partly-reverted", "revert-undone", "mended", "followed"
+"""Kinds of evidence besides REVERTED, as they appear in JSON: FIXED by the strict rule, POSSIBLY_FIXED by the loose one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One later commit that bears on a verdict."""
+    """A later commit that supports or weakens a verdict."""
 
     kind: str
-    """reverted, partly-reverted, revert-undone, mended (it rewrote lines of this one), or followed (it says it fixes)."""
+    """reverted, partly-reverted, revert-undone, mended (it rewrote lines of this one), or followed (it mentions a fix)."""
     sha: str
     date: int
     """Seconds since 1970."""
     author: str
     note: str
-    """Why, in the later commit's words."""
+    """The reason, in the words of the later commit."""
     how: str = ""
-    """How a revert names what it takes back."""
+    """How a revert refers to what it reverts: sha, subject, number or merge."""
     confidence: float = 1.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -37,6 +37,8 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
+    """What became of a commit."""
+
     verdict: str
     confidence: float
     evidence: tuple[Evidence, ...] = ()
@@ -49,120 +51,120 @@ class Outcome:
         }
 
 
-STANDING = Outcome(SUCCESS, 0.9)
-"""What is said of most commits."""
-_LEAST_STANDING = 0.5
-_MOST_FOLLOWED = 3
+DEFAULT_OUTCOME = Outcome(SUCCESS, 0.9)
+"""The outcome of a commit without any evidence."""
+_MIN_SUCCESS_CONFIDENCE = 0.5
+"""The confidence in the success of the newest commit."""
+_MAX_POSSIBLE_FIXES = 3
 
 
 class Verdicts:
-    """The outcomes of a history."""
+    """The outcomes of all commits of a history, by hash."""
 
-    def __init__(self, marked: Mapping[str, Outcome], total: int) -> None:
-        self._marked = dict(marked)
+    def __init__(self, recorded: Mapping[str, Outcome], total: int) -> None:
+        self._recorded = dict(recorded)
         self._total = total
 
-    def of(self, sha: str) -> Outcome:
-        """A commit's outcome; most have stood unremarked."""
-        return self._marked.get(sha, STANDING)
+    def outcome_of(self, sha: str) -> Outcome:
+        """The outcome of a commit; DEFAULT_OUTCOME if nothing is recorded."""
+        return self._recorded.get(sha, DEFAULT_OUTCOME)
 
     @property
-    def marked(self) -> Mapping[str, Outcome]:
-        """Those of which more is to be said than that they stand."""
-        return self._marked
+    def recorded(self) -> Mapping[str, Outcome]:
+        """The outcomes that are not the default."""
+        return self._recorded
 
-    def faulted(self) -> dict[str, str]:
-        """The verdicts on those that did not simply stand."""
-        return {sha: outcome.verdict for sha, outcome in self._marked.items() if outcome.verdict != SUCCESS}
+    def failed(self) -> dict[str, str]:
+        """The verdicts other than success, by hash."""
+        return {sha: outcome.verdict for sha, outcome in self._recorded.items() if outcome.verdict != SUCCESS}
 
-    def mix(self) -> dict[str, int]:
-        """How many commits have each verdict."""
+    def counts(self) -> dict[str, int]:
+        """Number of commits with each verdict."""
         counts = dict.fromkeys(VERDICTS, 0)
-        for outcome in self._marked.values():
+        for outcome in self._recorded.values():
             counts[outcome.verdict] += 1
         counts[SUCCESS] = self._total - counts[REVERTED] - counts[HOTFIXED]
         return counts
 
 
-def judge(commits: Sequence[Told], fixes: Iterable[Fix], settings: OutcomeSettings) -> Verdicts:
-    """The verdicts on commits, given newest first. Merges among them bear witness and are not counted."""
+def decide_verdicts(commits: Sequence[MessageLike], fixes: Iterable[Fix], settings: OutcomeSettings) -> Verdicts:
+    """Decide the verdicts on commits, given newest first. Merges serve as evidence only, unless they were reverted."""
     loose = settings.strictness == "loose"
-    taken_back = _by_subject_alone(commits) if loose else reversals(commits)
-    mended: dict[str, list[Fix]] = {}
+    reverts_of = _reverts_by_subject(commits) if loose else find_reverts(commits)
+    fixes_of: dict[str, list[Fix]] = {}
     for fix in fixes:
-        mended.setdefault(fix.earlier, []).append(fix)
+        fixes_of.setdefault(fix.earlier, []).append(fix)
     by_sha = {commit.sha: commit for commit in commits}
-    marked: dict[str, Outcome] = {}
+    recorded: dict[str, Outcome] = {}
     total = 0
     for commit in commits:
         if len(commit.parents) < 2:
-            reverts, later = taken_back.get(commit.sha, ()), mended.get(commit.sha, ())
+            reverts, later = reverts_of.get(commit.sha, ()), fixes_of.get(commit.sha, ())
             if reverts or later:
-                marked[commit.sha] = _outcome(reverts, later, by_sha, loose)
+                recorded[commit.sha] = _decide(reverts, later, by_sha, loose)
             elif total < settings.window:
-                # Nobody has had the time to find fault with it.
-                sure = _LEAST_STANDING + (STANDING.confidence - _LEAST_STANDING) * total / settings.window
-                marked[commit.sha] = Outcome(SUCCESS, round(sure, 3))
+                # It is too recent for a fix to be expected yet: the confidence grows with its age.
+                gain = (DEFAULT_OUTCOME.confidence - _MIN_SUCCESS_CONFIDENCE) * total / settings.window
+                recorded[commit.sha] = Outcome(SUCCESS, round(_MIN_SUCCESS_CONFIDENCE + gain, 3))
             total += 1
-        elif commit.sha in taken_back:
-            marked[commit.sha] = _outcome(taken_back[commit.sha], (), by_sha, loose)
+        elif commit.sha in reverts_of:
+            recorded[commit.sha] = _decide(reverts_of[commit.sha], (), by_sha, loose)
             total += 1
-    return Verdicts(marked, total)
+    return Verdicts(recorded, total)
 
 
-def _outcome(reverts: Sequence[Reversal], fixes: Sequence[Fix], by_sha: Mapping[str, Told], loose: bool) -> Outcome:
-    evidence = [_of_revert(entry) for entry in reverts]
+def _decide(reverts: Sequence[Revert], fixes: Sequence[Fix], by_sha: Mapping[str, MessageLike], loose: bool) -> Outcome:
+    """The outcome of a commit with evidence: a full revert decides first, then strict fixes and partial reverts."""
+    evidence = [_revert_evidence(entry) for entry in reverts]
     whole = [entry for entry in evidence if entry.kind == REVERTED]
     near = sorted(fixes, key=lambda fix: (not fix.strict, -fix.confidence, fix.distance, fix.later))
-    mending = [_of_fix(fix, by_sha) for fix in near if fix.strict]
-    following = [_of_fix(fix, by_sha) for fix in near if not fix.strict][:_MOST_FOLLOWED]
-    evidence += mending + following
+    strict = [_fix_evidence(fix, by_sha) for fix in near if fix.strict]
+    possible = [_fix_evidence(fix, by_sha) for fix in near if not fix.strict][:_MAX_POSSIBLE_FIXES]
+    evidence += strict + possible
     partial = [entry for entry in evidence if entry.kind == PARTLY_REVERTED]
-    said = tuple(evidence)
+    all_evidence = tuple(evidence)
     if whole:
-        return Outcome(REVERTED, max(entry.confidence for entry in whole), said)
-    if loose and (mending or following):
-        return Outcome(HOTFIXED, max(entry.confidence for entry in (*mending, *following)), said)
-    if mending or partial:
-        return Outcome(HOTFIXED, max(entry.confidence for entry in (*mending, *partial)), said)
-    doubt = max((entry.confidence for entry in following), default=0.0)
-    return Outcome(SUCCESS, round(STANDING.confidence * (1 - doubt), 3), said)
+        return Outcome(REVERTED, max(entry.confidence for entry in whole), all_evidence)
+    if loose and (strict or possible):
+        return Outcome(HOTFIXED, max(entry.confidence for entry in (*strict, *possible)), all_evidence)
+    if strict or partial:
+        return Outcome(HOTFIXED, max(entry.confidence for entry in (*strict, *partial)), all_evidence)
+    doubt = max((entry.confidence for entry in possible), default=0.0)
+    return Outcome(SUCCESS, round(DEFAULT_OUTCOME.confidence * (1 - doubt), 3), all_evidence)
 
 
-def _of_revert(entry: Reversal) -> Evidence:
+def _revert_evidence(entry: Revert) -> Evidence:
     kind = REVERT_UNDONE if not entry.stands else PARTLY_REVERTED if entry.partial else REVERTED
-    # A part that is taken back is a part that was wrong; the message does not say how much of the whole that is.
-    sure = round(entry.confidence * 0.6, 3) if kind == PARTLY_REVERTED else entry.confidence
-    return Evidence(kind, entry.by, entry.when, entry.who, entry.why, entry.how, sure)
+    # Only a part was wrong, and the message does not say how large it is.
+    confidence = round(entry.confidence * 0.6, 3) if kind == PARTLY_REVERTED else entry.confidence
+    return Evidence(kind, entry.by, entry.when, entry.who, entry.why, entry.how, confidence)
 
 
-def _of_fix(fix: Fix, by_sha: Mapping[str, Told]) -> Evidence:
+def _fix_evidence(fix: Fix, by_sha: Mapping[str, MessageLike]) -> Evidence:
     later = by_sha.get(fix.later)
     lines = f"; rewrites {fix.rewritten} line{'s' if fix.rewritten != 1 else ''} of it" if fix.rewritten else ""
     note = (later.subject if later else "") + lines
     when, who = (later.authored, later.author) if later else (0, "")
-    return Evidence(MENDED if fix.strict else FOLLOWED, fix.later, when, who, note, confidence=fix.confidence)
+    return Evidence(FIXED if fix.strict else POSSIBLY_FIXED, fix.later, when, who, note, confidence=fix.confidence)
 
 
-def _by_subject_alone(commits: Sequence[Told]) -> dict[str, tuple[Reversal, ...]]:
-    """The loose rule: a later subject is `Revert "<this subject>"`."""
-    later: dict[str, Told] = {}
-    found: dict[str, tuple[Reversal, ...]] = {}
+def _reverts_by_subject(commits: Sequence[MessageLike]) -> dict[str, tuple[Revert, ...]]:
+    """Reverts by the loose rule: a later commit has the subject `Revert "<this subject>"`."""
+    later: dict[str, MessageLike] = {}
+    found: dict[str, tuple[Revert, ...]] = {}
     for commit in commits:
         by = later.get(f'Revert "{commit.subject}"')
         if by is not None:
-            found[commit.sha] = (Reversal(commit.sha, by.sha, by.authored, by.author, "", "subject", 0.95),)
+            found[commit.sha] = (Revert(commit.sha, by.sha, by.authored, by.author, "", "subject", 0.95),)
         later[commit.subject] = commit
     return found
 
-# ----------------------------------------------------------------------------------------------------------------------
-# By which rules outcomes are found: what others found by other rules does not serve.
 
-
-def rules_of(settings: OutcomeSettings) -> dict[str, Any]:
+def rules_dict(settings: OutcomeSettings) -> dict[str, Any]:
+    """The rules by which outcomes are found, as they are stored with the outcomes."""
     return asdict(settings)
 
 
 def rules_text(settings: OutcomeSettings) -> str:
-    """The rules as one comparable text."""
-    return "\n".join(f"{name}={value}" for name, value in rules_of(settings).items())
+    """The rules by which outcomes are found, as one text: outcomes found by other rules are not used."""
+    return "\n".join(f"{name}={value}" for name, value in rules_dict(settings).items())

@@ -1,1 +1,1 @@
-"""Orders of commits: one file per ranking, each with `rank(context) -> PastRanking`."""
+"""Rankings of commits: one module per ranking, each with `rank(context) -> HistoryRanking`."""

@@ -1,86 +1,150 @@
-"""What a ranking of commits works with, and what it answers with."""
+"""What every ranking of commits takes and returns, and the factors on scores that rankings share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import exp
 from typing import TYPE_CHECKING
 
 from lurcher.config import Settings
-from lurcher.corpora.history.query import PastPlan
-from lurcher.corpora.history.reader import Past
+from lurcher.config.schema import RecencySettings
+from lurcher.corpora.history.classify import FACTORS, TRAITS, noise_factor
+from lurcher.corpora.history.query import HistoryPlan
+from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.errors import UsageError
 from lurcher.registry import find
 from lurcher.storage.vectors import Direction
-from lurcher.types import Degraded, Why
+from lurcher.types import Degraded, StageWhy, Why
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FIX = 1.1
+"""Factor for a commit whose subject reads as a fix, if the query reports a fault; chosen on the development tasks."""
+_DAY = 86_400
+
 
 @dataclass(slots=True)
-class PastContext:
-    past: Past
-    plan: PastPlan
+class HistoryContext:
+    """The input of a ranking."""
+
+    history: HistorySnapshot
+    plan: HistoryPlan
     settings: Settings
     allowed: NDArray[np.bool_]
-    """Which commits may answer: live, and passed by the filter."""
+    """Which commits may be hits: live, and passed by the filters."""
     direction: Direction | None
-    """Where the question points; None without a model that knows the index."""
+    """The vector of the query; None without a model whose vectors the index has."""
     limit: int
     alpha: float
-    """Weight of cosines where scores are added up."""
+    """Weight of cosines against BM25, for the ranking `linear`."""
     mmr: float | None
-    """How much relevance counts against being unlike what is already there; None: no such choice is made."""
+    """Weight of relevance against diversity; None: no MMR."""
     notes: list[Degraded] = field(default_factory=list)
 
     @property
     def now(self) -> int:
-        """The date of the newest commit: what is young must not depend on the day of the question."""
-        return self.past.newest_date
+        """The date of the newest commit, so that recency does not depend on the day of the query."""
+        return self.history.newest_date
 
 
 @dataclass(frozen=True, slots=True)
-class PastRanking:
-    """Commits, best first, each change once; the reasons are worked out for those that are shown."""
+class HistoryRanking:
+    """Commits, best first, each patch once; `why` explains the score of one, and is called only for those that are shown."""
 
     commits: NDArray[np.int64]
     scores: NDArray[np.float64]
     why: Callable[[int, float], Why]
 
 
-def in_order(past: Past, commits: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Positions of commits by value, then the newest first: a total order that does not depend on how they are numbered."""
+def sort_commits(history: HistorySnapshot, commits: NDArray[np.int64], values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Positions of commits by value, then the newest first: a total order that is independent of the numbering."""
     import numpy as np
 
-    return np.lexsort((past.rank[commits], -values))
+    return np.lexsort((history.rank[commits], -values))
 
 
-def once_each(past: Past, commits: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of some commits, best first, make a change that none before them made."""
+def first_of_each_change(history: HistorySnapshot, commits: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Mark the first of the commits with the same patch, in a list that is sorted best first."""
     import numpy as np
 
-    same = past.same_change[commits]
+    same = history.same_change[commits]
     _, first = np.unique(same, return_index=True)
     kept = np.zeros(len(commits), bool)
     kept[first] = True
     return kept
 
 
-def ranked(context: PastContext, scores: NDArray[np.float64], why: Callable[[int, float], Why]) -> PastRanking:
-    """Allowed commits with a score, in order, each change once."""
+def make_ranking(context: HistoryContext, scores: NDArray[np.float64], why: Callable[[int, float], Why]) -> HistoryRanking:
+    """The allowed commits with a positive score, in order, each patch once."""
     import numpy as np
 
     commits = np.flatnonzero((scores > 0) & context.allowed)
-    commits = commits[in_order(context.past, commits, scores[commits])]
-    commits = commits[once_each(context.past, commits)]
-    return PastRanking(commits, scores[commits], why)
+    commits = commits[sort_commits(context.history, commits, scores[commits])]
+    commits = commits[first_of_each_change(context.history, commits)]
+    return HistoryRanking(commits, scores[commits], why)
 
 
-def past_ranking_named(name: str) -> Callable[[PastContext], PastRanking]:
-    found = find("corpora.history.ranking", name, "rank")
+def find_ranking(name: str) -> Callable[[HistoryContext], HistoryRanking]:
+    """The function that ranks, by the name of its module in history/ranking/."""
+    found: Callable[[HistoryContext], HistoryRanking] | None = find("corpora.history.ranking", name, "rank")
     if found is None:
         raise UsageError(f"unknown ranking '{name}' of history", "a ranking is a file of lurcher.corpora.history.ranking")
-    ranking: Callable[[PastContext], PastRanking] = found
-    return ranking
+    return found
+
+
+def noise_factors(context: HistoryContext) -> NDArray[np.float64]:
+    """For every commit the product of the factors of its traits."""
+    import numpy as np
+
+    traits = context.history.commit_traits
+    kinds, places = np.unique(traits, return_inverse=True)
+    factors = np.array([noise_factor(_traits(int(kind))) for kind in kinds.tolist()] or [1.0])
+    found: NDArray[np.float64] = factors[places] if len(traits) else np.zeros(0)
+    return found
+
+
+def fix_factors(context: HistoryContext) -> NDArray[np.float64]:
+    """For a query that reports a fault, a factor on commits whose subject reads as a fix."""
+    import numpy as np
+
+    if not context.plan.reports_fault:
+        return np.ones(context.history.commit_total)
+    return np.where(context.history.reads_as_fix, FIX, 1.0)
+
+
+def recency_factors(context: HistoryContext) -> NDArray[np.float64]:
+    """For every commit 1 + weight · exp(−age / days)."""
+    import numpy as np
+
+    settings = context.settings.recency
+    ages = np.maximum(context.now - context.history.committed, 0) / _DAY
+    found: NDArray[np.float64] = 1.0 + settings.weight * np.exp(-ages / settings.days)
+    return found
+
+
+def recency_factor(committed: int, now: int, settings: RecencySettings) -> float:
+    """The recency factor of one commit; a date in the future counts as now."""
+    return 1.0 + settings.weight * exp(-max(now - committed, 0) / _DAY / settings.days)
+
+
+def explain_factors(context: HistoryContext, commit: int) -> list[StageWhy]:
+    """The factors that changed the score of one commit."""
+    found = [
+        StageWhy("noise", factor=FACTORS[trait], note=trait)
+        for trait in _traits(int(context.history.commit_traits[commit]))
+    ]
+    if context.plan.reports_fault and context.history.reads_as_fix[commit]:
+        found.append(StageWhy("fix", factor=FIX, note="its subject reads as a fix"))
+    committed = int(context.history.committed[commit])
+    days = int(max(context.now - committed, 0) / _DAY)
+    factor = recency_factor(committed, context.now, context.settings.recency)
+    found.append(StageWhy("recency", factor=factor, note=f"{days:,} days before the newest commit"))
+    return found
+
+
+def _traits(bits: int) -> list[str]:
+    """The traits of a commit, from bits: bit i stands for TRAITS[i]."""
+    return [trait for place, trait in enumerate(TRAITS) if bits >> place & 1]

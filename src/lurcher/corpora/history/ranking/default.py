@@ -1,18 +1,18 @@
-"""One list over the fields of a commit, with what it says counting most; noise is held back; hunks only choose what to show.
+"""BM25F over the fields of a commit, for questions plus vectors, with factors for noise, fixes and recency.
 
     x = words + meaning · max(0, 1 − 4 · (largest cosine − cosine)), the same for the commit's nearest hunk
 
-Words are told as the share of what a commit would score that said them all: where no commit says much of a question, meaning
-decides. A report or a title is in the words of the trade already, so there meaning has no say.
+`words` is the share of the highest possible BM25F score: if no commit has many words of a question, vectors decide. Bug reports
+and titles use the words of commits already, so for them vectors are not used.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lurcher.corpora.history.ranking import factors
-from lurcher.corpora.history.ranking.base import PastContext, PastRanking, in_order, ranked
-from lurcher.corpora.history.ranking.fields import Weights, score
+from lurcher.corpora.history.ranking import base
+from lurcher.corpora.history.ranking.base import HistoryContext, HistoryRanking, make_ranking, sort_commits
+from lurcher.corpora.history.ranking.bm25 import Weights, score_fields
 from lurcher.storage.vectors import Direction
 from lurcher.types import LaneWhy, StageWhy, Why
 
@@ -42,69 +42,72 @@ MEANING = 0.6
 in the asker's own words, together with MEANING_HUNK, 0.37 MRR@10 against 0.15 of words alone."""
 MEANING_HUNK = 0.2
 """Weight of the cosine of the commit's nearest hunk."""
-_STEEP = 4.0
-_COMPARED = 1000
-"""Commits whose hunks are compared with a question: the best by all else."""
+_STEEPNESS = 4.0
+"""How fast a cosine loses its value below the largest one."""
+_MAX_COMPARED = 1000
+"""Commits whose hunks are compared with a question: the best by their other scores."""
 
 
-def rank(context: PastContext) -> PastRanking:
-    fields = score(context.past, context.plan.groups, WEIGHTS, K1, VARIANT, KEEP_TERMS)
+def rank(context: HistoryContext) -> HistoryRanking:
+    """Rank the commits by words, for questions also by vectors, times the factors."""
+    fields = score_fields(context.history, context.plan.groups, WEIGHTS, K1, VARIANT, KEEP_TERMS)
     words = fields.scores / (fields.most or 1.0)
-    meaning = _meaning(context, words)
+    meaning = _dense_scores(context, words)
     scale = 1 + sum(weight for weight, _, _ in meaning.values())
     scores = words.copy()
     for weight, near, _ in meaning.values():
         scores += weight * near
-    scores = scores / scale * factors.noise(context) * factors.fixes(context) * factors.recency(context)
+    scores = scores / scale * base.noise_factors(context) * base.fix_factors(context) * base.recency_factors(context)
 
     def why(commit: int, value: float) -> Why:
         lanes: dict[str, LaneWhy] = {}
-        said = fields.why(commit)
-        if said is not None:
-            lanes["fields"] = said
+        field_why = fields.why(commit)
+        if field_why is not None:
+            lanes["fields"] = field_why
         stages = [StageWhy("words", amount=float(words[commit]) / scale)]
         for name, (weight, near, cosines) in meaning.items():
             lanes[name] = LaneWhy(1 + int((cosines > cosines[commit]).sum()), float(cosines[commit]))
             stages.append(StageWhy(name, amount=float(weight * near[commit]) / scale))
-        together = sum(stage.amount or 0.0 for stage in stages)
-        return Why(lanes, together, (*stages, *factors.told(context, commit)))
+        total = sum(stage.amount or 0.0 for stage in stages)
+        return Why(lanes, total, (*stages, *base.explain_factors(context, commit)))
 
-    return ranked(context, scores, why)
+    return make_ranking(context, scores, why)
 
 
-def _meaning(
-    context: PastContext, words: NDArray[np.float64]
+def _dense_scores(
+    context: HistoryContext, words: NDArray[np.float64]
 ) -> dict[str, tuple[float, NDArray[np.float64], NDArray[np.float64]]]:
-    """Lane → (weight, nearness, cosines) of every commit: its message, and its nearest hunk."""
+    """Lane → (weight, nearness, cosines) for every commit, by its message and by its nearest hunk; empty if not used."""
     import numpy as np
 
-    past, plan = context.past, context.plan
-    if context.direction is None or not plan.question or plan.mode == "lexical":
+    history, plan = context.history, context.plan
+    if context.direction is None or not plan.is_question or plan.mode == "lexical":
         return {}
-    cosines = np.where(past.live, past.commit_cosines(context.direction), 0.0)
-    near = _near(cosines)
+    cosines = np.where(history.live, history.commit_cosines(context.direction), 0.0)
+    near = _nearness(cosines)
     best = _nearest_hunks(context, context.direction, words + MEANING * near)
-    return {"meaning": (MEANING, near, cosines), "hunk": (MEANING_HUNK, _near(best), best)}
+    return {"meaning": (MEANING, near, cosines), "hunk": (MEANING_HUNK, _nearness(best), best)}
 
 
-def _nearest_hunks(context: PastContext, direction: Direction, others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The cosine of each commit's nearest hunk, for those that stand a chance by all else."""
+def _nearest_hunks(context: HistoryContext, direction: Direction, others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The cosine of each commit's nearest hunk, for the best commits by their other scores."""
     import numpy as np
 
-    past = context.past
-    best = np.zeros(past.commit_total)
-    usable = np.flatnonzero(context.allowed & (past.commit_hunks > 0) & (others > 0))
-    pool = np.sort(usable[in_order(past, usable, others[usable])][:_COMPARED])
+    history = context.history
+    best = np.zeros(history.commit_total)
+    usable = np.flatnonzero(context.allowed & (history.commit_hunks > 0) & (others > 0))
+    pool = np.sort(usable[sort_commits(history, usable, others[usable])][:_MAX_COMPARED])
     if len(pool):
-        counts = past.commit_hunks[pool].astype(np.int64)
+        counts = history.commit_hunks[pool].astype(np.int64)
         before = np.cumsum(counts) - counts
         # The hunks of a commit are numbered one after the other.
-        hunks = np.repeat(past.first_hunk[pool] - before, counts) + np.arange(int(counts.sum()))
-        best[pool] = np.maximum.reduceat(past.cosines_of_hunks(hunks, direction), before)
+        hunks = np.repeat(history.first_hunk[pool] - before, counts) + np.arange(int(counts.sum()))
+        best[pool] = np.maximum.reduceat(history.cosines_of_hunks(hunks, direction), before)
     return best
 
 
-def _near(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+def _nearness(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Cosines as values from 0 to 1, relative to the largest."""
     import numpy as np
 
-    return np.where(cosines > 0, np.maximum(0.0, 1 - _STEEP * (cosines.max(initial=0.0) - cosines)), 0.0)
+    return np.where(cosines > 0, np.maximum(0.0, 1 - _STEEPNESS * (cosines.max(initial=0.0) - cosines)), 0.0)

@@ -1,17 +1,20 @@
-"""Which commits are rarely the answer: releases, dependency bumps, reformatting, merges, and those beside the code."""
+"""What kind of commit this is, judged by its subject and its files.
+
+Traits mark commits that are rarely the answer to a query: releases, dependency updates, reformatting, merges, and changes of
+nothing but documentation, tests or generated files. Two other tests recognise fixes by their subject.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Protocol
 
-from lurcher.corpora.history.outcomes.classify_subject import reads_as_fix
 from lurcher.languages.detect import TEXT, detect
 from lurcher.sources.files import GENERATED_FOLDERS, LOCK_FILES, name_reason
-from lurcher.sources.git.parse import Change
+from lurcher.sources.git.commit import Change
 from lurcher.sources.roles import EXAMPLE, TEST, VENDORED, roles
 
 RELEASE, DEPENDENCIES, REFORMAT, MERGE = "release", "dependencies", "reformat", "merge"
@@ -21,13 +24,12 @@ TRAITS = (RELEASE, DEPENDENCIES, REFORMAT, MERGE, DOCS, TESTS, GENERATED)
 FACTORS = {RELEASE: 0.7, DEPENDENCIES: 0.7, REFORMAT: 0.7, MERGE: 0.7, DOCS: 0.8, TESTS: 0.85, GENERATED: 0.7}
 """What each kind of noise multiplies a commit's score by. Docs, tests and releases were chosen on the development tasks, the
 others are set like releases."""
-_MOST_SUBJECT = 1000
+_MAX_SUBJECT = 1000
+"""Characters of a subject that are examined."""
 
-__all__ = ["FACTORS", "TRAITS", "reads_as_fix", "traits"]
 
-
-class Written(Protocol):
-    """What of a commit is needed."""
+class ClassifiedCommit(Protocol):
+    """The part of a commit that is needed here."""
 
     @property
     def parents(self) -> tuple[str, ...]: ...
@@ -37,10 +39,10 @@ class Written(Protocol):
     def changes(self) -> tuple[Change, ...]: ...
 
 
-def traits(commit: Written) -> tuple[str, ...]:
-    """What kinds of noise a commit is, in the order of TRAITS; usually none."""
+def commit_traits(commit: ClassifiedCommit) -> tuple[str, ...]:
+    """The traits of a commit, in the order of TRAITS; most commits have none."""
     found = set()
-    subject = commit.subject[:_MOST_SUBJECT]
+    subject = commit.subject[:_MAX_SUBJECT]
     if len(commit.parents) > 1:
         found.add(MERGE)
     changes = commit.changes
@@ -49,7 +51,7 @@ def traits(commit: Written) -> tuple[str, ...]:
     elif is_dependencies(subject, changes):
         found.add(DEPENDENCIES)
     if changes:
-        kinds = {_kind(change.path) for change in changes}
+        kinds = {_file_group(change.path) for change in changes}
         if kinds == {DOCS} and RELEASE not in found:
             found.add(DOCS)
         elif kinds == {TESTS}:
@@ -61,6 +63,14 @@ def traits(commit: Written) -> tuple[str, ...]:
     return tuple(trait for trait in TRAITS if trait in found)
 
 
+def noise_factor(traits: Iterable[str]) -> float:
+    """What the score of a commit with these traits is multiplied by."""
+    product = 1.0
+    for trait in traits:
+        product *= FACTORS[trait]
+    return product
+
+
 # -- files -------------------------------------------------------------------------------------------------------------
 
 _GENERATED_FOLDERS = frozenset(GENERATED_FOLDERS)
@@ -70,37 +80,37 @@ _PROSE = re.compile(
     r"code_of_conduct|maintainers|copyright|todo|roadmap|upgrading|funding|codeowners|citation)(?:[._-][^/]*)?$",
     re.IGNORECASE,
 )
-_WRITTEN = frozenset({"md", "rst", "adoc", "txt", "markdown", "mdx", "asciidoc", "tex", "org", "textile", "rdoc", "pod"})
-_PICTURES = frozenset({"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "pdf"})
+_PROSE_EXTENSIONS = frozenset("md rst adoc txt markdown mdx asciidoc tex org textile rdoc pod".split())
+_IMAGE_EXTENSIONS = frozenset({"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "pdf"})
 _REQUIREMENTS = re.compile(
     r"(?:^|/)(?:[\w.-]*requirements[\w.-]*\.(?:txt|in)|requirements/[\w./-]+\.(?:txt|in)|constraints[\w.-]*\.txt|"
     r"CMakeLists\.txt|robots\.txt|meson_options\.txt)$"
 )
-"""Text files that people do not read."""
-_NO_PROGRAM = frozenset(
+"""Text files that are not prose."""
+_NON_CODE_LANGUAGES = frozenset(
     (TEXT, "markdown", "restructuredtext", "asciidoc", "org", "latex", "html", "css", "scss", "xml", "yaml", "json")
 )
-_TOOLS = re.compile(r"(?:^|/)(?:conf\.py|Makefile|make\.bat|package\.json|_config\.yml|docusaurus\.config\.[jt]s)$")
+_DOC_TOOLS = re.compile(r"(?:^|/)(?:conf\.py|Makefile|make\.bat|package\.json|_config\.yml|docusaurus\.config\.[jt]s)$")
 
 
 @lru_cache(maxsize=20_000)
-def _kind(path: str) -> str:
-    """docs, tests, generated, or nothing for what people write programs in."""
+def _file_group(path: str) -> str:
+    """DOCS, TESTS or GENERATED; empty for everything else."""
     *folders, name = path.split("/")
     extension = name.rpartition(".")[2].lower() if "." in name else ""
     reason = name_reason(name, name.rpartition(".")[2])
     flags = roles(path)
-    if extension in _WRITTEN and not flags & TEST and not _REQUIREMENTS.search(path):
+    if extension in _PROSE_EXTENSIONS and not flags & TEST and not _REQUIREMENTS.search(path):
         return DOCS
     if reason in ("lock-file", "source-map", "minified-name") or not _GENERATED_FOLDERS.isdisjoint(folders) or flags & VENDORED:
         return GENERATED
     if _REQUIREMENTS.search(path):
         return ""
-    if flags & TEST and not (extension in _WRITTEN and flags & EXAMPLE and not any(map(_is_test_folder, folders))):
+    if flags & TEST and not (extension in _PROSE_EXTENSIONS and flags & EXAMPLE and not any(map(_is_test_folder, folders))):
         return TESTS
-    if extension in _WRITTEN or (_PROSE.search(path) and (extension == "" or not _is_program(extension))):
+    if extension in _PROSE_EXTENSIONS or (_PROSE.search(path) and (extension == "" or not _is_program(extension))):
         return DOCS
-    if _PROSE.search(path) and flags & EXAMPLE and (extension in _PICTURES or _TOOLS.search(path)):
+    if _PROSE.search(path) and flags & EXAMPLE and (extension in _IMAGE_EXTENSIONS or _DOC_TOOLS.search(path)):
         return DOCS
     return ""
 
@@ -110,10 +120,7 @@ def _is_test_folder(folder: str) -> bool:
 
 
 def _is_program(extension: str) -> bool:
-    return detect(f"x.{extension}", b"") not in _NO_PROGRAM
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Commits that keep a project going without changing what it does: releases, and versions of dependencies.
+    return detect(f"x.{extension}", b"") not in _NON_CODE_LANGUAGES
 
 
 # -- releases ----------------------------------------------------------------------------------------------------------
@@ -136,7 +143,7 @@ _RELEASE = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_NOT_OWN = re.compile(
+_OTHER_VERSION = re.compile(
     r"\b(?:dependenc\w+|deps?|actions?/|requirements?|submodules?|python|node|rust|ruby|compiler|travis|readme|security\w*)\b",
     re.IGNORECASE,
 )
@@ -151,18 +158,18 @@ _VERSION_FILE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_FEW = 12
+_FEW_LINES = 12
 
 
 def is_release(subject: str, changes: Sequence[Change]) -> bool:
-    """A subject that is about a version, and little else changed than the files that hold it."""
-    if not _RELEASE.match(subject) or _NOT_OWN.search(subject):
+    """Whether the subject is about a version, and hardly anything changed besides the files that hold it."""
+    if not _RELEASE.match(subject) or _OTHER_VERSION.search(subject):
         return False
     if not changes:
         return True
-    beside = [change for change in changes if not _VERSION_FILE.search(change.path)]
-    # A subject may be a bare number and the commit the work of a month.
-    return sum(change.added + change.removed for change in beside) <= max(_FEW, 2 * len(beside))
+    others = [change for change in changes if not _VERSION_FILE.search(change.path)]
+    # The subject may be just a version number while the commit is the work of a month.
+    return sum(change.added + change.removed for change in others) <= max(_FEW_LINES, 2 * len(others))
 
 
 # -- dependencies ------------------------------------------------------------------------------------------------------
@@ -176,10 +183,10 @@ _DEPENDENCY = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_NAMES_NONE = re.compile(
+_NOT_DEPENDENCIES = re.compile(
     r"\b(?:links?|urls?|filename|description|metadata|authors?|e-?mails?|licen[cs]e|homepage|feature)\b", re.IGNORECASE
 )
-"""What else such a file holds."""
+"""Other things in a file of dependencies that a subject may be about."""
 _MANIFEST = re.compile(
     r"""
     (?:^|/) (?:package\.json|pyproject\.toml|setup\.(?:py|cfg)|cargo\.toml|go\.mod|gemfile|composer\.json|pom\.xml|mix\.exs
@@ -207,7 +214,7 @@ _CHANGELOG = re.compile(r"(?:^|/)(?:changes|changelog|history|news)[^/]*$", re.I
 
 
 def is_dependencies(subject: str, changes: Sequence[Change]) -> bool:
-    """Nothing but lock files, or the files that name dependencies under a subject that is about them."""
+    """Whether only lock files changed, or files that list dependencies, with a subject that is about them."""
     if not changes:
         return False
     locked = manifests = workflows = 0
@@ -225,10 +232,7 @@ def is_dependencies(subject: str, changes: Sequence[Change]) -> bool:
         return False
     if not manifests:
         return bool(locked or workflows)
-    return bool(_DEPENDENCY.match(subject)) and not _NAMES_NONE.search(subject)
-
-# ----------------------------------------------------------------------------------------------------------------------
-# Commits that lay the same text out anew.
+    return bool(_DEPENDENCY.match(subject)) and not _NOT_DEPENDENCIES.search(subject)
 
 
 _REFORMAT = re.compile(
@@ -238,20 +242,19 @@ _REFORMAT = re.compile(
     r"indent(?:s|ed|ation|ing)?|(?:re)?wrap(?:ped|ping)?|cosmetics?|pep\s?8|flake8|rubocop|newlines?|line\s?breaks?)\b|^lint\b",
     re.IGNORECASE,
 )
-_MARKS = re.compile(r"[\s\"'`,;(){}\[\]\\]+")
-_MASS, _MANY, _LEAST_LINES = 200, 20, 4
-_ANEW, _SAME = 0.95, 0.9
-_MOST_CHARS = 400_000
+_PUNCTUATION = re.compile(r"[\s\"'`,;(){}\[\]\\]+")
+_MASS_LINES, _MANY_LINES, _MIN_LINES = 200, 20, 4
+_WHITESPACE_SHARE, _SAME_TEXT_SHARE = 0.95, 0.9
+_MAX_CHARS = 400_000
 
 
 def is_reformat(subject: str, changes: Sequence[Change]) -> bool:
-    """The same text laid out anew.
+    """Whether the commit only changes the layout of text.
 
-    White space that changed and nothing else is, unless it is so little that it may well decide what the program does; other
-    marks may change too where there is much of it, and where the subject says so, a few words as well. Of a commit that is too
-    long to be kept whole, what was kept is weighed.
+    It does if only white space changed, unless that is so little that it may change what the program does; also if punctuation
+    changed in many lines; and, if the subject says so, if a few words changed. Judged by the lines that are stored.
     """
-    spaced = marked = total = chars = 0
+    same_but_space = same_but_punctuation = total = chars = 0
     added: Counter[str] = Counter()
     removed: Counter[str] = Counter()
     moved: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
@@ -259,32 +262,90 @@ def is_reformat(subject: str, changes: Sequence[Change]) -> bool:
         new, old = "\n".join(hunk.added), "\n".join(hunk.removed)
         lines = len(hunk.added) + len(hunk.removed)
         total += lines
-        words_new, words_old = _MARKS.split(new), _MARKS.split(old)
+        words_new, words_old = _PUNCTUATION.split(new), _PUNCTUATION.split(old)
         if "".join(new.split()) == "".join(old.split()):
-            spaced += lines
-            marked += lines
+            same_but_space += lines
+            same_but_punctuation += lines
         elif "".join(words_new) == "".join(words_old):
-            marked += lines
+            same_but_punctuation += lines
         added.update(filter(None, words_new))
         removed.update(filter(None, words_old))
         moved[0].update(filter(str.strip, hunk.added))
         moved[1].update(filter(str.strip, hunk.removed))
         chars += len(new) + len(old)
-        if chars > _MOST_CHARS:
+        if chars > _MAX_CHARS:
             break
-    if total < _LEAST_LINES:
+    if total < _MIN_LINES:
         return False
     whole = max(total, sum(change.added + change.removed for change in changes))
-    said = bool(_REFORMAT.search(subject))
-    if spaced >= _ANEW * total and (said or whole >= _MANY):
+    announced = bool(_REFORMAT.search(subject))
+    if same_but_space >= _WHITESPACE_SHARE * total and (announced or whole >= _MANY_LINES):
         return True
-    if marked >= _SAME * total and whole >= _MASS:
+    if same_but_punctuation >= _SAME_TEXT_SHARE * total and whole >= _MASS_LINES:
         return True
-    if not said or _shared(*moved) > 0.5:  # the same lines elsewhere were moved
+    if not announced or _overlap(*moved) > 0.5:  # equal lines were moved, not reformatted
         return False
-    return _shared(added, removed) >= _SAME
+    return _overlap(added, removed) >= _SAME_TEXT_SHARE
 
 
-def _shared(one: Counter[str], other: Counter[str]) -> float:
+def _overlap(one: Counter[str], other: Counter[str]) -> float:
+    """The share of the larger multiset that both have in common."""
     larger = max(one.total(), other.total())
     return (one & other).total() / larger if larger else 0.0
+
+
+_CLOSES = re.compile(
+    r"\b(?:fix(?:e[sd])?|close[sd]?|resolve[sd]?|issues?|refs?|see|gh)\b:?\s*(?:(?:[\w.-]+/[\w.-]+)?#\d+|https?://\S+|GH-\d+|[A-Z]+-\d+)"
+    r"(?:\s*(?:,|and|&)\s*#\d+)*",
+    re.IGNORECASE,
+)
+"""Words that close an issue; the issue may be anything, not only a bug."""
+_COSMETIC = re.compile(
+    r"\b(?:typos?|mistypes?|misspell\w*|spell\w*|grammar|wording|lint\w*|linter|flake8|pep\s?8|pyflakes|eslint|jshint|clippy|rustfmt|"
+    r"mypy|pyright|black|prettier|isort|ruff|format|formatting|reformat\w*|fmt|indent\w*|whitespace|white\s+space|spaces|newlines?|"
+    r"style|styles|styling|cosmetic|docs?|docstrings?|docum\w*|rst|jsdoc|rustdoc|javadoc|readme|comments?|copyright|license|"
+    r"tests?|testing|testsuite|test\s*suite|specs?|unittests?|expectations?|ci|travis|appveyor|github\s+actions?|workflows?|changelog|changes|history|"
+    r"release\s+notes|release|releasing|bump|bumps|version|merge|cosmetics|nit|nits|cleanup|clean\s+up|refactor\w*|rename\w*|reorder\w*|"
+    r"type\s*hints?|typings?|type\s+annotations?|annotations?|warnings?|deprecat\w*|examples?|links?|urls?\s+in|anchors?|"
+    r"benchmarks?|bench|dependenc(?:y|ies)|deps?)\b",
+    re.IGNORECASE,
+)
+_REVERT = re.compile(r"(?:\W*\w+\W+){0,2}?(?:revert|re-?apply|re-?land)", re.IGNORECASE)
+"""Reverts are found by their messages, not as fixes."""
+_HTTP_PATCH = re.compile(
+    r"\bPATCH\b|\bpatch\s*\(|[.:]patch\b|\bpatch(?:es)?\s+(?:method|requests?|release|version|level)\b|HTTP\s+patch"
+)
+_FIX = re.compile(
+    r"\b(?:fix(?:e[sd]|ing)?|hot-?fix(?:e[sd]|ing)?|bug-?fix(?:e[sd]|ing)?|bugs?|regressions?|crash(?:e[sd]|ing)?|prevent(?:s|ed)?|"
+    r"resolve[sd]?|correct(?:s|ed|ly)?|repair(?:s|ed)?|avoid(?:s|ed)?|handle[sd]?|workaround|broken)\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=16)
+def _compile_words(words: str) -> re.Pattern[str]:
+    listed = [re.escape(word) for word in re.split(r"[\s,;|]+", words) if word]
+    if not listed:
+        return re.compile(r"(?!)")
+    return re.compile(rf"(?<![\w-])(?:{'|'.join(listed)})(?:e?s|e?d|ing)?(?![\w])", re.IGNORECASE)
+
+
+def mentions_fix(subject: str, words: str) -> bool:
+    """Whether the subject has one of the words, in any grammatical form."""
+    return bool(_compile_words(words).search(subject[:_MAX_SUBJECT]))
+
+
+def describes_fix(subject: str, words: str) -> bool:
+    """Whether the subject says that it fixes what the code does: not style, tests or docs, and not just closing an issue."""
+    subject = subject[:_MAX_SUBJECT]
+    if _COSMETIC.search(subject) or _REVERT.match(subject):
+        return False
+    left = _HTTP_PATCH.sub(" ", subject)
+    without = _CLOSES.sub(" ", left)
+    # `Fix #12` and nothing else is a fix; `Add a cache, fixes #12` is not.
+    return mentions_fix(without if re.search(r"[^\W\d_]{3}", without) else left, words)
+
+
+def reads_as_fix(subject: str) -> bool:
+    """Whether a subject reads as the answer to a bug report; wider than `describes_fix`, for ranking only."""
+    return bool(_FIX.search(subject[:_MAX_SUBJECT]))

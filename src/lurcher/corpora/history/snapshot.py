@@ -1,29 +1,31 @@
-"""A snapshot of history: its segments seen as one. Commits, changes and hunks are numbered across segments.
+"""A snapshot of a history index: its segments read as one. Commits, changes and hunks are numbered across segments.
 
-Numbers say nothing about age: `newest_first` does. Commits that HEAD no longer leads to keep their numbers until segments are
-merged, and are found nowhere.
+The numbers are not an order by age; `newest_first` is. Commits that are no longer reachable from HEAD are dead: they keep their
+numbers until their segment is merged, but no method finds them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from heapq import heapify, heappop, heappush
 
-from lurcher.corpora.history.file_kind import KINDS
-from lurcher.corpora.history.order import date_order
 from lurcher.corpora.history.segment import (
     BINARY,
-    CUT_FILE,
     EMPTY_PATCH,
     FIX,
     HUNK_FIELDS,
-    NOTHING,
-    TRAITS_FROM,
+    NO_STRING,
     TRAITS_MASK,
-    PastSegment,
+    TRAITS_SHIFT,
+    TRUNCATED_FILE,
+    ChangeView,
+    CommitHeader,
+    HistorySegment,
+    HunkView,
+    decode_header,
 )
-from lurcher.corpora.history.views import ChangeView, Header, HunkView, header_of
 from lurcher.runtime.light import TYPE_CHECKING, cached_property
-from lurcher.sources.git.parse import Change, Commit, Hunk
+from lurcher.sources.git.commit import KINDS, Change, Commit, Hunk
 from lurcher.storage.container import BoundedCache
 from lurcher.storage.folder import find_vectors
 from lurcher.storage.segment import decode_string
@@ -37,18 +39,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from lurcher.corpora.history.manifest import PastManifest, PastStore
-
-_MOST_KEPT = 50_000
-_MOST_OWNERS = 1_000_000
-"""Owners of terms that are remembered, as the next question may have the same words."""
+    from lurcher.corpora.history.manifest import HistoryManifest, HistoryStore
 
 
-class Past:
+_MAX_CACHED = 50_000
+"""Headers, and terms by prefix, that are cached."""
+_MAX_CACHED_OWNERS = 1_000_000
+"""Postings that are cached: the next query may have the same words."""
+
+
+class HistorySnapshot:
+    """One generation of a history index, immutable. Tables and columns are loaded on first use."""
+
     def __init__(
-        self, segments: Sequence[PastSegment], generation: int = 0, total: int = 0, order: NDArray[np.uint32] | None = None
+        self, segments: Sequence[HistorySegment], generation: int = 0, total: int = 0, order: NDArray[np.uint32] | None = None
     ) -> None:
-        """`total` counts the commits that HEAD leads to, indexed or not; `order` is what `newest_first` was found to be."""
+        """`total` counts the commits reachable from HEAD, indexed or not; `order` is the stored value of `newest_first`."""
         self.segments = list(segments)
         self.generation = generation
         self.total = total
@@ -59,21 +65,18 @@ class Past:
             for segment in self.segments:
                 bases.append(bases[-1] + int(segment.meta[kind]))
             self._bases[kind] = bases
-        self._headers: BoundedCache[int, Header] = BoundedCache(_MOST_KEPT)
-        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(_MOST_KEPT)
+        self._headers: BoundedCache[int, CommitHeader] = BoundedCache(_MAX_CACHED)
+        self._prefixed: BoundedCache[tuple[str, str | None, int], list[str]] = BoundedCache(_MAX_CACHED)
         self._columns: dict[tuple[str, str], NDArray[Any]] = {}
         self._lengths: dict[str, tuple[NDArray[np.float64], float]] = {}
-        self._found: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]] = BoundedCache(_MOST_OWNERS)
+        self._found: BoundedCache[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.uint8]]]
+        self._found = BoundedCache(_MAX_CACHED_OWNERS)
         self._desk = ProductBuffer()
 
     @property
     def commit_total(self) -> int:
-        """Commits numbered, live and dead."""
+        """Number of commits, live and dead."""
         return self._bases["commits"][-1]
-
-    @property
-    def change_total(self) -> int:
-        return self._bases["changes"][-1]
 
     @property
     def hunk_total(self) -> int:
@@ -81,7 +84,7 @@ class Past:
 
     @cached_property
     def live(self) -> NDArray[np.bool_]:
-        """Which commits HEAD still leads to."""
+        """Which commits are still reachable from HEAD."""
         import numpy as np
 
         return np.concatenate([
@@ -95,7 +98,7 @@ class Past:
 
     @cached_property
     def commit_count(self) -> int:
-        """Live commits."""
+        """Number of live commits."""
         return sum(
             int(segment.meta["commits"]) if segment.live is None else int(segment.live.sum()) for segment in self.segments
         )
@@ -106,13 +109,13 @@ class Past:
 
     @property
     def coverage(self) -> float:
-        """The share of HEAD's commits that is indexed; a history without commits is covered."""
+        """The share of the commits reachable from HEAD that is indexed; 1 for a history without commits."""
         return min(1.0, self.commit_count / self.total) if self.total else 1.0
 
     # Columns: one entry per commit, change or hunk, dead ones too.
 
     def column(self, kind: str, name: str) -> NDArray[Any]:
-        """A column of the table `kind` (commits, changes or hunks), as it is stored, over all segments."""
+        """A column of the table `kind` (commits, changes or hunks) as it is stored, over all segments."""
         import numpy as np
 
         known = self._columns.get((kind, name))
@@ -122,7 +125,7 @@ class Past:
         return known
 
     def _numbered(self, kind: str, name: str, base: str) -> NDArray[np.int64]:
-        """A column of numbers that count within a segment, made to count over all."""
+        """A column of row numbers of the table `base`, converted from numbers within a segment to numbers over all segments."""
         import numpy as np
 
         return np.concatenate([
@@ -140,23 +143,13 @@ class Past:
         return int(self.committed[self.live].max(initial=0))
 
     @cached_property
-    def authored(self) -> NDArray[np.int64]:
-        found: NDArray[np.int64] = self.column("commits", "authored")
-        return found
-
-    @cached_property
-    def commit_kinds(self) -> NDArray[Any]:
-        """For each commit the kinds of its files: bit i stands for KINDS[i]."""
-        return self.column("commits", "kinds")
-
-    @cached_property
     def commit_flags(self) -> NDArray[Any]:
         return self.column("commits", "flags")
 
     @cached_property
     def commit_traits(self) -> NDArray[Any]:
-        """For each commit the kinds of noise it is: bit i stands for TRAITS[i]."""
-        found: NDArray[Any] = (self.commit_flags >> TRAITS_FROM) & TRAITS_MASK
+        """For each commit its traits: bit i stands for TRAITS[i]."""
+        found: NDArray[Any] = (self.commit_flags >> TRAITS_SHIFT) & TRAITS_MASK
         return found
 
     @cached_property
@@ -170,7 +163,7 @@ class Past:
 
     @cached_property
     def commit_changes(self) -> NDArray[Any]:
-        """How many files each commit changed."""
+        """Number of changed files of each commit."""
         return self.column("commits", "changes")
 
     @cached_property
@@ -179,7 +172,7 @@ class Past:
 
     @cached_property
     def commit_hunks(self) -> NDArray[Any]:
-        """How many hunks are kept of each commit."""
+        """Number of stored hunks of each commit."""
         return self.column("commits", "hunks")
 
     @cached_property
@@ -192,13 +185,13 @@ class Past:
 
     @cached_property
     def hunk_change(self) -> NDArray[np.int64]:
-        """The number of the change that each hunk is part of."""
+        """The change that each hunk belongs to."""
         found: NDArray[np.int64] = self.first_change[self.hunk_commit] + self.column("hunks", "change")
         return found
 
     @cached_property
     def change_kind(self) -> NDArray[Any]:
-        """Positions in KINDS."""
+        """The kind of each changed file, as a position in KINDS."""
         return self.column("changes", "kind")
 
     @cached_property
@@ -208,12 +201,12 @@ class Past:
 
     @cached_property
     def languages(self) -> tuple[str, ...]:
-        """All languages of changed files, sorted; `change_language` counts in them."""
+        """All languages of changed files, sorted."""
         return tuple(sorted({str(name) for segment in self.segments for name in segment.meta["languages"]}))
 
     @cached_property
     def change_language(self) -> NDArray[Any]:
-        """Positions in `languages`."""
+        """The language of each changed file, as a position in `languages`."""
         import numpy as np
 
         place = {name: i for i, name in enumerate(self.languages)}
@@ -223,12 +216,7 @@ class Past:
             parts.append(own[segment.changes["language"]])
         return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
-    @cached_property
-    def hunk_language(self) -> NDArray[Any]:
-        found: NDArray[Any] = self.change_language[self.hunk_change]
-        return found
-
-    # Order, names and duplicates.
+    # Order, hashes and duplicates.
 
     @cached_property
     def newest_first(self) -> NDArray[np.int64]:
@@ -241,7 +229,7 @@ class Past:
 
     @cached_property
     def rank(self) -> NDArray[np.int64]:
-        """Each commit's place in `newest_first`; -1 for dead ones."""
+        """Each commit's position in `newest_first`; -1 for dead ones."""
         import numpy as np
 
         ranks = np.full(self.commit_total, -1, np.int64)
@@ -249,19 +237,19 @@ class Past:
         return ranks
 
     @cached_property
-    def _named(self) -> tuple[list[bytes], list[int]]:
-        """The hashes of live commits in order, and their numbers."""
-        names = (name for segment in self.segments for name in segment.names())
+    def _sorted_shas(self) -> tuple[list[bytes], list[int]]:
+        """The hashes of live commits, sorted, and their numbers."""
+        names = (name for segment in self.segments for name in segment.shas())
         pairs = sorted((name, number) for number, name in enumerate(names) if self.live[number])
         return [name for name, _ in pairs], [number for _, number in pairs]
 
-    def numbers_of(self, prefix: str) -> list[int]:
-        """The live commits whose hash begins with `prefix`, in order of their hashes."""
+    def commits_with_prefix(self, prefix: str) -> list[int]:
+        """The live commits whose hash begins with `prefix`, sorted by hash."""
         try:
             low = bytes.fromhex(prefix if len(prefix) % 2 == 0 else prefix + "0")
         except ValueError:
             return []
-        names, numbers = self._named
+        names, numbers = self._sorted_shas
         found = []
         for place in range(bisect_left(names, low), len(names)):
             if not names[place].hex().startswith(prefix.lower()):
@@ -270,18 +258,18 @@ class Past:
         return found
 
     def number_of(self, prefix: str) -> int | None:
-        """The live commit that a hash, whole or abbreviated, stands for; None where it is none or not the only one."""
-        found = self.numbers_of(prefix) if len(prefix) >= 4 else []
+        """The live commit with this full or abbreviated hash (at least 4 digits); None if there is none or more than one."""
+        found = self.commits_with_prefix(prefix) if len(prefix) >= 4 else []
         return found[0] if len(found) == 1 else None
 
     def sha(self, commit: int) -> str:
-        segment, local = self._place("commits", commit)
+        segment, local = self._locate("commits", commit)
         row = segment.commits[local]
         return bytes(row["sha"])[: int(row["sha_size"])].hex()
 
     @cached_property
     def same_change(self) -> NDArray[np.int64]:
-        """For each commit the oldest live one that made the same change: itself, unless it was picked or rebased."""
+        """For each commit the oldest live one with the same patch: itself, unless it was cherry-picked or rebased."""
         import numpy as np
 
         found = np.arange(self.commit_total)
@@ -295,19 +283,19 @@ class Past:
 
     # Terms.
 
-    def knows(self, term: str) -> bool:
-        """Whether any segment has the term at all."""
+    def has_term(self, term: str) -> bool:
+        """Whether any segment has the term."""
         return any(segment.find(term) >= 0 for segment in self.segments)
 
     def postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Live owners of `term` (commits, or hunks for the families in HUNK_FIELDS) with counts, in order of number."""
+        """Live owners of `term` (hunks for the families in HUNK_FIELDS, else commits) with counts, ascending."""
         known = self._found.get((family, term))
         if known is None:
-            known = self._gathered(family, term)
+            known = self._collect_postings(family, term)
             self._found.put((family, term), known, 1 + len(known[0]))
         return known
 
-    def _gathered(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    def _collect_postings(self, family: str, term: str) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         import numpy as np
 
         parts = []
@@ -322,12 +310,8 @@ class Past:
             return np.zeros(0, np.int64), np.zeros(0, np.uint8)
         return np.concatenate([owners for owners, _ in parts]), np.concatenate([counts for _, counts in parts])
 
-    def document_frequency(self, family: str, term: str) -> int:
-        """How many live owners have the term."""
-        return len(self.postings(family, term)[0])
-
     def lengths(self, family: str) -> tuple[NDArray[np.float64], float]:
-        """The length of a field for every owner, and the mean over live ones."""
+        """The length of a field for every owner, and the mean over live owners."""
         import numpy as np
 
         known = self._lengths.get(family)
@@ -338,9 +322,9 @@ class Past:
         return known
 
     def terms_with_prefix(self, prefix: str, family: str | None = None, most: int = 20_000) -> list[str]:
-        """Known terms that begin with `prefix`, sorted: all of `family` where one is given, else the first `most`."""
-        asked = prefix, family, most
-        known = self._prefixed.get(asked)
+        """Terms that begin with `prefix`, sorted: all terms of `family` if it is given, else the first `most`."""
+        key_of_cache = prefix, family, most
+        known = self._prefixed.get(key_of_cache)
         if known is None:
             key = prefix.encode("utf-8", "surrogatepass")
             found: set[str] = set()
@@ -351,25 +335,26 @@ class Past:
                     numbers = segment.terms_in_family(family, first, last)
                 found.update(map(segment.term_text, numbers))
             known = sorted(found)[: None if family is not None else most]
-            self._prefixed.put(asked, known, len(known))
+            self._prefixed.put(key_of_cache, known, len(known))
         return known
 
     # Content.
 
-    def _place(self, kind: str, number: int) -> tuple[PastSegment, int]:
+    def _locate(self, kind: str, number: int) -> tuple[HistorySegment, int]:
+        """The segment that holds a commit, change or hunk, and the row in its table."""
         bases = self._bases[kind]
         if not 0 <= number < bases[-1]:
             raise IndexError(f"no {kind[:-1]} has the number {number}")
         position = bisect_right(bases, number) - 1
         return self.segments[position], number - bases[position]
 
-    def header(self, commit: int) -> Header:
+    def header(self, commit: int) -> CommitHeader:
         known = self._headers.get(commit)
         if known is None:
-            segment, local = self._place("commits", commit)
+            segment, local = self._locate("commits", commit)
             row = segment.commits[local]
             name = bytes(row["sha"])[: int(row["sha_size"])]
-            known = header_of(name, int(row["authored"]), int(row["committed"]), segment.strings(local))
+            known = decode_header(name, int(row["authored"]), int(row["committed"]), segment.strings(local))
             self._headers.put(commit, known, 1)
         return known
 
@@ -378,7 +363,7 @@ class Past:
 
     def changes_of(self, commit: int) -> list[ChangeView]:
         """The files that a commit changed, in git's order."""
-        segment, local = self._place("commits", commit)
+        segment, local = self._locate("commits", commit)
         row = segment.commits[local]
         strings = segment.strings(local)
         first, count = int(row["change"]), int(row["changes"])
@@ -393,18 +378,17 @@ class Past:
             views.append(self._change(segment, strings, item, range(base + start, base + position)))
         return views
 
-    def _change(self, segment: PastSegment, strings: bytes, row: Any, hunks: range) -> ChangeView:
+    def _change(self, segment: HistorySegment, strings: bytes, row: Any, hunks: range) -> ChangeView:
         old, flags = int(row["old_path"]), int(row["flags"])
         return ChangeView(
-            decode_string(strings, int(row["path"])), None if old == NOTHING else decode_string(strings, old),
+            decode_string(strings, int(row["path"])), None if old == NO_STRING else decode_string(strings, old),
             chr(int(row["status"])), KINDS[int(row["kind"])], str(segment.meta["languages"][int(row["language"])]),
-            int(row["added"]),
-            int(row["removed"]), bool(flags & BINARY), bool(flags & CUT_FILE), hunks,
+            int(row["added"]), int(row["removed"]), bool(flags & BINARY), bool(flags & TRUNCATED_FILE), hunks,
         )  # fmt: skip
 
     def paths_of(self, commit: int) -> list[str]:
         """The paths of the files that a commit changed."""
-        segment, local = self._place("commits", commit)
+        segment, local = self._locate("commits", commit)
         row = segment.commits[local]
         strings = segment.strings(local)
         first = int(row["change"])
@@ -413,7 +397,7 @@ class Past:
         ]
 
     def hunk(self, number: int) -> HunkView:
-        segment, local = self._place("hunks", number)
+        segment, local = self._locate("hunks", number)
         row = segment.hunks[local]
         commit = int(row["commit"])
         strings = segment.strings(commit)
@@ -426,21 +410,21 @@ class Past:
         )  # fmt: skip
 
     def hunk_text(self, number: int) -> str:
-        """The kept lines, removed ones first, each with its sign and a line feed."""
-        segment, local = self._place("hunks", number)
+        """The stored lines, removed ones first, each with its sign and a line feed."""
+        segment, local = self._locate("hunks", number)
         row = segment.hunks[local]
         start = int(segment.commits["text"][int(row["commit"])]) + int(row["text"])
         return bytes(segment.container.section("text", start, start + int(row["size"]))).decode("utf-8", "replace")
 
     def hunk_lines(self, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """(removed, added) lines as far as they are kept, without signs."""
-        segment, local = self._place("hunks", number)
+        """(removed, added) lines as far as they are stored, without signs."""
+        segment, local = self._locate("hunks", number)
         lines = tuple(line[1:] for line in self.hunk_text(number).split("\n")[:-1])
         removed = int(segment.hunks["removed"][local])
         return lines[:removed], lines[removed:]
 
     def commit(self, number: int) -> Commit:
-        """A commit as it was read, with the lines that are kept."""
+        """A commit with its changes, as it was read from git, with the lines that are stored."""
         header = self.header(number)
         changes = []
         for view in self.changes_of(number):
@@ -449,9 +433,9 @@ class Past:
                 about = self.hunk(place)
                 hunks.append(Hunk(about.old_start, about.new_start, about.heading, *self.hunk_lines(place)))
             changes.append(Change(
-                view.path, view.status, tuple(hunks), view.old_path, view.added, view.removed, view.binary, view.cut
+                view.path, view.status, tuple(hunks), view.old_path, view.added, view.removed, view.binary, view.truncated
             ))  # fmt: skip
-        segment, local = self._place("commits", number)
+        segment, local = self._locate("commits", number)
         row = segment.commits[local]
         patch = "" if int(row["flags"]) & EMPTY_PATCH else bytes(row["patch"]).hex()
         return Commit(
@@ -459,9 +443,9 @@ class Past:
             header.body, header.trailers, tuple(changes), patch,
         )  # fmt: skip
 
-    def all_headers(self) -> Iterator[tuple[int, Header]]:
-        """Every live commit, the newest first. Each segment is read once and whole, which is much faster than one by one."""
-        found: dict[int, Header] = {}
+    def all_headers(self) -> Iterator[tuple[int, CommitHeader]]:
+        """Every live commit, newest first. Reads each segment as a whole, which is much faster than one commit at a time."""
+        found: dict[int, CommitHeader] = {}
         for segment, base in zip(self.segments, self._bases["commits"], strict=False):
             found.update(segment.headers(base))
         for number in self.newest_first.tolist():
@@ -471,34 +455,34 @@ class Past:
 
     @cached_property
     def dims(self) -> int:
-        """Numbers of each vector; 0 where not all segments have vectors of one size."""
+        """The size of vectors; 0 unless all segments have vectors of one size."""
         sizes = {int(segment.vectors.meta["dims"]) if segment.vectors is not None else 0 for segment in self.segments}
         return sizes.pop() if len(sizes) == 1 else 0
 
     @cached_property
-    def knows_hunks(self) -> bool:
-        """Whether hunks have vectors of their own: a provider embeds commits only, which are few enough."""
+    def has_hunk_vectors(self) -> bool:
+        """Whether hunks have vectors: an embedding service gets only the commits, which are fewer."""
         return all(segment.vectors is not None and segment.vectors.has_section("hunk_vectors") for segment in self.segments)
 
     def commit_vectors(self, commits: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The vectors of some commits, of length 1 or of no length."""
+        """The vectors of some commits, normalised; zero vectors stay zero."""
         import numpy as np
 
         found = np.zeros((len(commits), self.dims))
         for segment, base in zip(self.segments, self._bases["commits"], strict=False):
             here = np.flatnonzero((commits >= base) & (commits < base + int(segment.meta["commits"])))
-            assert segment.vectors is not None, "asked without vectors"
+            assert segment.vectors is not None, "called without vectors"
             rows = segment.vectors.array("commit_vectors", "i1").reshape(-1, self.dims)
             found[here] = rows[commits[here] - base]
         lengths = np.sqrt((found * found).sum(axis=1))
         return found / np.where(lengths > 0, lengths, 1.0)[:, None]
 
     def commit_cosines(self, direction: Direction) -> NDArray[np.float64]:
-        """One cosine per commit, live or not."""
+        """One cosine per commit, live or dead."""
         return self._cosines("commit", direction)
 
     def hunk_cosines(self, direction: Direction) -> NDArray[np.float64]:
-        """One cosine per hunk, live or not."""
+        """One cosine per hunk, live or dead."""
         return self._cosines("hunk", direction)
 
     def cosines_of_hunks(self, hunks: NDArray[np.int64], direction: Direction) -> NDArray[np.float64]:
@@ -519,29 +503,88 @@ class Past:
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _segment_cosines(
-        self, segment: PastSegment, kind: str, direction: Direction, places: NDArray[np.int64] | None
+        self, segment: HistorySegment, kind: str, direction: Direction, places: NDArray[np.int64] | None
     ) -> NDArray[np.float64]:
         import numpy as np
 
-        kept = segment.vectors
-        if kept is None or not kept.has_section(f"{kind}_vectors"):
+        vectors = segment.vectors
+        if vectors is None or not vectors.has_section(f"{kind}_vectors"):
             return np.zeros(int(segment.meta[f"{kind}s"]) if places is None else len(places))
-        rows, scales = kept.typed_section(f"{kind}_vectors", "i1"), kept.array(f"{kind}_scales", "<f4")
+        rows, scales = vectors.typed_section(f"{kind}_vectors", "i1"), vectors.array(f"{kind}_scales", "<f4")
         if len(scales) and not 0 <= float(scales.min()) <= float(scales.max()) <= 1:
-            raise kept.corrupt("its vectors are of no length")
+            raise vectors.corrupt("a scale of its vectors is not between 0 and 1")
         products = self._desk.products(rows, self.dims, places, direction)
         products *= scales if places is None else scales[places]
         products /= direction.length or 1.0
         return products
 
 
-def open_past(store: PastStore, manifest: PastManifest, model: str = "") -> Past:
-    """The manifest's segments, mapped, each with its live commits, and with vectors by the model of that digest if any."""
+def open_snapshot(store: HistoryStore, manifest: HistoryManifest, model: str = "") -> HistorySnapshot:
+    """Map the segments of a manifest, each with its live commits and with the vectors of the model with that digest, if any."""
     segments = []
     for name, size, live in zip(manifest.segments, manifest.sizes, manifest.live, strict=True):
         container = store.container(name)
         if container.meta["commits"] != size:
-            raise container.corrupt("it is not the segment that the manifest means")
-        segments.append(PastSegment(container, live))
+            raise container.corrupt("the manifest says that it has another number of commits")
+        segments.append(HistorySegment(container, live))
         segments[-1].vectors = find_vectors(store, name, container, manifest.vectors, model, HISTORY_GROUPS)
-    return Past(segments, manifest.generation, manifest.total, manifest.order)
+    return HistorySnapshot(segments, manifest.generation, manifest.total, manifest.order)
+
+
+def date_order(history: HistorySnapshot) -> NDArray[np.int64]:
+    """The numbers of all live commits, in the order of `git rev-list --date-order`: children first, otherwise the latest first.
+
+    Ties are decided by hash, so the order does not depend on how the index grew. Across a merge that is not indexed only the
+    dates decide.
+    """
+    import numpy as np
+
+    live = np.flatnonzero(history.live).tolist()
+    names = [name for segment in history.segments for name in segment.shas()]
+    number = {names[i]: i for i in live}
+    times = history.committed.tolist()
+    parents: dict[int, list[int]] = {}
+    waiting: dict[int, int] = {}
+    for commit, texts in _parents(history):
+        known = [number[name] for name in texts if name in number]
+        if known:
+            parents[commit] = known
+            for parent in known:
+                waiting[parent] = waiting.get(parent, 0) + 1
+    ready = [(-times[i], names[i], i) for i in live if i not in waiting]
+    heapify(ready)
+    found = []
+    while ready:
+        _, _, commit = heappop(ready)
+        found.append(commit)
+        for parent in parents.get(commit, ()):
+            waiting[parent] -= 1
+            if not waiting[parent]:
+                heappush(ready, (-times[parent], names[parent], parent))
+    if len(found) < len(live):
+        # There are no cycles in git, but there may be in a damaged index.
+        found += sorted(set(live).difference(found), key=lambda i: (-times[i], names[i]))
+    return np.array(found, np.int64)
+
+
+def _parents(history: HistorySnapshot) -> list[tuple[int, list[bytes]]]:
+    """For each live commit its number and the hashes of its parents."""
+    found = []
+    base = 0
+    for segment in history.segments:
+        blob = bytes(segment.container.section("strings"))
+        live = segment.live
+        starts, sizes = segment.commits["strings"].tolist(), segment.commits["string_size"].tolist()
+        for i, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+            if live is None or live[i]:
+                fields = blob[start : start + size].split(b"\0", 5)
+                found.append((base + i, [_decode_sha(text) for text in fields[4].split()] if len(fields) > 4 else []))
+        base += len(starts)
+    return found
+
+
+def _decode_sha(text: bytes) -> bytes:
+    try:
+        return bytes.fromhex(text.decode("ascii"))
+    except ValueError:
+        return b""
