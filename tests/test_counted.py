@@ -13,7 +13,7 @@ from lurcher.inspect.answers import Basis, Dependent, ImpactAnswer
 from lurcher.runtime.terminal import format_count
 from lurcher.surfaces.cli import print_inspect
 from lurcher.types import IndexState
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 
 @pytest.mark.parametrize(("number", "said"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (12_000, "12,000 files")])

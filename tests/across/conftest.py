@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lurcher import Engine
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 KILN = (
     "class Kiln:\n    '''Fires pots.'''\n\n    def raise_heat(self, degrees):\n        '''Heat the kiln step by step.'''\n"

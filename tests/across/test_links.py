@@ -7,7 +7,7 @@ from typing import Any
 
 from lurcher import Engine
 from lurcher.types import Hit
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 Pottery = tuple[Repo, dict[str, str]]
 

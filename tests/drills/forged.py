@@ -69,7 +69,7 @@ class _ForgedPast(Hostile):
     """The same for the index of a history."""
 
     def __init__(self, root: Path) -> None:
-        from tests.history.repo import Repo
+        from tests.corpora.history.repo import Repo
 
         repo = Repo(root)
         for number, (path, text) in enumerate(TREE.items()):

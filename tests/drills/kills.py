@@ -21,8 +21,8 @@ from lurcher.indexing.watcher import WatchIntervals
 from lurcher.inspect.doctor.checks import PROBLEM, examine
 from lurcher.storage import disk
 from lurcher.types import silent
+from tests.corpora.history.repo import Repo
 from tests.drills.drill import Drill
-from tests.history.repo import Repo
 from tests.index.conftest import opened, write
 from tests.index.crashes import edit, small_pieces
 from tests.index.faults import KNOWN, MARK, Expected, Stop, ended, folder_bytes, forked, orphans, restore, said, watched

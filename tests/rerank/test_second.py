@@ -19,7 +19,7 @@ from lurcher.rerank.base import Candidate, Judged
 from lurcher.rerank.stage import Head, Second, look_again
 from lurcher.runtime.cache import Cache
 from lurcher.types import Answer
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 from tests.rerank import server
 from tests.rerank.server import Played, playing, replying, send
 

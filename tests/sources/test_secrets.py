@@ -15,7 +15,7 @@ from lurcher.errors import ConfigError, LurcherError, PathError
 from lurcher.sources import decode, filter, secrets
 from lurcher.sources.secrets import REASON, SUSPECT, secret_path, secret_text
 from lurcher.storage import manifest as manifests
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 BODY = "MIIEowIBAAKCAQEAzanzibarzanzibarzanzibarzanzibarzanzibarzanzibar1\n" * 3
 KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}-----END RSA PRIVATE KEY-----\n"

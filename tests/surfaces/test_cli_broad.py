@@ -16,7 +16,7 @@ from lurcher.engine import Engine
 from lurcher.errors import BroadRoot, ConfigError
 from lurcher.server.session import Served
 from lurcher.sources.roots import Root, breadth
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 from tests.surfaces.terminal import on_terminal
 
 ASKING = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.conftest import Run
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 
 def test_history_is_indexed_when_asked_for(repository: Path, ask: Run) -> None:
@@ -73,9 +73,9 @@ def test_a_history_index_does_not_disturb_that_of_the_code(repository: Path, ask
 
 
 def test_history_first_and_code_later(repository: Path, ask: Run) -> None:
-    from tests.history.repo import project, silent
+    from tests.corpora.history.repo import open_history, silent
 
-    project(repository).view(silent, seconds=None)
+    open_history(repository).view(silent, seconds=None)
     assert ask("search", "redirects", repository).status == 0
     assert ask("index", repository, "--history", "--json").json["history"]["commits"] == 1
 

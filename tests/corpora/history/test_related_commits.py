@@ -1,4 +1,4 @@
-"""What an index adds to an explanation: what became of the commits, and which others seem to belong to them."""
+"""What a history index adds to `explain`: outcomes and related commits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from tests.history.repo import Repo, silent
+from tests.corpora.history.repo import Repo, silent
 
 CART = "def total(price, count):\n    result = price * count\n    return result + shipping\n"
 MENDED = CART.replace("price * count", "price * max(count, 0)")

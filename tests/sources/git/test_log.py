@@ -1,4 +1,4 @@
-"""What git tells, read without being misled by what a repository holds or how a user has set git up."""
+"""Commits are read correctly whatever a repository contains and however git is configured."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from lurcher.sources.git.commit import ADDED, DELETED, MODIFIED, RENAMED, RETYPED
 from lurcher.sources.git.log import Losses
-from tests.history.repo import BEGIN, Repo
+from tests.corpora.history.repo import BEGIN, Repo
 
 
 @pytest.fixture

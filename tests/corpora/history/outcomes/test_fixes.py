@@ -1,4 +1,4 @@
-"""Commits that a later one mended: the loose rule, the strict one, and the window that goes over the history in pieces."""
+"""Commits that a later one fixed: the loose rule, the strict rule, and windows that continue earlier runs."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history.classify import describes_fix, mentions_fix, reads_as_fix
 from lurcher.corpora.history.outcomes.fixes import Fix, FixWindow, find_fixes
 from lurcher.sources.git.commit import Change, Commit
-from tests.history.made import change, commit, sha_of
+from tests.corpora.history.commits import change, commit, sha_of
 
 SETTINGS = OutcomeSettings()
 LINE = "total = price * count"
 BETTER = "total = price * max(count, 0)"
 
 
-def found(*commits: Commit, settings: OutcomeSettings = SETTINGS) -> list[Fix]:
+def find(*commits: Commit, settings: OutcomeSettings = SETTINGS) -> list[Fix]:
     """Given oldest first, as one writes them."""
     return find_fixes(list(reversed(commits)), settings)
 
 
-def pair(subject: str, *changes: Change, path: str = "src/cart.py") -> list[Fix]:
-    return found(commit(1, changes=[change(path, [LINE])]), commit(2, subject, changes=changes))
+def find_in_pair(subject: str, *changes: Change, path: str = "src/cart.py") -> list[Fix]:
+    return find(commit(1, changes=[change(path, [LINE])]), commit(2, subject, changes=changes))
 
 
 def test_a_fix_that_rewrites_what_was_added() -> None:
-    (fix,) = pair("Fix negative counts", change("src/cart.py", [BETTER], [LINE]))
+    (fix,) = find_in_pair("Fix negative counts", change("src/cart.py", [BETTER], [LINE]))
     assert (fix.earlier, fix.later, fix.distance, fix.overlap) == (sha_of(1), sha_of(2), 1, 1.0)
     assert (fix.strict, fix.rewritten, fix.share) == (True, 1, 1.0)
     assert 0.5 < fix.confidence < 1
 
 
 def test_without_its_lines_it_is_loose_evidence() -> None:
-    (fix,) = pair("Fix negative counts", change("src/cart.py", [BETTER], ["other = 12345"]))
+    (fix,) = find_in_pair("Fix negative counts", change("src/cart.py", [BETTER], ["other = 12345"]))
     assert (fix.strict, fix.rewritten, fix.confidence) == (False, 0, 0.1)
 
 
 def test_without_the_word_or_the_files_it_is_none() -> None:
-    assert pair("Allow negative counts", change("src/cart.py", [BETTER], [LINE])) == []
-    assert pair("Fix negative counts", change("src/other.py", [BETTER], [LINE])) == []
+    assert find_in_pair("Allow negative counts", change("src/cart.py", [BETTER], [LINE])) == []
+    assert find_in_pair("Fix negative counts", change("src/other.py", [BETTER], [LINE])) == []
     wide = [commit(1, changes=[change(f"src/{i}.py", [LINE]) for i in range(4)])]
     later = commit(2, "Fix it", changes=[change(f"src/{i}.py", [BETTER]) for i in range(3, 8)])
-    assert found(*wide, later) == []
-    assert len(found(*wide, later, settings=OutcomeSettings(overlap=0.25))) == 1
+    assert find(*wide, later) == []
+    assert len(find(*wide, later, settings=OutcomeSettings(overlap=0.25))) == 1
 
 
 @pytest.mark.parametrize("path", ["tests/test_cart.py", "docs/cart.md", "data/cart.json", "vendor/cart.py", "Cargo.lock"])
 def test_only_source_files_count(path: str) -> None:
-    assert [fix.strict for fix in pair("Fix it", change(path, [BETTER], [LINE]), path=path)] == [False]
+    assert [fix.strict for fix in find_in_pair("Fix it", change(path, [BETTER], [LINE]), path=path)] == [False]
 
 
 @pytest.mark.parametrize(
@@ -57,21 +57,21 @@ def test_only_source_files_count(path: str) -> None:
 )
 def test_lines_that_say_nothing_do_not_count(line: str) -> None:
     earlier = commit(1, changes=[change("src/cart.py", [line])])
-    (fix,) = found(earlier, commit(2, "Fix it", changes=[change("src/cart.py", [], [line])]))
+    (fix,) = find(earlier, commit(2, "Fix it", changes=[change("src/cart.py", [], [line])]))
     assert not fix.strict
 
 
 def test_what_is_only_moved_or_laid_out_anew_is_not_rewritten() -> None:
-    (fix,) = pair("Fix it", change("src/cart.py", [f"    {LINE}", BETTER], [LINE]))
+    (fix,) = find_in_pair("Fix it", change("src/cart.py", [f"    {LINE}", BETTER], [LINE]))
     assert not fix.strict
     moved = commit(1, changes=[change("src/cart.py", [LINE]), change("src/old.py", [], [LINE])])
-    (fix,) = found(moved, commit(2, "Fix it", changes=[change("src/cart.py", [BETTER], [LINE])]))
+    (fix,) = find(moved, commit(2, "Fix it", changes=[change("src/cart.py", [BETTER], [LINE])]))
     assert not fix.strict
 
 
 def test_a_large_fix_that_passes_over_a_line_is_not_sure() -> None:
     removed = [LINE, *(f"value_{i} = compute({i})" for i in range(20))]
-    (fix,) = pair("Fix it", change("src/cart.py", [BETTER], removed))
+    (fix,) = find_in_pair("Fix it", change("src/cart.py", [BETTER], removed))
     assert (fix.strict, fix.rewritten, fix.confidence) == (False, 1, 0.3)
 
 
@@ -112,31 +112,31 @@ def test_reads_as_fix() -> None:
 def test_renames_are_followed_both_ways() -> None:
     first = commit(1, changes=[change("src/old.py", [LINE])])
     renamed = commit(2, changes=[change("src/new.py", old="src/old.py")])
-    fix, loose = sorted(found(first, renamed, commit(3, "Fix it", changes=[change("src/new.py", [BETTER], [LINE])])), key=repr)
+    fix, loose = sorted(find(first, renamed, commit(3, "Fix it", changes=[change("src/new.py", [BETTER], [LINE])])), key=repr)
     assert {(entry.earlier, entry.strict) for entry in (fix, loose)} == {(sha_of(1), True), (sha_of(2), False)}
-    (fix,) = found(first, commit(2, "Fix it", changes=[change("src/new.py", [BETTER], [LINE], old="src/old.py")]))
+    (fix,) = find(first, commit(2, "Fix it", changes=[change("src/new.py", [BETTER], [LINE], old="src/old.py")]))
     assert fix.strict
 
 
 def test_the_window_ends_after_its_number_of_commits() -> None:
     fix = commit(23, "Fix it", changes=[change("src/cart.py", [BETTER], [LINE])])
     between = [commit(i, changes=[change("README.md", ["x"])]) for i in range(4, 23)]
-    assert [entry.distance for entry in found(commit(3, changes=[change("src/cart.py", [LINE])]), *between, fix)] == [20]
-    assert found(commit(2, changes=[change("src/cart.py", [LINE])]), commit(3), *between, fix) == []
+    assert [entry.distance for entry in find(commit(3, changes=[change("src/cart.py", [LINE])]), *between, fix)] == [20]
+    assert find(commit(2, changes=[change("src/cart.py", [LINE])]), commit(3), *between, fix) == []
 
 
 def test_nearer_and_larger_is_surer() -> None:
     lines = [f"line_{i} = compute({i})" for i in range(6)]
     fix = commit(30, "Fix it", changes=[change("src/cart.py", [BETTER], lines)])
-    near = found(commit(1, changes=[change("src/cart.py", lines)]), fix)[0].confidence
-    far = found(commit(1, changes=[change("src/cart.py", lines)]), *(commit(i) for i in range(2, 16)), fix)[0].confidence
-    small = found(commit(1, changes=[change("src/cart.py", [*lines[:1], *(f"q_{i} = {i}{i}{i}" for i in range(9))])]), fix)
+    near = find(commit(1, changes=[change("src/cart.py", lines)]), fix)[0].confidence
+    far = find(commit(1, changes=[change("src/cart.py", lines)]), *(commit(i) for i in range(2, 16)), fix)[0].confidence
+    small = find(commit(1, changes=[change("src/cart.py", [*lines[:1], *(f"q_{i} = {i}{i}{i}" for i in range(9))])]), fix)
     assert near > far > small[0].confidence
 
 
 def test_a_commit_without_changes_and_an_empty_history() -> None:
-    assert found() == []
-    assert found(commit(1), commit(2, "Fix it")) == []
+    assert find() == []
+    assert find(commit(1), commit(2, "Fix it")) == []
 
 
 # -- in pieces ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Commits that are rarely the answer."""
+"""Traits of commits that are rarely the answer to a query, and the factors for them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from lurcher.config.schema import RecencySettings
 from lurcher.corpora.history.classify import FACTORS, TRAITS, commit_traits, noise_factor
 from lurcher.corpora.history.ranking.base import recency_factor
 from lurcher.sources.git.commit import Change
-from tests.history.made import change, commit
+from tests.corpora.history.commits import change, commit
 
 
-def of(subject: str, *changes: Change) -> tuple[str, ...]:
+def traits_of(subject: str, *changes: Change) -> tuple[str, ...]:
     return commit_traits(commit(2, subject, changes=changes))
 
 
-def touched(*paths: str, lines: int = 1) -> list[Change]:
+def changes_of(*paths: str, lines: int = 1) -> list[Change]:
     return [change(path, ["new line"] * lines, ["old line"] * lines) for path in paths]
 
 
@@ -33,7 +33,7 @@ def touched(*paths: str, lines: int = 1) -> list[Change]:
     ],
 )
 def test_releases(subject: str, paths: list[str]) -> None:
-    assert of(subject, *touched(*paths)) == ("release",)
+    assert traits_of(subject, *changes_of(*paths)) == ("release",)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_releases(subject: str, paths: list[str]) -> None:
     ],
 )
 def test_dependencies(subject: str, paths: list[str]) -> None:
-    assert of(subject, *touched(*paths)) == ("dependencies",)
+    assert traits_of(subject, *changes_of(*paths)) == ("dependencies",)
 
 
 @pytest.mark.parametrize(
@@ -65,11 +65,11 @@ def test_dependencies(subject: str, paths: list[str]) -> None:
     ],
 )
 def test_work_is_not_noise(subject: str, paths: list[str]) -> None:
-    assert of(subject, *touched(*paths, lines=30)) == ()
+    assert traits_of(subject, *changes_of(*paths, lines=30)) == ()
 
 
 def test_a_bare_number_above_a_month_of_work_is_no_release() -> None:
-    assert of("2.0.0", *touched("package.json"), *touched("lib/router.js", lines=400)) == ()
+    assert traits_of("2.0.0", *changes_of("package.json"), *changes_of("lib/router.js", lines=400)) == ()
 
 
 @pytest.mark.parametrize(
@@ -85,34 +85,34 @@ def test_a_bare_number_above_a_month_of_work_is_no_release() -> None:
     ],
 )
 def test_commits_beside_the_code(paths: list[str], trait: str) -> None:
-    assert of("Some work", *touched(*paths)) == (trait,)
+    assert traits_of("Some work", *changes_of(*paths)) == (trait,)
 
 
 def test_requirements_are_no_documents() -> None:
-    assert of("Some work", *touched("requirements.txt")) == ()
+    assert traits_of("Some work", *changes_of("requirements.txt")) == ()
 
 
 def test_merges_and_empty_commits() -> None:
     assert commit_traits(commit(3, "Merge branch 'x'", parents=(1, 2))) == ("merge",)
-    assert of("Nothing changed") == ()
+    assert traits_of("Nothing changed") == ()
 
 
 def test_reformatting() -> None:
     old = [f"value_{i}=compute( {i} )" for i in range(30)]
     new = [f"    value_{i} = compute({i})" for i in range(30)]
-    assert of("Whatever", change("src/a.py", new, old)) == ("reformat",)
+    assert traits_of("Whatever", change("src/a.py", new, old)) == ("reformat",)
     quotes = [f'call("{i}", [{i}])' for i in range(120)], [f"call('{i}', [{i},])" for i in range(120)]
-    assert of("Whatever", change("src/a.py", *quotes)) == ("reformat",)
-    assert of("Apply black", change("src/a.py", quotes[0][:3], quotes[1][:3])) == ("reformat",)
+    assert traits_of("Whatever", change("src/a.py", *quotes)) == ("reformat",)
+    assert traits_of("Apply black", change("src/a.py", quotes[0][:3], quotes[1][:3])) == ("reformat",)
 
 
 def test_a_little_white_space_may_be_a_fix_and_moved_code_is_no_format() -> None:
     spaced = change("src/a.py", ["    return total", "    log(total)"], ["return total", "log(total)"])
-    assert of("Return after the loop", spaced) == ()
+    assert traits_of("Return after the loop", spaced) == ()
     lines = [f"value_{i} = compute({i})" for i in range(200)]
     moved = [change("src/a.py", [], lines), change("src/b.py", lines)]
-    assert of("Move values, black", *moved) == ()
-    assert of("Compute more", change("src/a.py", [f"{line} + more({i})" for i, line in enumerate(lines)], lines)) == ()
+    assert traits_of("Move values, black", *moved) == ()
+    assert traits_of("Compute more", change("src/a.py", [f"{line} + more({i})" for i, line in enumerate(lines)], lines)) == ()
 
 
 def test_every_kind_of_noise_has_a_factor_below_one() -> None:
@@ -127,3 +127,4 @@ def test_recency_by_hand() -> None:
     assert recency_factor(1000 * day, 1000 * day, settings) == pytest.approx(1.05)
     assert recency_factor(910 * day, 1000 * day, settings) == pytest.approx(1 + 0.05 * 0.36787944)
     assert recency_factor(2000 * day, 1000 * day, settings) == pytest.approx(1.05)
+    assert recency_factor(910 * day, 1000 * day, RecencySettings(weight=0)) == 1.0

@@ -1,4 +1,4 @@
-"""Output in pieces of any size reads the same; output that ends early is never taken for whole."""
+"""Output in chunks of any size parses the same; output that ends early never counts as complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lurcher.sources.git import command
 from lurcher.sources.git import parse as streams
 from lurcher.sources.git.log import _GLOBAL, _PATCHES, _TREES
 from lurcher.sources.git.parse import Parsed, ParseError, Parser, RecordStream
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 
 def chunks(data: bytes, sizes: list[int]) -> Callable[[], bytes]:
@@ -30,9 +30,9 @@ def chunks(data: bytes, sizes: list[int]) -> Callable[[], bytes]:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def git_output(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """What git writes about a small history."""
-    repo = Repo(tmp_path_factory.mktemp("told") / "repo")
+    repo = Repo(tmp_path_factory.mktemp("git_output") / "repo")
     names = [
         repo.commit("one\n\nbody", {"a.py": "a = 1\nb = 2\n", 'odd "name"\n.py': "x\n", "data.raw": b"\0\1"}),
         repo.commit("two", {"a.py": "a = 1\nb = 3", "new.py": "".join(f"line {i}\n" for i in range(40))}),
@@ -45,19 +45,19 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @given(sizes=st.lists(st.integers(1, 50), min_size=1, max_size=5))
-def test_pieces_do_not_matter(told: bytes, sizes: list[int]) -> None:
-    whole = list(Parser(RecordStream(chunks(told, [1 << 20])), 20_000))
+def test_pieces_do_not_matter(git_output: bytes, sizes: list[int]) -> None:
+    whole = list(Parser(RecordStream(chunks(git_output, [1 << 20])), 20_000))
     assert len(whole) == 4
-    assert list(Parser(RecordStream(chunks(told, sizes)), 20_000)) == whole
+    assert list(Parser(RecordStream(chunks(git_output, sizes)), 20_000)) == whole
 
 
-def test_wherever_it_ends_no_commit_is_told_in_part(told: bytes) -> None:
-    whole = list(Parser(RecordStream(chunks(told, [1 << 20])), 20_000))
-    for end in range(len(told)):
+def test_wherever_it_ends_no_commit_is_told_in_part(git_output: bytes) -> None:
+    whole = list(Parser(RecordStream(chunks(git_output, [1 << 20])), 20_000))
+    for end in range(len(git_output)):
         found: list[Parsed] = []
         with contextlib.suppress(ParseError):
-            found.extend(Parser(RecordStream(chunks(told[:end], [64])), 20_000))
-            # That a commit ends here cannot be told from a stop between two lines: whoever reads asks how git ended.
+            found.extend(Parser(RecordStream(chunks(git_output[:end], [64])), 20_000))
+            # That a commit ends here cannot be git_output from a stop between two lines: whoever reads asks how git ended.
             del found[-1:]
         assert found == whole[: len(found)]
 

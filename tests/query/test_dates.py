@@ -1,4 +1,4 @@
-"""What --since and --until stand for."""
+"""The values of --since and --until."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from lurcher.errors import FilterError
 from lurcher.query.dates import check_range, commit_date_resolver, parse_date
-from tests.history.made import Repository
+from tests.corpora.history.commits import Repository
 
 UTC = timezone.utc
 NOW = int(datetime(2024, 3, 31, 12, tzinfo=UTC).timestamp())

@@ -1,4 +1,4 @@
-"""Small real repositories, made with git, whose commits have the dates that a test wants."""
+"""Small real repositories whose commits have fixed dates, and their history indexes."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def silent(what: str, done: int, total: int) -> None:
     pass
 
 
-def project(top: Path, folder: Path | None = None, batch: int = HistoryIndex.batch, **settings: Any) -> HistoryIndex:
+def open_history(top: Path, folder: Path | None = None, batch: int = HistoryIndex.batch, **settings: Any) -> HistoryIndex:
     """The history of a repository, with its index inside or in a folder elsewhere."""
     loaded = config.load(None, {f"history.{name}": value for name, value in settings.items()})
     place = None if folder is None else "elsewhere"
@@ -107,7 +107,7 @@ def project(top: Path, folder: Path | None = None, batch: int = HistoryIndex.bat
 WORDS = ("fix", "add", "alpha", "beta", "gamma", "value", "limit", "test", "py", "src", "number", "return", "line", "one")
 
 
-def said(history: HistorySnapshot, words: Iterable[str] = WORDS) -> dict[str, Any]:
+def dump_snapshot(history: HistorySnapshot, words: Iterable[str] = WORDS) -> dict[str, Any]:
     """All that a history index can be asked, told by hashes, so that it does not matter how the index grew."""
     names = [history.sha(number) for number in range(history.commit_total)]
     order = history.newest_first.tolist()

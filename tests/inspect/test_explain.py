@@ -1,4 +1,4 @@
-"""Which commits wrote these lines."""
+"""The commits that wrote lines of a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lurcher.errors import PathError, QueryError
 from lurcher.inspect.explain import Related, explain, make_excerpt
 from lurcher.sources.git.blame import line_runs, parse_blame, unquote_path
 from lurcher.sources.git.commit import Hunk
-from tests.history.made import EMAIL, Repository
+from tests.corpora.history.commits import EMAIL, Repository
 
 
 @pytest.fixture(autouse=True)
@@ -189,8 +189,8 @@ def test_files_without_a_past(written: Written) -> None:
     repository.git("add", "binary.bin")
     for path, words in {
         "new.py": "not tracked", "x.log": "ignored", "folder": "is a folder", "link.py": "symbolic link",
-        "binary.bin": "binary", "gone.py": "there is no gone.py", "../cart.py": "outside", "/etc/passwd": "no path",
-        "": "no path", "a\0b": "no path", "cart.py/x": "there is no",
+        "binary.bin": "binary", "gone.py": "there is no gone.py", "../cart.py": "outside", "/etc/passwd": "not a path",
+        "": "not a path", "a\0b": "not a path", "cart.py/x": "there is no",
     }.items():  # fmt: skip
         with pytest.raises(PathError, match=words) as caught:
             explain(repository.path, path)

@@ -1,4 +1,4 @@
-"""Files whose names change in nothing but capitals: one file, with one history."""
+"""A file whose path changes only in upper and lower case keeps its history."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lurcher import Engine
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 CART = "def total(price, count):\n    return price * count\n\n\ndef tax(price):\n    return price * 0.2\n"
 CAREFUL = CART.replace("price * count", "price * max(count, 0)")

@@ -1,4 +1,4 @@
-"""Repositories whose commits are named by SHA-256: nothing is different but the length of a name."""
+"""Repositories with SHA-256 hashes behave like those with SHA-1."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from lurcher import Engine
 from lurcher.corpora.history.outcomes.reverts import find_claims
-from tests.history.repo import Repo
+from tests.corpora.history.repo import Repo
 
 CART = "def total(price, count):\n    return price * count\n"
 SPACED = CART.replace("price * count", "count * price")

@@ -1,4 +1,4 @@
-"""Which commits a message takes back, and which of those stay taken back."""
+"""Which commits a message reverts, and which of them stay reverted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lurcher.corpora.history.classify import commit_traits, describes_fix
 from lurcher.corpora.history.outcomes.reverts import Revert, extract_reason, find_claims, find_reverts
 from lurcher.sources.git.commit import Commit
 from lurcher.sources.git.log import read_messages
-from tests.history.made import Repository, commit, sha_of
+from tests.corpora.history.commits import Repository, commit, sha_of
 
 A, B, C = (sha_of(number) for number in (1, 2, 3))
 
@@ -22,13 +22,13 @@ def shas(subject: str, body: str = "", trailers: tuple[tuple[str, str], ...] = (
     return [claim.value for claim in find_claims(subject, body, trailers) if claim.how == "sha"]
 
 
-def found(*commits: Commit) -> dict[str, tuple[Revert, ...]]:
+def find(*commits: Commit) -> dict[str, tuple[Revert, ...]]:
     """Given oldest first, as one writes them."""
     return find_reverts(list(reversed(commits)))
 
 
-def taken_back(*commits: Commit) -> set[str]:
-    return {sha for sha, entries in found(*commits).items() if any(entry.stands and not entry.partial for entry in entries)}
+def reverted(*commits: Commit) -> set[str]:
+    return {sha for sha, entries in find(*commits).items() if any(entry.stands and not entry.partial for entry in entries)}
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_hashes_in_the_subject_and_in_trailers() -> None:
     "body", [f"This partially reverts commit {A}.", f"Partially reverts {A}", f"Revert changes made to the parser in {A}."]
 )
 def test_a_part_is_not_the_whole(body: str) -> None:
-    entries = found(commit(1), commit(2, body=body))[A]
+    entries = find(commit(1), commit(2, body=body))[A]
     assert [(entry.by, entry.partial) for entry in entries] == [(B, True)]
-    assert not taken_back(commit(1), commit(2, body=body))
+    assert not reverted(commit(1), commit(2, body=body))
 
 
 @pytest.mark.parametrize(
@@ -93,43 +93,43 @@ def test_a_part_is_not_the_whole(body: str) -> None:
     ],
 )
 def test_subjects(subject: str, reverting: str) -> None:
-    entries = found(commit(1, subject), commit(2, reverting))
+    entries = find(commit(1, subject), commit(2, reverting))
     assert [(entry.by, entry.how) for entry in entries[A]] == [(B, "subject")]
     assert entries[A][0].confidence < 1
 
 
 def test_two_subjects_in_one() -> None:
-    assert taken_back(commit(1, "Add a cache"), commit(2, "Use it"), commit(3, 'Revert "Add a cache" and "Use it"')) == {A, B}
+    assert reverted(commit(1, "Add a cache"), commit(2, "Use it"), commit(3, 'Revert "Add a cache" and "Use it"')) == {A, B}
 
 
 def test_the_nearest_earlier_one_of_several_is_meant_and_never_a_later_one() -> None:
     history = [commit(1, "Tidy"), commit(2, "Tidy"), commit(3, 'Revert "Tidy"'), commit(4, "Tidy")]
-    assert taken_back(*history) == {B}
-    assert found(*history)[B][0].confidence < found(commit(2, "Tidy"), commit(3, 'Revert "Tidy"'))[B][0].confidence
+    assert reverted(*history) == {B}
+    assert find(*history)[B][0].confidence < find(commit(2, "Tidy"), commit(3, 'Revert "Tidy"'))[B][0].confidence
 
 
 def test_a_hash_that_is_here_goes_before_the_subject_and_one_that_is_not_leaves_it() -> None:
     body = f"This reverts commit {A}."
-    assert taken_back(commit(1, "Tidy"), commit(2, "Tidy"), commit(3, 'Revert "Tidy"', body)) == {A}
+    assert reverted(commit(1, "Tidy"), commit(2, "Tidy"), commit(3, 'Revert "Tidy"', body)) == {A}
     gone = f"This reverts commit {sha_of(99)}."
-    assert taken_back(commit(1, "Tidy"), commit(2, "Tidy"), commit(3, 'Revert "Tidy"', gone)) == {B}
-    assert not taken_back(commit(1, "Tidy"), commit(2, "Squash", f'* Revert "Tidy"\n\n{gone}'))
+    assert reverted(commit(1, "Tidy"), commit(2, "Tidy"), commit(3, 'Revert "Tidy"', gone)) == {B}
+    assert not reverted(commit(1, "Tidy"), commit(2, "Squash", f'* Revert "Tidy"\n\n{gone}'))
 
 
 def test_an_abbreviation_that_fits_two_names_nothing() -> None:
     one, other = commit(1), commit(2)
     twin = Commit(A[:8] + "f" * 32, other.parents, "x", "x", 1, 1, "Twin", "")
-    assert not taken_back(one, twin, commit(3, "Undo", f"This reverts commit {A[:8]}."))
+    assert not reverted(one, twin, commit(3, "Undo", f"This reverts commit {A[:8]}."))
 
 
 def test_numbers_of_pull_requests() -> None:
     merge = commit(3, "Merge pull request #12 from ada/cache", "Add a cache", parents=(1, 2))
-    assert A not in taken_back(commit(1), commit(2), merge, commit(4, "Undo", "Reverts ada/lace#12"))
-    assert taken_back(commit(1), commit(2, parents=(1,)), merge, commit(4, "Undo", "Reverts ada/lace#12")) == {sha_of(3), B}
-    assert taken_back(commit(1, "Add a cache (#12)"), commit(2, "Undo it", "This reverts #12.")) == {A}
-    assert not taken_back(commit(1, "Fix #12"), commit(2, "Undo it", "This reverts #12."))
+    assert A not in reverted(commit(1), commit(2), merge, commit(4, "Undo", "Reverts ada/lace#12"))
+    assert reverted(commit(1), commit(2, parents=(1,)), merge, commit(4, "Undo", "Reverts ada/lace#12")) == {sha_of(3), B}
+    assert reverted(commit(1, "Add a cache (#12)"), commit(2, "Undo it", "This reverts #12.")) == {A}
+    assert not reverted(commit(1, "Fix #12"), commit(2, "Undo it", "This reverts #12."))
     notes = "Bumps lib from 1 to 2.\n- Reverts other/lib#12"
-    assert not taken_back(commit(1, "Add a cache (#12)"), commit(2, "Bump lib from 1 to 2", notes))
+    assert not reverted(commit(1, "Add a cache (#12)"), commit(2, "Bump lib from 1 to 2", notes))
 
 
 def test_a_merge_that_is_taken_back_takes_back_what_it_brought() -> None:
@@ -137,14 +137,14 @@ def test_a_merge_that_is_taken_back_takes_back_what_it_brought() -> None:
     main = commit(3, "On the main line", parents=(1,))
     merge = commit(4, "Merge branch 'side'", parents=(3, 2))
     history = [commit(1), side, main, merge, commit(5, 'Revert "Merge branch \'side\'"')]
-    entries = found(*history)
+    entries = find(*history)
     assert set(entries) == {sha_of(4), B}
     assert entries[B][0].how == "merge"
 
 
 def test_the_title_of_a_merged_request_is_found_in_the_merge() -> None:
     merge = commit(3, "Merge pull request #12 from ada/cache", "Add a cache", parents=(1, 2))
-    assert sha_of(3) in taken_back(commit(1), commit(2), merge, commit(4, 'Revert "Add a cache"'))
+    assert sha_of(3) in reverted(commit(1), commit(2), merge, commit(4, 'Revert "Add a cache"'))
 
 
 def test_a_merge_does_not_repeat_what_its_commits_say() -> None:
@@ -152,13 +152,13 @@ def test_a_merge_does_not_repeat_what_its_commits_say() -> None:
     merge = commit(3, "Merge pull request #3 from ada/undo", 'Revert "Add a cache"', parents=(1, 2))
     again = commit(4, "Reapply", f"This reverts commit {B}.")
     history = [commit(1, "Add a cache"), revert, merge, again]
-    assert [entry.by for entry in found(*history)[A]] == [B]
-    assert taken_back(*history) == {B}
+    assert [entry.by for entry in find(*history)[A]] == [B]
+    assert reverted(*history) == {B}
 
 
 def test_a_shallow_clone_does_not_blame_all_of_history_on_a_merge() -> None:
     merge = commit(4, "Merge branch 'side'", parents=(77, 2))
-    assert taken_back(commit(1), commit(2), merge, commit(5, 'Revert "Merge branch \'side\'"')) == {sha_of(4)}
+    assert reverted(commit(1), commit(2), merge, commit(5, 'Revert "Merge branch \'side\'"')) == {sha_of(4)}
 
 
 @settings(max_examples=200, deadline=None)
@@ -178,7 +178,7 @@ def test_what_a_merge_brought_is_what_only_its_side_leads_to(steps: list[list[in
     if len(parents[tip]) > 1:
         expected = {sha_of(number) for number in ancestors(parents[tip][1]) - ancestors(parents[tip][0])}
     undo = commit(tip + 1, "Undo", f"This reverts commit {sha_of(tip)}.")
-    assert set(found(*history, undo)) == expected | {sha_of(tip)}
+    assert set(find(*history, undo)) == expected | {sha_of(tip)}
 
 
 @given(st.integers(1, 12))
@@ -186,16 +186,16 @@ def test_reverts_of_reverts_to_any_depth(depth: int) -> None:
     history = [commit(1, "Add a cache")]
     for number in range(2, depth + 2):
         history.append(commit(number, f'Revert "{history[-1].subject}"', f"This reverts commit {sha_of(number - 1)}."))
-    back = taken_back(*history)
+    back = reverted(*history)
     assert (A in back) == (depth % 2 == 1)
     assert history[-1].sha not in back
     by_subject = [commit(i + 1, entry.subject) for i, entry in enumerate(history)]
-    assert taken_back(*by_subject) == back
+    assert reverted(*by_subject) == back
 
 
 def test_who_when_and_why() -> None:
     body = f"It leaked.\n\nThis reverts commit {A}.\n\nConflicts:\n\tsrc/cache.py\n"
-    entry = found(commit(1), commit(2, 'Revert "Change 1"', body))[A][0]
+    entry = find(commit(1), commit(2, 'Revert "Change 1"', body))[A][0]
     assert (entry.by, entry.who, entry.when, entry.why, entry.how, entry.confidence) == (
         B, "Author 2", 1_600_000_002, "It leaked.", "sha", 1.0,
     )  # fmt: skip

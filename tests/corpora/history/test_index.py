@@ -1,4 +1,4 @@
-"""The life of a history index: filled backwards, kept up to date, interrupted, damaged, shared."""
+"""The life cycle of a history index: built newest first, updated, interrupted, damaged, shared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lurcher.sources.git import log
 from lurcher.storage import disk
 from lurcher.storage.vectors import to_direction
 from lurcher.vectors.table import QUERY
-from tests.history.repo import Repo, project, said, silent
+from tests.corpora.history.repo import Repo, dump_snapshot, open_history, silent
 
 LINES = "".join(f"def alpha_{i}(value):\n    return value + {i}\n\n" for i in range(12))
 
@@ -33,10 +33,10 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return grown(Repo(tmp_path / "repo"), 17)
+    return add_commits(Repo(tmp_path / "repo"), 17)
 
 
-def grown(repo: Repo, count: int) -> Repo:
+def add_commits(repo: Repo, count: int) -> Repo:
     """One commit after the other, of several kinds."""
     for i in range(count):
         repo.commit(f"{'fix' if i % 3 else 'add'} number {i}\n\nline one of {i}", {
@@ -46,18 +46,18 @@ def grown(repo: Repo, count: int) -> Repo:
     return repo
 
 
-def filled(top: Path, folder: Path, **options: Any) -> HistorySnapshot:
+def build_index(top: Path, folder: Path, **options: Any) -> HistorySnapshot:
     """An index of all commits, made at once."""
-    return project(top, folder, **options).view(silent, seconds=None).history
+    return open_history(top, folder, **options).view(silent, seconds=None).history
 
 
-def fresh(repo: Repo, tmp_path: Path, **options: Any) -> dict[str, Any]:
+def dump_fresh_index(repo: Repo, tmp_path: Path, **options: Any) -> dict[str, Any]:
     folder = tmp_path / f"fresh-{len(list(tmp_path.glob('fresh-*')))}"
-    return said(filled(repo.top, folder, batch=1000, **options))
+    return dump_snapshot(build_index(repo.top, folder, batch=1000, **options))
 
 
 def test_what_comes_out_is_what_git_told(repo: Repo, tmp_path: Path) -> None:
-    history = filled(repo.top, tmp_path / "i", batch=3)
+    history = build_index(repo.top, tmp_path / "i", batch=3)
     commits = repo.read()
     assert [history.commit(i) for i in history.newest_first.tolist()] == commits
     assert history.coverage == 1.0
@@ -77,7 +77,7 @@ def test_units_fields_and_columns(tmp_path: Path) -> None:
         "src/pool.py": changed + "class RetryPolicy:\n    pass\n", "tests/test_pool.py": "x = assertion_word\n",
         "docs/guide.md": "documentation words\n", "CHANGES.rst": "changelog words\n",
     })  # fmt: skip
-    history = filled(repo.top, tmp_path / "i")
+    history = build_index(repo.top, tmp_path / "i")
     newest = int(history.newest_first[0])
 
     def has(family: str, word: str) -> bool:
@@ -104,11 +104,11 @@ def test_units_fields_and_columns(tmp_path: Path) -> None:
 
 
 def test_vectors_point_at_what_was_asked_for(repo: Repo, tmp_path: Path) -> None:
-    made = project(repo.top, tmp_path / "i", batch=4)
+    made = open_history(repo.top, tmp_path / "i", batch=4)
     history = made.view(silent, seconds=None).history
     table = made.model.table
     assert table is not None and history.dims == table.dims
-    whole = filled(repo.top, tmp_path / "j", batch=1000)
+    whole = build_index(repo.top, tmp_path / "j", batch=1000)
     direction = to_direction(table.vectors(["limit", "number"], QUERY).astype(float).sum(axis=0))
     by_name = {history.sha(i): value for i, value in enumerate(history.commit_cosines(direction).tolist())}
     assert by_name == {whole.sha(i): value for i, value in enumerate(whole.commit_cosines(direction).tolist())}
@@ -118,7 +118,7 @@ def test_vectors_point_at_what_was_asked_for(repo: Repo, tmp_path: Path) -> None
 
 
 def test_the_newest_come_first_and_the_rest_follows(repo: Repo, tmp_path: Path) -> None:
-    made = project(repo.top, tmp_path / "i", batch=4)
+    made = open_history(repo.top, tmp_path / "i", batch=4)
     view = made.view(silent, seconds=0)
     assert view.history.commit_count == 5
     assert [view.history.sha(i) for i in view.history.newest_first.tolist()] == [commit.sha for commit in repo.read()[:5]]
@@ -126,22 +126,22 @@ def test_the_newest_come_first_and_the_rest_follows(repo: Repo, tmp_path: Path) 
     assert [note.reason for note in view.degraded] == ["5 of 17 commits are indexed"]
     counts = [made.view(silent, seconds=0).history.commit_count for _ in range(15)]
     assert counts[-1] == 17 and counts == sorted(counts)
-    assert said(made.view(silent).history) == fresh(repo, tmp_path)
+    assert dump_snapshot(made.view(silent).history) == dump_fresh_index(repo, tmp_path)
 
 
 def test_one_look_at_files_tells_that_nothing_changed(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = project(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     before = made.view(silent, seconds=None)
     monkeypatch.setattr("subprocess.Popen", None)
     again = made.view(silent)
     assert again.history is before.history
     assert again.fresh
-    assert project(repo.top, tmp_path / "i").view(silent).history.commit_count == 17
+    assert open_history(repo.top, tmp_path / "i").view(silent).history.commit_count == 17
 
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_head_is_found_wherever_git_keeps_it(repo: Repo, tmp_path: Path, packed: bool) -> None:
-    made = project(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     made.view(silent, seconds=None)
     if packed:
         repo.git("pack-refs", "--all")
@@ -153,18 +153,18 @@ def test_head_is_found_wherever_git_keeps_it(repo: Repo, tmp_path: Path, packed:
 
 
 def test_only_new_commits_are_read(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = project(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     made.view(silent, seconds=None)
-    asked = spied(monkeypatch)
+    asked = record_reads(monkeypatch)
     new = [repo.commit(f"further {i}", {"src/a.py": f"one = {i}\n"}) for i in range(2)]
     view = made.view(silent)
     assert asked == new[::-1]
-    assert said(view.history) == fresh(repo, tmp_path)
+    assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
 
 
 @pytest.mark.parametrize("back", [60, 300, 100_000])
 def test_a_clock_that_went_wrong_does_not_disturb_the_order(repo: Repo, tmp_path: Path, back: int) -> None:
-    made = project(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     made.view(silent, seconds=None)
     repo.git("checkout", "-q", "-b", "side", "HEAD~3")
     repo.now -= back
@@ -173,13 +173,13 @@ def test_a_clock_that_went_wrong_does_not_disturb_the_order(repo: Repo, tmp_path
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "--no-ff", "-m", "late", "side")
     history = made.view(silent, seconds=None).history
-    assert said(history) == fresh(repo, tmp_path)
+    assert dump_snapshot(history) == dump_fresh_index(repo, tmp_path)
     rank = {history.sha(i): place for place, i in enumerate(history.newest_first.tolist())}
     for commit in repo.read():
         assert all(rank[commit.sha] < rank[parent] for parent in commit.parents if parent in rank)
 
 
-def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def record_reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The commits that are read from now on."""
     asked: list[str] = []
     real = log.read_commits
@@ -194,7 +194,7 @@ def spied(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def rebased(repo: Repo) -> None:
     repo.git("checkout", "-q", "-B", "main", "HEAD~4")
-    grown(repo, 2)
+    add_commits(repo, 2)
 
 
 def amended(repo: Repo) -> None:
@@ -223,27 +223,27 @@ def merged(repo: Repo) -> None:
 def test_a_rewritten_history(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewrite: Callable[[Repo], None]
 ) -> None:
-    made = project(repo.top, tmp_path / "i", batch=4)
+    made = open_history(repo.top, tmp_path / "i", batch=4)
     before = {commit.sha for commit in repo.read()}
     made.view(silent, seconds=None)
-    asked = spied(monkeypatch)
+    asked = record_reads(monkeypatch)
     rewrite(repo)
     view = made.view(silent, seconds=None)
     now = {commit.sha for commit in repo.read()}
     assert set(asked) == now - before
-    assert said(view.history) == fresh(repo, tmp_path)
+    assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
     assert view.history.total == len(now)
     repo.git("checkout", "-q", "-B", "main", sorted(before)[0])
-    assert said(made.view(silent, seconds=None).history) == fresh(repo, tmp_path), "and back again"
+    assert dump_snapshot(made.view(silent, seconds=None).history) == dump_fresh_index(repo, tmp_path), "and back again"
 
 
 def test_the_old_tip_may_be_gone(repo: Repo, tmp_path: Path) -> None:
-    made = project(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     made.view(silent, seconds=None)
     amended(repo)
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
-    assert said(made.view(silent).history) == fresh(repo, tmp_path)
+    assert dump_snapshot(made.view(silent).history) == dump_fresh_index(repo, tmp_path)
 
 
 def test_a_picked_commit_is_one_change(repo: Repo, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_a_picked_commit_is_one_change(repo: Repo, tmp_path: Path) -> None:
     repo.git("cherry-pick", "-x", original)
     picked = repo.head
     repo.git("merge", "-q", "--no-ff", "-m", "back", "release")
-    history = filled(repo.top, tmp_path / "i")
+    history = build_index(repo.top, tmp_path / "i")
     first, second = history.number_of(original), history.number_of(picked)
     assert first is not None and second is not None
     assert history.same_change[first] == history.same_change[second] == first
@@ -263,64 +263,64 @@ def test_a_picked_commit_is_one_change(repo: Repo, tmp_path: Path) -> None:
 
 
 def test_few_segments_however_it_grew(repo: Repo, tmp_path: Path) -> None:
-    made = project(repo.top, tmp_path / "i", batch=1)
+    made = open_history(repo.top, tmp_path / "i", batch=1)
     assert len(made.view(silent, seconds=None).manifest.segments) <= 8
     for i in range(12):
         repo.commit(f"further {i}", {"src/a.py": f"one = {i}\n"})
         assert len(made.view(silent).manifest.segments) <= 8
     assert len(list((tmp_path / "i/history").glob("*.segment"))) <= 8, "what is no longer named is swept away"
-    assert said(made.view(silent).history) == fresh(repo, tmp_path)
+    assert dump_snapshot(made.view(silent).history) == dump_fresh_index(repo, tmp_path)
 
 
 def test_settings_decide(repo: Repo, tmp_path: Path) -> None:
-    few = project(repo.top, tmp_path / "i", max_commits=7).view(silent, seconds=None)
+    few = open_history(repo.top, tmp_path / "i", max_commits=7).view(silent, seconds=None)
     assert (few.history.commit_count, few.history.total) == (7, 17)
     assert [note.hint for note in few.degraded] == [""]
     merged(repo)
-    plain = project(repo.top, tmp_path / "i").view(silent, seconds=None)
+    plain = open_history(repo.top, tmp_path / "i").view(silent, seconds=None)
     assert plain.history.commit_count == 18
-    other = project(repo.top, tmp_path / "i", first_parent=True)
+    other = open_history(repo.top, tmp_path / "i", first_parent=True)
     view = other.view(silent, seconds=None)
     assert "first_parent" in view.degraded[0].reason and "rebuilt" in view.degraded[0].reason
     assert view.history.commit_count == 18 and view.history.subject(int(view.history.newest_first[0])) == "merge it"
     repo.commit("later", {"x": "1\n"})
     assert other.view(silent).history.commit_count == 19
-    everything = project(repo.top, tmp_path / "j", merges=True).view(silent, seconds=None)
+    everything = open_history(repo.top, tmp_path / "j", merges=True).view(silent, seconds=None)
     assert everything.history.commit_count == 20
 
 
 def test_no_commit_and_no_repository(tmp_path: Path) -> None:
     empty = Repo(tmp_path / "empty")
-    made = project(empty.top)
+    made = open_history(empty.top)
     view = made.view(silent)
     assert (view.history.commit_count, view.coverage, view.degraded, view.fresh) == (0, 1.0, (), True)
     assert view.history.newest_first.tolist() == [] and view.history.postings("subject", "x")[0].tolist() == []
     empty.commit("first", {"a": "1\n"})
     assert made.view(silent).history.commit_count == 1
     with pytest.raises(PathError, match="no git history"):
-        project(tmp_path).view(silent)
+        open_history(tmp_path).view(silent)
 
 
 def test_a_shallow_clone_and_its_deepening(repo: Repo, tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth", "4", f"file://{repo.top}", str(tmp_path / "shallow"))
     clone = Repo.at(tmp_path / "shallow")
-    made = project(clone.top, tmp_path / "i")
+    made = open_history(clone.top, tmp_path / "i")
     history = made.view(silent).history
     assert history.commit_count == history.total == 4
     last = int(history.newest_first[-1])
     assert history.changes_of(last) == [], "without its parent nobody knows what it changed"
     clone.git("fetch", "-q", "--unshallow")
-    assert said(made.view(silent).history) == fresh(repo, tmp_path)
-    assert said(made.view(silent).history) == fresh(repo, tmp_path)
+    assert dump_snapshot(made.view(silent).history) == dump_fresh_index(repo, tmp_path)
+    assert dump_snapshot(made.view(silent).history) == dump_fresh_index(repo, tmp_path)
 
 
 def test_bare_and_further_work_trees(repo: Repo, tmp_path: Path) -> None:
-    expected = fresh(repo, tmp_path)
+    expected = dump_fresh_index(repo, tmp_path)
     repo.git("clone", "-q", "--bare", ".", str(tmp_path / "bare.git"))
-    assert said(filled(tmp_path / "bare.git", tmp_path / "i")) == expected
+    assert dump_snapshot(build_index(tmp_path / "bare.git", tmp_path / "i")) == expected
     repo.git("worktree", "add", "-q", "-b", "there", str(tmp_path / "there"))
-    made = project(tmp_path / "there", tmp_path / "j")
-    assert said(made.view(silent, seconds=None).history) == expected
+    made = open_history(tmp_path / "there", tmp_path / "j")
+    assert dump_snapshot(made.view(silent, seconds=None).history) == expected
     there = Repo.at(tmp_path / "there")
     there.commit("only there", {"q": "1\n"})
     assert made.view(silent).history.commit_count == 18
@@ -329,16 +329,16 @@ def test_bare_and_further_work_trees(repo: Repo, tmp_path: Path) -> None:
 def test_a_partial_clone_says_what_is_missing(repo: Repo, tmp_path: Path) -> None:
     repo.git("config", "uploadpack.allowFilter", "true")
     repo.git("clone", "-q", "--filter=blob:none", f"file://{repo.top}", str(tmp_path / "partial"))
-    view = project(tmp_path / "partial", tmp_path / "i", batch=3).view(silent, seconds=None)
+    view = open_history(tmp_path / "partial", tmp_path / "i", batch=3).view(silent, seconds=None)
     assert view.history.commit_count == 17
     assert any("this clone lacks" in note.reason for note in view.degraded)
-    assert project(tmp_path / "partial", tmp_path / "i", batch=3).view(silent).degraded == view.degraded
+    assert open_history(tmp_path / "partial", tmp_path / "i", batch=3).view(silent).degraded == view.degraded
 
 
 # Interruptions, damage, company.
 
 
-def forked(act: Callable[[], object]) -> int:
+def run_in_child(act: Callable[[], object]) -> int:
     """Do something in a process of its own; how that ended."""
     child = os.fork()
     if child == 0:
@@ -351,11 +351,11 @@ def forked(act: Callable[[], object]) -> int:
 
 
 def test_killed_at_any_step_and_resumed(repo: Repo, tmp_path: Path) -> None:
-    expected = fresh(repo, tmp_path)
+    expected = dump_fresh_index(repo, tmp_path)
     steps: list[str] = []
     disk.observe_steps(lambda name, path: steps.append(name))
     try:
-        filled(repo.top, tmp_path / "count", batch=2)
+        build_index(repo.top, tmp_path / "count", batch=2)
     finally:
         disk.observe_steps(None)
     told = [i for i, name in enumerate(steps) if name != "write"]
@@ -371,10 +371,10 @@ def test_killed_at_any_step_and_resumed(repo: Repo, tmp_path: Path) -> None:
                 left[0] -= 1
 
             disk.observe_steps(count)
-            filled(repo.top, folder, batch=2)
+            build_index(repo.top, folder, batch=2)
 
-        assert forked(act) == -signal.SIGKILL
-        assert said(filled(repo.top, folder, batch=2)) == expected
+        assert run_in_child(act) == -signal.SIGKILL
+        assert dump_snapshot(build_index(repo.top, folder, batch=2)) == expected
         assert not list(folder.rglob("*.tmp"))
 
 
@@ -390,23 +390,23 @@ def test_killed_at_any_moment_goes_on_where_it_was(repo: Repo, tmp_path: Path, m
 
         log.read_commits = read
         try:
-            filled(repo.top, tmp_path / "i", batch=2)
+            build_index(repo.top, tmp_path / "i", batch=2)
         finally:
             os._exit(0)
     time.sleep(0.65)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    made = project(repo.top, tmp_path / "i", batch=2)
+    made = open_history(repo.top, tmp_path / "i", batch=2)
     found = made.read_from_disk()
     known = found[1].commit_count if found else 0
-    asked = spied(monkeypatch)
-    assert said(made.view(silent, seconds=None).history) == fresh(repo, tmp_path)
+    asked = record_reads(monkeypatch)
+    assert dump_snapshot(made.view(silent, seconds=None).history) == dump_fresh_index(repo, tmp_path)
     assert len(asked) == 17 - known + 17, "what was there is not read again; the second 17 are those of the fresh index"
 
 
 def test_two_that_fill_at_once(repo: Repo, tmp_path: Path) -> None:
     def act() -> None:
-        made = project(repo.top, tmp_path / "i", batch=2)
+        made = open_history(repo.top, tmp_path / "i", batch=2)
         deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             if made.view(silent, seconds=0).coverage == 1:
@@ -424,13 +424,14 @@ def test_two_that_fill_at_once(repo: Repo, tmp_path: Path) -> None:
                 os._exit(3)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
-    assert said(project(repo.top, tmp_path / "i", batch=2).view(silent).history) == fresh(repo, tmp_path)
+    view = open_history(repo.top, tmp_path / "i", batch=2).view(silent)
+    assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
 
 
 def test_who_asks_while_another_fills_gets_what_is_there(repo: Repo, tmp_path: Path) -> None:
-    made = project(repo.top, tmp_path / "i", batch=2)
+    made = open_history(repo.top, tmp_path / "i", batch=2)
     made.view(silent, seconds=0)
-    other = project(repo.top, tmp_path / "i", batch=2)
+    other = open_history(repo.top, tmp_path / "i", batch=2)
     with made.store.lock(1):
         view = other.view(silent)
     assert view.history.commit_count == 5
@@ -447,21 +448,21 @@ def damage(path: Path, share: float) -> None:
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.97, 1.0])
 @pytest.mark.parametrize("what", ["manifest", "*.segment"])
 def test_damage_is_noticed_and_mended(repo: Repo, tmp_path: Path, what: str, share: float) -> None:
-    filled(repo.top, tmp_path / "i")
+    build_index(repo.top, tmp_path / "i")
     damage(max((tmp_path / "i/history").glob(what)), share)
-    made = project(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     notes = [note.reason for note in made.view(silent, seconds=None).degraded]
     if not any("rebuilt" in note for note in notes):
         assert made.repair(silent), "damage that only shows when it is read"
     view = made.view(silent, seconds=None)
     assert view.degraded == ()
-    assert said(view.history) == fresh(repo, tmp_path)
+    assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
     assert not made.repair(silent)
 
 
 def test_damage_that_shows_only_when_the_history_moves(repo: Repo, tmp_path: Path) -> None:
-    filled(repo.top, tmp_path / "i")
-    made = project(repo.top, tmp_path / "i")
+    build_index(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     segment = max((tmp_path / "i/history").glob("*.segment"), key=lambda path: path.stat().st_size)
     data = bytearray(segment.read_bytes())
     data[100] ^= 0xFF  # in the table of commits, which opening does not read
@@ -469,46 +470,47 @@ def test_damage_that_shows_only_when_the_history_moves(repo: Repo, tmp_path: Pat
     amended(repo)
     view = made.view(silent, seconds=None)
     assert any("fails its checksum; it was rebuilt" in note.reason for note in view.degraded)
-    assert said(view.history) == fresh(repo, tmp_path)
+    assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
 
 
 def test_a_segment_that_is_gone_or_another_one(repo: Repo, tmp_path: Path) -> None:
-    made = project(repo.top, tmp_path / "i", batch=4)
+    made = open_history(repo.top, tmp_path / "i", batch=4)
     made.view(silent, seconds=None)
     segments = sorted((tmp_path / "i/history").glob("*.segment"))
     segments[0].write_bytes(segments[1].read_bytes())
-    view = project(repo.top, tmp_path / "i", batch=4).view(silent, seconds=None)
+    view = open_history(repo.top, tmp_path / "i", batch=4).view(silent, seconds=None)
     assert any("another name" in note.reason for note in view.degraded)
     for path in (tmp_path / "i/history").glob("*.segment"):
         path.unlink()
-    assert said(project(repo.top, tmp_path / "i").view(silent, seconds=None).history) == fresh(repo, tmp_path)
+    view = open_history(repo.top, tmp_path / "i").view(silent, seconds=None)
+    assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
 
 
 def test_an_index_that_came_with_the_repository_is_not_believed(repo: Repo, tmp_path: Path) -> None:
     import shutil
 
-    project(repo.top).view(silent, seconds=None)
+    open_history(repo.top).view(silent, seconds=None)
     shutil.copytree(repo.top, tmp_path / "copy")
-    view = project(tmp_path / "copy").view(silent, seconds=None)
+    view = open_history(tmp_path / "copy").view(silent, seconds=None)
     assert any("another folder" in note.reason for note in view.degraded)
 
 
 def test_where_nothing_can_be_written_memory_serves(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    made = project(repo.top, tmp_path / "file", batch=4)
+    made = open_history(repo.top, tmp_path / "file", batch=4)
     view = made.view(silent, seconds=None)
-    assert said(view.history) == fresh(repo, tmp_path)
+    assert dump_snapshot(view.history) == dump_fresh_index(repo, tmp_path)
     assert any("in memory only" in note.reason for note in view.degraded)
     repo.commit("more", {"x": "1\n"})
     assert made.view(silent).history.commit_count == 18
 
 
 def test_clear_and_rebuild(repo: Repo, tmp_path: Path) -> None:
-    made = project(repo.top, tmp_path / "i")
+    made = open_history(repo.top, tmp_path / "i")
     first = made.view(silent, seconds=None)
     again = made.rebuild(silent)
     assert again.manifest.generation > first.manifest.generation
-    assert said(again.history) == said(first.history)
+    assert dump_snapshot(again.history) == dump_snapshot(first.history)
     assert made.clear() and not made.clear()
     assert not made.has_index()
     assert made.view(silent, seconds=None).history.commit_count == 17
@@ -523,13 +525,13 @@ def test_grown_in_steps_is_as_made_at_once(
     tmp_path_factory: pytest.TempPathFactory, acts: list[str], batch: int, seconds: float | None
 ) -> None:
     folder = tmp_path_factory.mktemp("grown")
-    repo = grown(Repo(folder / "repo"), 3)
-    made = project(repo.top, folder / "i", batch=batch)
+    repo = add_commits(Repo(folder / "repo"), 3)
+    made = open_history(repo.top, folder / "i", batch=batch)
     for number, act in enumerate([*acts, "look"]):
         act_on(repo, act, number, made, seconds)
     while not (view := made.view(silent, seconds=seconds)).manifest.complete:
         pass
-    assert said(view.history) == said(filled(repo.top, folder / "j", batch=1000))
+    assert dump_snapshot(view.history) == dump_snapshot(build_index(repo.top, folder / "j", batch=1000))
 
 
 def act_on(repo: Repo, act: str, number: int, made: HistoryIndex, seconds: float | None) -> HistoryView | None:

@@ -1,4 +1,4 @@
-"""Commits made by hand, and little repositories."""
+"""Commits built in memory, and small repositories."""
 
 from __future__ import annotations
 

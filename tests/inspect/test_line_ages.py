@@ -1,4 +1,4 @@
-"""How old each line is."""
+"""The age and the commit of each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outcomes in the index: found while it is filled, looked up by questions, the same however it grew."""
+"""Outcomes in the index: computed while it is updated, read by queries, the same however it grew."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from lurcher import config
 from lurcher.config.schema import OutcomeSettings
 from lurcher.corpora.history import update
 from lurcher.corpora.history.index import HistoryIndex, HistoryView
-from lurcher.corpora.history.outcomes import store
+from lurcher.corpora.history.outcomes import fixes
 from lurcher.corpora.history.outcomes.fixes import commit_order, decode_fixes, find_fixes, find_indexed_fixes, match_positions
 from lurcher.corpora.history.outcomes.store import StoredVerdicts
 from lurcher.storage import disk
 from lurcher.vectors.model import model_of
-from tests.history.repo import Repo, project, silent
+from tests.corpora.history.repo import Repo, open_history, silent
 
 CART = "def total(price, count):\n    result = price * count\n    return result + shipping\n"
 MENDED = CART.replace("price * count", "price * max(count, 0)")
@@ -32,28 +32,28 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(update, "FIRST_BATCH", 4)
 
 
-def judged_by(top: Path, folder: Path, **outcomes: Any) -> HistoryIndex:
+def open_with_rules(top: Path, folder: Path, **outcomes: Any) -> HistoryIndex:
     loaded = config.load(None, {f"outcomes.{name}": value for name, value in outcomes.items()})
     return HistoryIndex(top, loaded, folder / "history", model_of(loaded, top), "elsewhere")
 
 
-def looked(top: Path, folder: Path, **outcomes: Any) -> HistoryView:
-    return judged_by(top, folder, **outcomes).view(silent, seconds=None)
+def build_view(top: Path, folder: Path, **outcomes: Any) -> HistoryView:
+    return open_with_rules(top, folder, **outcomes).view(silent, seconds=None)
 
 
-def told(view: HistoryView) -> dict[str, Any]:
+def dump_outcomes(view: HistoryView) -> dict[str, Any]:
     """All outcomes by hash, and their mix."""
     history = view.history
     shas = [history.sha(number) for number in history.newest_first.tolist()]
     return {**{sha: view.verdicts.outcome_of(sha) for sha in shas}, "mix": view.verdicts.counts()}
 
 
-def kept(folder: Path) -> Path:
+def outcomes_file(folder: Path) -> Path:
     (path,) = (folder / "history").glob("*.outcomes")
     return path
 
 
-def filler(repo: Repo, count: int) -> None:
+def add_notes(repo: Repo, count: int) -> None:
     for i in range(count):
         repo.commit(f"note {i}", {f"notes/{i % 3}.md": f"{repo.now}\n"})
 
@@ -66,14 +66,14 @@ def repo(tmp_path: Path) -> Repo:
     repo.commit("Add a cart", {"src/cart.py": CART})
     repo.commit("Fix negative counts", {"src/cart.py": MENDED})
     cache = repo.commit("Add a cache", {"src/cache.py": "cache = Cache(limit=10)\n"})
-    filler(repo, 3)
+    add_notes(repo, 3)
     repo.put({"src/cache.py": None})
     repo.commit(f'Revert "Add a cache"\n\nIt leaked.\n\nThis reverts commit {cache}.\n')
-    filler(repo, 2)
+    add_notes(repo, 2)
     return repo
 
 
-def named(repo: Repo, subject: str) -> str:
+def sha_of_subject(repo: Repo, subject: str) -> str:
     return next(commit.sha for commit in repo.read() if commit.subject == subject)
 
 
@@ -81,29 +81,30 @@ def named(repo: Repo, subject: str) -> str:
 
 
 def test_reverted_hotfixed_and_stood(repo: Repo, tmp_path: Path) -> None:
-    verdicts = looked(repo.top, tmp_path / "i").verdicts
-    back = verdicts.outcome_of(named(repo, "Add a cache"))
+    verdicts = build_view(repo.top, tmp_path / "i").verdicts
+    back = verdicts.outcome_of(sha_of_subject(repo, "Add a cache"))
     assert (back.verdict, [entry.kind for entry in back.evidence]) == ("reverted", ["reverted"])
     assert (back.evidence[0].author, back.evidence[0].note) == ("Ada", "It leaked.")
-    mended = verdicts.outcome_of(named(repo, "Add a cart"))
+    mended = verdicts.outcome_of(sha_of_subject(repo, "Add a cart"))
     assert mended.verdict == "hotfixed"
-    assert mended.evidence[0].sha == named(repo, "Fix negative counts")
+    assert mended.evidence[0].sha == sha_of_subject(repo, "Fix negative counts")
     assert mended.evidence[0].note.endswith("rewrites 1 line of it")
-    assert verdicts.outcome_of(named(repo, "Fix negative counts")).verdict == "success"
+    assert verdicts.outcome_of(sha_of_subject(repo, "Fix negative counts")).verdict == "success"
     assert verdicts.counts() == {"reverted": 1, "hotfixed": 1, "success": 8}
-    assert verdicts.failed() == {named(repo, "Add a cache"): "reverted", named(repo, "Add a cart"): "hotfixed"}
-    assert verdicts.recorded[named(repo, "Add a cart")] == mended
+    cache, cart = sha_of_subject(repo, "Add a cache"), sha_of_subject(repo, "Add a cart")
+    assert verdicts.failed() == {cache: "reverted", cart: "hotfixed"}
+    assert verdicts.recorded[sha_of_subject(repo, "Add a cart")] == mended
     assert verdicts.outcome_of("0" * 40).verdict == "success" and verdicts.outcome_of("no hash").verdict == "success"
 
 
 def test_a_revert_that_is_taken_back_in_turn(repo: Repo, tmp_path: Path) -> None:
-    made = judged_by(repo.top, tmp_path / "i")
-    assert made.view(silent).verdicts.outcome_of(named(repo, "Add a cache")).verdict == "reverted"
-    revert = named(repo, 'Revert "Add a cache"')
+    made = open_with_rules(repo.top, tmp_path / "i")
+    assert made.view(silent).verdicts.outcome_of(sha_of_subject(repo, "Add a cache")).verdict == "reverted"
+    revert = sha_of_subject(repo, 'Revert "Add a cache"')
     repo.commit(f'Reapply "Add a cache"\n\nThis reverts commit {revert}.\n', {"src/cache.py": "cache = Cache(limit=10)\n"})
     again = made.view(silent).verdicts
-    assert again.outcome_of(named(repo, "Add a cache")).verdict == "success"
-    assert [entry.kind for entry in again.outcome_of(named(repo, "Add a cache")).evidence] == ["revert-undone"]
+    assert again.outcome_of(sha_of_subject(repo, "Add a cache")).verdict == "success"
+    assert [entry.kind for entry in again.outcome_of(sha_of_subject(repo, "Add a cache")).evidence] == ["revert-undone"]
     assert again.outcome_of(revert).verdict == "reverted"
 
 
@@ -115,24 +116,24 @@ def test_a_merge_that_is_taken_back_takes_what_it_brought(repo: Repo, tmp_path: 
     repo.now += 60
     repo.git("merge", "-q", "--no-ff", "-m", "Merge branch 'side'", "side")
     repo.commit(f"Undo the queue\n\nThis reverts commit {repo.head}.\n", {"src/queue.py": None})
-    verdicts = looked(repo.top, tmp_path / "i").verdicts
+    verdicts = build_view(repo.top, tmp_path / "i").verdicts
     assert verdicts.outcome_of(side).verdict == "reverted"
     assert sum(verdicts.counts().values()) == len(repo.read())
 
 
 def test_loose_evidence_decides_only_by_the_loose_rule(repo: Repo, tmp_path: Path) -> None:
     repo.commit("Fix the name", {"src/cart.py": MENDED + "# the end\nlast = shipping_of(everything)\n"})
-    mender = named(repo, "Fix negative counts")
-    strict = looked(repo.top, tmp_path / "i").verdicts.outcome_of(mender)
+    mender = sha_of_subject(repo, "Fix negative counts")
+    strict = build_view(repo.top, tmp_path / "i").verdicts.outcome_of(mender)
     assert (strict.verdict, [entry.kind for entry in strict.evidence]) == ("success", ["followed"])
-    assert looked(repo.top, tmp_path / "j", strictness="loose").verdicts.outcome_of(mender).verdict == "hotfixed"
+    assert build_view(repo.top, tmp_path / "j", strictness="loose").verdicts.outcome_of(mender).verdict == "hotfixed"
 
 
 def test_fixes_from_the_index_are_those_from_git(repo: Repo, tmp_path: Path) -> None:
     repo.git("mv", "src/cart.py", "src/basket.py")
     repo.commit("Rename the cart")
     repo.commit("Fix the basket", {"src/basket.py": MENDED.replace("max(count, 0)", "abs(count)")})
-    history = looked(repo.top, tmp_path / "i").history
+    history = build_view(repo.top, tmp_path / "i").history
     order, rules = commit_order(history), OutcomeSettings()
     found = decode_fixes(find_indexed_fixes(history, order, rules), [history.sha(number) for number in order.tolist()])
     expected = find_fixes([commit for commit in repo.read() if len(commit.parents) < 2], rules)
@@ -144,20 +145,20 @@ def test_fixes_from_the_index_are_those_from_git(repo: Repo, tmp_path: Path) -> 
 
 
 def test_filled_in_part(repo: Repo, tmp_path: Path) -> None:
-    made = judged_by(repo.top, tmp_path / "i")
+    made = open_with_rules(repo.top, tmp_path / "i")
     view = made.view(silent, seconds=0)
     assert view.history.commit_count == 4
     assert [note.reason for note in view.degraded] == ["4 of 10 commits are indexed"]
     assert view.verdicts.counts() == {"reverted": 0, "hotfixed": 0, "success": 4}
     while not (view := made.view(silent, seconds=0)).manifest.complete:
         assert sum(view.verdicts.counts().values()) == view.history.commit_count
-    assert told(view) == told(looked(repo.top, tmp_path / "j"))
+    assert dump_outcomes(view) == dump_outcomes(build_view(repo.top, tmp_path / "j"))
 
 
 def test_the_seam_between_what_was_there_and_what_came(tmp_path: Path) -> None:
     repo = Repo(tmp_path / "repo")
     first = repo.commit("Add a cart", {"src/cart.py": CART})
-    made = judged_by(repo.top, tmp_path / "i")
+    made = open_with_rules(repo.top, tmp_path / "i")
     assert made.view(silent).verdicts.outcome_of(first).verdict == "success"
     repo.commit("Fix negative counts", {"src/cart.py": MENDED})
     assert made.view(silent).verdicts.outcome_of(first).verdict == "hotfixed"
@@ -166,20 +167,20 @@ def test_the_seam_between_what_was_there_and_what_came(tmp_path: Path) -> None:
 
 
 def test_what_was_decided_is_not_decided_again(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = judged_by(repo.top, tmp_path / "i", window=2)
+    made = open_with_rules(repo.top, tmp_path / "i", window=2)
     made.view(silent, seconds=None)
-    asked: list[tuple[int, int]] = []
-    decided = store.found_fixes.__globals__["_decided"]
+    computed: list[tuple[int, int]] = []
+    find_fixes_between = fixes._find_fixes_between
 
     def spy(history: Any, order: Any, start: int, end: int, rules: OutcomeSettings) -> Any:
-        asked.append((start, end))
-        return decided(history, order, start, end, rules)
+        computed.append((start, end))
+        return find_fixes_between(history, order, start, end, rules)
 
-    monkeypatch.setitem(store.found_fixes.__globals__, "_decided", spy)
+    monkeypatch.setattr(fixes, "_find_fixes_between", spy)
     repo.commit("one more", {"x.md": "x\n"})
     view = made.view(silent, seconds=None)
-    assert asked == [(0, 3)], "the new one and the two in whose window it is"
-    assert told(view) == told(looked(repo.top, tmp_path / "j", window=2))
+    assert computed == [(0, 3)], "the new one and the two in whose window it is"
+    assert dump_outcomes(view) == dump_outcomes(build_view(repo.top, tmp_path / "j", window=2))
 
 
 ACTS = st.sampled_from(["cart", "fix", "revert", "other", "rename", "amend", "back", "merge", "look"])
@@ -209,8 +210,8 @@ def test_grown_in_steps_is_as_made_at_once(
             act_on(repo, act, number)
     while not (view := made.view(silent, seconds=seconds)).manifest.complete:
         pass
-    whole = looked(repo.top, folder / "j", window=window)
-    assert told(view) == told(whole)
+    whole = build_view(repo.top, folder / "j", window=window)
+    assert dump_outcomes(view) == dump_outcomes(whole)
     assert view.manifest.outcomes == whole.manifest.outcomes, "to the byte"
 
 
@@ -261,7 +262,7 @@ def test_unchanged_means_that_the_same_stand_before_it(old: list[int], new: list
 # Interrupted, changed, damaged.
 
 
-def forked(act: Callable[[], object]) -> int:
+def run_in_child(act: Callable[[], object]) -> int:
     child = os.fork()
     if child == 0:
         try:
@@ -273,11 +274,11 @@ def forked(act: Callable[[], object]) -> int:
 
 
 def test_killed_at_any_step_of_it(repo: Repo, tmp_path: Path) -> None:
-    expected = told(looked(repo.top, tmp_path / "whole"))
+    expected = dump_outcomes(build_view(repo.top, tmp_path / "whole"))
     steps: list[bool] = []
     disk.observe_steps(lambda name, path: steps.append(name != "write" and "outcomes" in path.name))
     try:
-        looked(repo.top, tmp_path / "count")
+        build_view(repo.top, tmp_path / "count")
     finally:
         disk.observe_steps(None)
     chosen = [number for number, ours in enumerate(steps) if ours]
@@ -295,11 +296,11 @@ def test_killed_at_any_step_of_it(repo: Repo, tmp_path: Path) -> None:
                 left[0] -= 1
 
             disk.observe_steps(count)
-            looked(repo.top, folder)
+            build_view(repo.top, folder)
 
-        assert forked(act) == -signal.SIGKILL
-        view = looked(repo.top, folder)
-        assert told(view) == expected
+        assert run_in_child(act) == -signal.SIGKILL
+        view = build_view(repo.top, folder)
+        assert dump_outcomes(view) == expected
         # One that was to be removed when the end came stays until the next change.
         names = {path.name for path in (folder / "history").glob("*.outcomes")}
         assert view.manifest.outcomes.name in names and len(names) <= 2
@@ -310,30 +311,30 @@ def test_killed_at_any_step_of_it(repo: Repo, tmp_path: Path) -> None:
 def test_other_rules_are_noticed(
     repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, Any]
 ) -> None:
-    before = looked(repo.top, tmp_path / "i")
+    before = build_view(repo.top, tmp_path / "i")
     unread = "git was read"
     read = lambda top, shas, *rest: pytest.fail(unread) if shas else iter(())  # noqa: E731
     monkeypatch.setattr("lurcher.sources.git.log.read_commits", read)
-    after = looked(repo.top, tmp_path / "i", **changed)
+    after = build_view(repo.top, tmp_path / "i", **changed)
     assert after.manifest.segments == before.manifest.segments
     assert after.manifest.generation > before.manifest.generation
     monkeypatch.undo()
-    assert told(after) == told(looked(repo.top, tmp_path / "j", **changed))
-    again = looked(repo.top, tmp_path / "i", **changed)
+    assert dump_outcomes(after) == dump_outcomes(build_view(repo.top, tmp_path / "j", **changed))
+    again = build_view(repo.top, tmp_path / "i", **changed)
     assert again.manifest.generation == after.manifest.generation
 
 
 def test_who_must_not_write_still_judges_by_its_own_rules(repo: Repo, tmp_path: Path) -> None:
-    looked(repo.top, tmp_path / "i")
-    view = judged_by(repo.top, tmp_path / "i", words="note").view(silent, refresh=False)
-    assert told(view) == told(looked(repo.top, tmp_path / "j", words="note"))
+    build_view(repo.top, tmp_path / "i")
+    view = open_with_rules(repo.top, tmp_path / "i", words="note").view(silent, refresh=False)
+    assert dump_outcomes(view) == dump_outcomes(build_view(repo.top, tmp_path / "j", words="note"))
     assert view.manifest.outcomes.rules.count("words=fix") == 1
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.9, 1.0, None])
 def test_damage_is_noticed_and_what_is_damaged_made_anew(repo: Repo, tmp_path: Path, share: float | None) -> None:
-    expected = told(looked(repo.top, tmp_path / "i"))
-    path = kept(tmp_path / "i")
+    expected = dump_outcomes(build_view(repo.top, tmp_path / "i"))
+    path = outcomes_file(tmp_path / "i")
     sound = path.read_bytes()
     if share is None:
         path.unlink()
@@ -341,49 +342,49 @@ def test_damage_is_noticed_and_what_is_damaged_made_anew(repo: Repo, tmp_path: P
         data = bytearray(sound)
         data[min(int(len(data) * share), len(data) - 1)] ^= 0xFF
         path.write_bytes(data)
-    made = judged_by(repo.top, tmp_path / "i")
+    made = open_with_rules(repo.top, tmp_path / "i")
     assert made.stored_verdicts(made.view(silent).manifest) is None
-    assert told(made.view(silent)) == expected
+    assert dump_outcomes(made.view(silent)) == expected
     assert path.read_bytes() == sound
-    assert isinstance(looked(repo.top, tmp_path / "i").verdicts, StoredVerdicts)
+    assert isinstance(build_view(repo.top, tmp_path / "i").verdicts, StoredVerdicts)
 
 
 def test_heal_makes_them_anew(repo: Repo, tmp_path: Path) -> None:
-    made = judged_by(repo.top, tmp_path / "i")
+    made = open_with_rules(repo.top, tmp_path / "i")
     generation = made.view(silent).manifest.generation
-    path = kept(tmp_path / "i")
+    path = outcomes_file(tmp_path / "i")
     path.write_bytes(path.read_bytes()[:-1])
     assert made.repair(silent) and not made.repair(silent)
     assert made.view(silent).manifest.generation == generation, "the rest was sound"
 
 
 def test_a_shallow_clone_and_its_deepening(repo: Repo, tmp_path: Path) -> None:
-    cart, fix = named(repo, "Add a cart"), named(repo, "Fix negative counts")
+    cart, fix = sha_of_subject(repo, "Add a cart"), sha_of_subject(repo, "Fix negative counts")
     depth = next(i for i, commit in enumerate(repo.read()) if commit.sha == fix) + 1
     clone = Repo.at(tmp_path / "clone")
     repo.git("clone", "-q", "--depth", str(depth), f"file://{repo.top}", str(clone.top))
-    made = judged_by(clone.top, tmp_path / "i")
+    made = open_with_rules(clone.top, tmp_path / "i")
     assert made.view(silent, seconds=None).verdicts.counts()["hotfixed"] == 0
     clone.git("fetch", "-q", "--unshallow")
     view = made.view(silent, seconds=None)
     assert view.verdicts.outcome_of(cart).verdict == "hotfixed"
-    assert told(view) == told(looked(repo.top, tmp_path / "j"))
+    assert dump_outcomes(view) == dump_outcomes(build_view(repo.top, tmp_path / "j"))
 
 
 def test_in_memory_where_nothing_can_be_written(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
-    made = judged_by(repo.top, tmp_path / "file")
-    assert told(made.view(silent, seconds=None)) == told(looked(repo.top, tmp_path / "i"))
-    repo.commit(f"Undo\n\nThis reverts commit {named(repo, 'note 1')}.\n")
-    assert told(made.view(silent, seconds=None)) == told(looked(repo.top, tmp_path / "i"))
+    made = open_with_rules(repo.top, tmp_path / "file")
+    assert dump_outcomes(made.view(silent, seconds=None)) == dump_outcomes(build_view(repo.top, tmp_path / "i"))
+    repo.commit(f"Undo\n\nThis reverts commit {sha_of_subject(repo, 'note 1')}.\n")
+    assert dump_outcomes(made.view(silent, seconds=None)) == dump_outcomes(build_view(repo.top, tmp_path / "i"))
 
 
 def test_no_commit(tmp_path: Path) -> None:
-    view = project(Repo(tmp_path / "repo").top, tmp_path / "i").view(silent)
+    view = open_history(Repo(tmp_path / "repo").top, tmp_path / "i").view(silent)
     assert view.verdicts.counts() == {"reverted": 0, "hotfixed": 0, "success": 0}
 
 
 def test_a_question_looks_and_asks_nobody(repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked(repo.top, tmp_path / "i")
+    build_view(repo.top, tmp_path / "i")
     monkeypatch.setattr("subprocess.Popen", None)
-    assert looked(repo.top, tmp_path / "i").verdicts.counts()["reverted"] == 1
+    assert build_view(repo.top, tmp_path / "i").verdicts.counts()["reverted"] == 1

@@ -1,4 +1,4 @@
-"""One page before an edit: the past of a file under all its names, its dependents, documents that name it."""
+"""One page before an edit: the history of a file under all its paths, its dependents, documents that mention it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from lurcher import Engine
 from lurcher.corpora.history.related_commits import commits_of_file
 from lurcher.errors import PathError, QueryError
-from tests.history.repo import Repo, project, silent
+from tests.corpora.history.repo import Repo, open_history, silent
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def test_commits_are_followed_through_renames(repo: Repo) -> None:
-    history = project(repo.top).view(silent, seconds=None).history
+    history = open_history(repo.top).view(silent, seconds=None).history
     subjects = [history.subject(touch.commit) for touch in commits_of_file(history, "net/client.py")]
     assert subjects == ["Retry sends", "Move it again", "Move it once", "Add a client"]
     assert commits_of_file(history, "nowhere.py") == []
