@@ -26,7 +26,7 @@ from lurcher.storage.snapshot import Snapshot
 from lurcher.types import HOTFIXED, REVERTED, Definition
 
 _SHARES = {"taken back": 0.35, "mended": 0.3, "changed lately": 0.45, "people": 0.3, "dependents": 0.5, "documents": 1.0}
-"""The share of the budget left over by the sections before that each section may use."""
+"""For each section, the share of the remaining budget that it may use."""
 _MAX_COMMITS = 40
 _DOCUMENTS = frozenset({"markdown", "restructuredtext", "asciidoc", "text", "org"})
 

@@ -139,9 +139,9 @@ def allowed_commits(
     if query.author is not None:
         _apply(allowed, partial(_written_by, history, query.author.casefold()))
     globs, excludes = query.filter.globs, query.filter.excludes
-    for wanted in (globs, () if prefixes is None or "" in prefixes else prefixes):
-        if wanted:
-            allowed &= _with_path_terms(history, wanted)
+    for patterns in (globs, () if prefixes is None or "" in prefixes else prefixes):
+        if patterns:
+            allowed &= _with_path_terms(history, patterns)
     if globs or excludes or prefixes is not None:
         _apply(allowed, lambda commit: any(_path_passes(path, globs, excludes, prefixes) for path in history.paths_of(commit)))
     return allowed
@@ -189,9 +189,9 @@ def _with_path_terms(history: HistorySnapshot, places: tuple[str, ...]) -> NDArr
 def _in_languages(history: HistorySnapshot, languages: tuple[str, ...]) -> NDArray[np.bool_]:
     import numpy as np
 
-    wanted = [place for place, name in enumerate(history.languages) if name in languages]
+    numbers = [number for number, name in enumerate(history.languages) if name in languages]
     found = np.zeros(history.commit_total, bool)
-    found[history.change_commit[np.isin(history.change_language, wanted)]] = True
+    found[history.change_commit[np.isin(history.change_language, numbers)]] = True
     return found
 
 

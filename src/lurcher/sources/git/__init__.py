@@ -1,1 +1,1 @@
-"""What git knows, read from its files or asked of its program: listings, refs, commits, blame."""
+"""Git: runs the binary safely, lists work trees, and reads refs, commits and blame."""

@@ -110,7 +110,7 @@ def _communicate(process: subprocess.Popen[bytes], data: bytes | None, seconds: 
         stop(process)
         return None
     except OSError:
-        # Output is closed, but waiting for the exit failed: a sleep of negative length raises after a jump of the clock.
+        # Git has closed its output, but waiting for its exit failed: the system can refuse to sleep when the clock jumps.
         return process.communicate()[0]
 
 

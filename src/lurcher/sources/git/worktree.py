@@ -271,7 +271,7 @@ class _WorkTree:
             return []
         self.found.append(path)
         sieve, before = self.sieve, len(self.sieve.entries)
-        sieve.unscanned = [path]  # those of other nested repositories are scanned with these
+        sieve.unscanned = [path]  # other nested repositories are scanned when it is their turn
         tracked = dict.fromkeys(name for name in tree.names(tracked_output)[0] if name not in self.seen)
         paths, bad_names = tree.names(output)
         sieve.rules.update(self._rules(tree, paths, output))

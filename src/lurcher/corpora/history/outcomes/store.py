@@ -207,10 +207,10 @@ def read_fixes(
 ) -> tuple[NDArray[np.uint64], NDArray[Any]] | None:
     """The order (as hash prefixes) and the fixes of a file; None if other rules or another shallow clone produced them."""
     meta = container.meta
-    rules, wanted = meta.get("rules"), rules_dict(settings)
+    rules, expected = meta.get("rules"), rules_dict(settings)
     if meta.get("outcomes") != FORMAT or type(rules) is not dict or meta.get("shallow") != shallow:
         return None
-    if any(rules.get(name) != wanted[name] for name in ("window", "overlap", "words")):
+    if any(rules.get(name) != expected[name] for name in ("window", "overlap", "words")):
         return None
     order, fixes = container.array("order", "<u8"), container.table("fixes", FIX_ROW)
     if len(fixes) and (int(fixes["earlier"].max()) >= len(order) or not (fixes["later"] < fixes["earlier"]).all()):
