@@ -32,7 +32,7 @@ from lurcher.sources import signature as standings
 from lurcher.sources.decode import read_text
 from lurcher.sources.files import Listing
 from lurcher.sources.git import command as git_command
-from lurcher.sources.git.worktree import tracked_digest
+from lurcher.sources.git.refs import tracked_digest
 from lurcher.sources.signature import TreeSignature
 from lurcher.storage import disk
 from lurcher.storage import manifest as manifests

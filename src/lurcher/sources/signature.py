@@ -141,7 +141,7 @@ class TreeSignature:
         git = {path: mark_of(os.path.join(root, path), follow=True) for path in self.git}
         if {path for path, seen in git.items() if seen != self.git[path]} != {self.index}:
             return None
-        from lurcher.sources.git.worktree import tracked_digest
+        from lurcher.sources.git.refs import tracked_digest
 
         if tracked_digest(root) != self.tracked:
             return None

@@ -1,6 +1,6 @@
-"""The git folders of a work tree, the commit of HEAD, and the files that decide what git lists.
+"""The git folders of a work tree, the commit of HEAD, the tracked files, and the files that decide what git lists.
 
-All of it is read from files where possible: starting a git process would cost a query more than the search itself.
+HEAD and the folders are read from files if possible: starting a git process would cost a query more than the search itself.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(rb"ref: (refs/[^\0\n]+)")
 _MAX_SYMBOLIC = 5
 """Symbolic references that are followed, as by git."""
+LIST_INDEX = ("ls-files", "-z", "-s")
+"""Arguments that list the git index for `split_index`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,3 +165,17 @@ def _read_packed_ref(found: Repository, name: str) -> str | None:
         return None
     match = re.search(rb"(?m)^([0-9a-f]{40,64}) " + re.escape(os.fsencode(name)) + rb"\r?$", raw)
     return match[1].decode() if match else None
+
+
+def tracked_digest(top: str) -> str:
+    """A digest of the files in the git index of a work tree; empty if git fails."""
+    status, output = command.finish(command.start(top, *LIST_INDEX))
+    return "" if status else split_index(output)[1]
+
+
+def split_index(output: bytes) -> tuple[bytes, str]:
+    """The paths in the output of `ls-files -s`, and a digest of modes, stages and paths (not of the object names)."""
+    rows = [row.partition(b"\t") for row in output.split(b"\0")]
+    content = b"\0".join([fields[:6] + fields[-1:] + name for fields, _, name in rows])
+    digest = hashlib.blake2b(content, digest_size=16).hexdigest()
+    return b"".join([name + b"\0" for _, _, name in rows if name]), digest

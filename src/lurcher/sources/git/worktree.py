@@ -7,12 +7,11 @@ import subprocess
 from collections import deque
 from collections.abc import Iterable, Mapping
 
-from lurcher.runtime.fastjson import blake2b
 from lurcher.sources import ignore
 from lurcher.sources.files import FilesSettings, Listing
 from lurcher.sources.filter import Sieve, is_utf8
 from lurcher.sources.git import command
-from lurcher.sources.git.refs import Repository, find_repository, listing_inputs, work_tree_marker
+from lurcher.sources.git.refs import LIST_INDEX, Repository, find_repository, listing_inputs, split_index, work_tree_marker
 from lurcher.sources.signature import Mark, TreeSignature, mark_of
 
 LURCHER_IGNORE, GIT_IGNORE = ".lurcherignore", ".gitignore"
@@ -31,22 +30,6 @@ def list_work_tree(base: str, settings: FilesSettings, started_ns: int, circumst
     return _WorkTree(base, settings).run(started_ns, circumstances)
 
 
-def tracked_digest(top: str) -> str:
-    """A digest of the files in the git index of a work tree; empty if git fails."""
-    status, output = command.finish(command.start(top, *_STAGED))
-    return "" if status else _split_index(output)[1]
-
-
-_STAGED = ("ls-files", "-z", "-s")
-
-
-def _split_index(output: bytes) -> tuple[bytes, str]:
-    """The paths in the output of `ls-files -s`, and a digest of modes, stages and paths (not of the object names)."""
-    rows = [row.partition(b"\t") for row in output.split(b"\0")]
-    digest = blake2b(b"\0".join([fields[:6] + fields[-1:] + name for fields, _, name in rows]), digest_size=16).hexdigest()
-    return b"".join([name + b"\0" for _, _, name in rows if name]), digest
-
-
 class _GitProcesses:
     """The git commands for one repository, started all at once.
 
@@ -62,7 +45,7 @@ class _GitProcesses:
         self.depth = depth
         # Recorded before git reads them: a file that is removed in between would go unnoticed otherwise.
         self.before = {path: mark_of(path, follow=True) for path in listing_inputs(self.top, found, b"")} if found else {}
-        self.tracked = command.start(self.top, *_STAGED)
+        self.tracked = command.start(self.top, *LIST_INDEX)
         self.listed = command.start(self.top, "ls-files", "-z", "-co", "--exclude-standard")
         self.configuration = command.start(self.top, "config", "--list", "--show-origin", "-z")
 
@@ -131,7 +114,7 @@ class _WorkTree:
         status, output = command.finish(top.tracked)
         if status:
             return None
-        output, self.tracked = _split_index(output)
+        output, self.tracked = split_index(output)
         # A conflicted path is in the index up to three times.
         tracked = dict.fromkeys(top.names(output)[0])
         rules = self._rules(top, tracked, output)
@@ -262,7 +245,7 @@ class _WorkTree:
     def _inner(self, tree: _GitProcesses, path: str) -> list[tuple[str, bool]]:
         """Add the files of a nested repository; returns the repositories nested in it."""
         staged = self._answer(tree.tracked)
-        tracked_output = None if staged is None else _split_index(staged)[0]
+        tracked_output = None if staged is None else split_index(staged)[0]
         output = None if tracked_output is None else self._answer(tree.listed)
         if tracked_output is None or output is None:
             self.sieve.count("refused-repository", path)
