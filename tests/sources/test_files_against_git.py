@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lurcher.sources.files import FilesSettings, list_files
+from lurcher.sources.files import FilesSettings
+from lurcher.sources.listing import list_files
 from lurcher.sources.roots import Root
 
 # No folder or file here has a name that the built-in rules leave out, so git's answer must be the whole answer.

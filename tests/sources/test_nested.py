@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.sources.files import FilesSettings, Listing, list_files
+from lurcher.sources.files import FilesSettings, Listing
 from lurcher.sources.git import command as git_command
 from lurcher.sources.git import worktree
+from lurcher.sources.listing import list_files
 from lurcher.sources.roots import Root
 
 BOTH = pytest.mark.parametrize("use_git", [True, False], ids=["git", "walk"])

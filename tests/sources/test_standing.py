@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from lurcher.sources.files import FilesSettings, circumstances, list_files
+from lurcher.sources.files import FilesSettings, circumstances
 from lurcher.sources.git import command as git_command
 from lurcher.sources.git import worktree
+from lurcher.sources.listing import list_files
 from lurcher.sources.roots import Root
 from lurcher.sources.signature import TreeSignature
 

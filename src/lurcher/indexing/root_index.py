@@ -32,7 +32,7 @@ from lurcher.indexing.freshness import (
 from lurcher.indexing.generation import CurrentGeneration, View
 from lurcher.runtime.light import TYPE_CHECKING, replace, suppress
 from lurcher.runtime.paths import exists, is_inside
-from lurcher.sources.files import FilesSettings, Listing, circumstances, list_files
+from lurcher.sources.files import FilesSettings, Listing, circumstances
 from lurcher.sources.roots import Root, breadth
 from lurcher.storage import manifest as manifests
 from lurcher.storage.folder import IndexFolder, digest_root, index_folder_of
@@ -402,6 +402,8 @@ class RootIndex:
     def list_files(self) -> Listing:
         self._check_root()
         self.check_breadth()
+        from lurcher.sources.listing import list_files
+
         listing = list_files(self.root, listing_settings(self.settings))
         if listing.signature is not None and is_inside(self.store.place, self.root.place):
             own = self.store.place[len(self.root.place) :].lstrip("/")

@@ -14,7 +14,6 @@ from lurcher.errors import CorruptIndex, ModelError, PathError, UsageError
 from lurcher.indexing.generation import View
 from lurcher.indexing.root_index import RootIndex, listing_settings
 from lurcher.runtime.light import TYPE_CHECKING, dataclass, suppress
-from lurcher.sources.files import list_files
 from lurcher.sources.roots import Root, find_root
 from lurcher.storage.folder import digest_root
 from lurcher.storage.manifest import WAITING
@@ -303,6 +302,8 @@ def _covers(top: Root, root: Root, nested: dict[Path, tuple[str, ...]], override
     A repository is where git does not ignore it and it is no other work tree of one that is listed. A folder outside of git is
     part of any other one around it; one that is in a work tree is its own root only because that one leaves it out.
     """
+    from lurcher.sources.listing import list_files
+
     if not root.git:
         return not top.git
     if top.path not in nested:

@@ -15,7 +15,8 @@ from lurcher.corpora.history.segment import FAMILIES
 from lurcher.corpora.history.snapshot import HistorySnapshot
 from lurcher.corpora.history.update import FIRST_BATCH
 from lurcher.sources.git.commit import Commit
-from lurcher.sources.git.log import LogSettings, Losses, list_commits, read_commits, resolve_commit
+from lurcher.sources.git.log import LogSettings, Losses, list_commits, read_commits
+from lurcher.sources.git.refs import resolve_commit
 from lurcher.vectors.model import model_of
 
 BEGIN = 1_700_000_000

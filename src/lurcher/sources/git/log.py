@@ -88,12 +88,6 @@ def diff_commits(top: Path, new: str, old: str, settings: LogSettings) -> tuple[
     return [line[1:] for line in lines if line[0] == "<"], [line[1:] for line in lines if line[0] == ">"]
 
 
-def resolve_commit(top: Path, name: str) -> str | None:
-    """The hash of the commit that a name stands for; None if there is none."""
-    status, output = _run_git(top, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    return output.decode("ascii", "replace").strip() or None if status == 0 else None
-
-
 def _walk_options(settings: LogSettings) -> tuple[str, ...]:
     if settings.first_parent:
         return ("--first-parent",)

@@ -22,6 +22,7 @@ _MAX_REFS_FILE = 64 << 20
 _GITDIR = b"gitdir: "
 _SHA = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REF = re.compile(rb"ref: (refs/[^\0\n]+)")
+_RESOLVE_SECONDS = 60.0
 _MAX_SYMBOLIC = 5
 """Symbolic references that are followed, as by git."""
 LIST_INDEX = ("ls-files", "-z", "-s")
@@ -130,8 +131,6 @@ def read_head(top: Path) -> Head | None:
     sha = _read_head_files(found)
     if sha is None:
         # An unborn branch, a symbolic reference to a packed one, or the reftable format: ask git.
-        from lurcher.sources.git.log import resolve_commit
-
         sha = resolve_commit(top, "HEAD") or ""
     return Head(sha, mark)
 
@@ -179,3 +178,10 @@ def split_index(output: bytes) -> tuple[bytes, str]:
     content = b"\0".join([fields[:6] + fields[-1:] + name for fields, _, name in rows])
     digest = hashlib.blake2b(content, digest_size=16).hexdigest()
     return b"".join([name + b"\0" for _, _, name in rows if name]), digest
+
+
+def resolve_commit(top: Path, name: str) -> str | None:
+    """The hash of the commit that a name stands for; None if there is none."""
+    asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    status, output = command.finish(command.start(top, "--no-replace-objects", *asked), _RESOLVE_SECONDS)
+    return output.decode("ascii", "replace").strip() or None if status == 0 else None
